@@ -19,4 +19,4 @@ pub use quantity::UnitError;
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};
 pub use time::{Duration, Instant};
-pub use units::{Probability, QueueLimit, Rate, Size};
+pub use units::{Probability, QueueLimit, Rate, Serialised, Size};

@@ -70,6 +70,35 @@ impl Rate {
     }
 }
 
+/// How long the last frame took to serialise: the next is mostly as long, and needs no division then.
+#[derive(Clone, Copy, Debug)]
+pub struct Serialised {
+    rate: Rate,
+    bytes: usize,
+    time: Duration,
+}
+
+impl Serialised {
+    /// Nothing has been serialised yet.
+    pub const fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            bytes: 0,
+            time: Duration::ZERO,
+        }
+    }
+
+    /// Time to serialise `bytes` at this rate: [`Rate::transmission_time`].
+    #[inline]
+    pub fn time(&mut self, rate: Rate, bytes: usize) -> Duration {
+        if bytes != self.bytes || rate != self.rate {
+            let time = rate.transmission_time(bytes);
+            *self = Self { rate, bytes, time };
+        }
+        self.time
+    }
+}
+
 const RATE_UNITS: [(&str, f64); 4] = [
     ("bit/s", 1.0),
     ("kbit/s", 1e3),

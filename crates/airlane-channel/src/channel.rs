@@ -18,7 +18,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airlane_base::{Duration, Instant, QueueLimit, Rate};
+use airlane_base::{Duration, Instant, QueueLimit, Rate, Serialised};
 use serde::{Deserialize, Serialize};
 
 use crate::ErrorModel;
@@ -104,6 +104,7 @@ pub struct Channel<T> {
     absences: VecDeque<[Instant; 2]>,
     /// When the transmitter has sent all it was given.
     free: Instant,
+    serialised: Serialised,
     /// When the last frame that it was given begins to leave.
     last_start: Instant,
     /// Frames that had not begun to leave at the last `send`.
@@ -127,6 +128,7 @@ impl<T> Channel<T> {
             outages: VecDeque::new(),
             absences: VecDeque::new(),
             free: Instant::ORIGIN,
+            serialised: Serialised::new(config.rate),
             last_start: Instant::ORIGIN,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -238,7 +240,7 @@ impl<T> Channel<T> {
     #[inline]
     fn transmit(&mut self, start: Instant, len: usize, item: T) -> Instant {
         let departs = match &mut self.opportunities {
-            None => start + self.overhead + self.config.rate.transmission_time(len),
+            None => start + self.overhead + self.serialised.time(self.config.rate, len),
             Some(cursor) => cursor.take(len),
         };
         (self.last_start, self.free) = (start, departs);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-use airlane_base::{Duration, Instant, Rate, SeqSpace};
+use airlane_base::{Duration, Instant, Payload, Rate, SeqSpace};
 
 use crate::flow::Lane;
 use crate::ledger::ServiceLedger;
@@ -73,6 +73,8 @@ pub(crate) struct Told {
 /// What a service gives out beside frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Output<P> {
+    /// Packets for IP; before those that are still in `given`.
+    pub(crate) up: VecDeque<P>,
     /// In the order in which they go up.
     pub(crate) given: VecDeque<Given<P>>,
     /// Number of the service that works now.
@@ -86,6 +88,7 @@ pub(crate) struct Output<P> {
 impl<P> Default for Output<P> {
     fn default() -> Self {
         Self {
+            up: VecDeque::new(),
             given: VecDeque::new(),
             service: 0,
             lost: Vec::new(),
@@ -99,18 +102,46 @@ pub(crate) struct Context<'a, P> {
     pub(crate) now: Instant,
     pub(crate) out: &'a mut Output<P>,
     pub(crate) ledger: &'a mut ServiceLedger,
+    /// What is given is a packet that goes up as it is, at once.
+    plain: bool,
 }
 
 impl<'a, P> Context<'a, P> {
     #[inline]
     pub(crate) fn new(now: Instant, out: &'a mut Output<P>, ledger: &'a mut ServiceLedger) -> Self {
-        Self { now, out, ledger }
+        Self {
+            now,
+            out,
+            ledger,
+            plain: false,
+        }
+    }
+
+    /// The same of a service whose packets go up as they are, if they are `plain`.
+    #[inline]
+    pub(crate) fn plain(self, plain: bool) -> Self {
+        Self { plain, ..self }
     }
 
     /// Gives what a frame carried to the layer above. `since` is when the frame arrived, or when its loss
     /// was noticed.
     #[inline]
-    pub(crate) fn deliver(&mut self, payload: P, since: Instant, repaired: bool) {
+    pub(crate) fn deliver(&mut self, payload: P, since: Instant, repaired: bool)
+    where
+        P: Payload,
+    {
+        if self.plain && self.out.given.is_empty() {
+            self.out.up.push_back(payload);
+            // It is looked into where it lies: else it would be moved in pieces.
+            let len = self.out.up.back().map_or(0, Payload::len);
+            let held = self.now.saturating_since(since);
+            self.ledger.deliver(len, held, repaired);
+        } else {
+            self.give(payload, since, repaired);
+        }
+    }
+
+    fn give(&mut self, payload: P, since: Instant, repaired: bool) {
         self.out.given.push_back(Given {
             service: self.out.service,
             payload,

@@ -1,5 +1,6 @@
 //! What a service did, in plain integers that only grow.
 
+use airlane_base::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The ledger of one service at one port: one column per direction.
@@ -158,6 +159,18 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl ServiceLedger {
+    /// A packet of `len` bytes goes up, which was held for so long.
+    #[inline]
+    pub(crate) fn deliver(&mut self, len: usize, held: Duration, repaired: bool) {
+        self.packets_delivered += 1;
+        self.delivered_bytes += len as u64;
+        if repaired {
+            self.packets_recovered += 1;
+            self.recovered_bytes += len as u64;
+        }
+        self.hold_ns += held.as_nanos();
+    }
+
     /// Packets dropped before they were sent, whatever the reason.
     pub const fn packets_dropped(&self) -> u64 {
         self.dropped_queue_full

@@ -20,9 +20,8 @@ mod slot;
 mod up;
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 
-use airlane_base::{Instant, Seq};
+use airlane_base::{Instant, Seq, Serialised};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
@@ -73,6 +72,7 @@ pub struct Port<P> {
     scheduler: Scheduler<Handed<P>>,
     /// When the link has finished the frame on it.
     free_at: Instant,
+    serialised: Serialised,
     /// Frames that have been given out and not been done.
     under_way: u32,
     /// Counts the epochs of each service: frames that are done after theirs has ended are nobody's.
@@ -83,8 +83,6 @@ pub struct Port<P> {
     next_timer: Cell<Option<Instant>>,
     /// What the service that works now gives up.
     out: Output<P>,
-    /// Packets for IP; before those that are still in `out`.
-    up: VecDeque<P>,
     /// When the payloads in `out` were given.
     given_at: Instant,
     /// Bytes of all frames sent, and as of the last measuring interval.
@@ -156,12 +154,12 @@ impl<P: Packet> Port<P> {
             installed: 0,
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
+            serialised: Serialised::new(config.rate),
             under_way: 0,
             epochs: [0; SERVICES],
             ready: 0,
             next_timer: Cell::new(None),
             out: Output::default(),
-            up: VecDeque::new(),
             given_at: Instant::ORIGIN,
             sent_bytes: 0,
             received_bytes: 0,
@@ -206,8 +204,8 @@ impl<P: Packet> Port<P> {
                     continue;
                 };
                 self.out.service = number as u8;
-                let before = self.up.len();
-                if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
+                let before = self.out.up.len();
+                if slot.handle_timeout(now, &mut self.out) {
                     self.ready |= 1 << number;
                 }
                 if self.classifier.learns() {
@@ -242,16 +240,17 @@ impl<P: Packet> Port<P> {
         if now < self.free_at || (self.scheduler.is_empty() && self.ready == 0 && !self.speaks) {
             return None;
         }
-        let (frame, token) = self.poll_frame(now)?;
-        self.leave(now, token);
-        Some(frame)
+        let turn = self.next_turn(now)?;
+        let token = self.give_out(&turn);
+        self.leave(now, &token);
+        Some(turn.item.frame)
     }
 
     /// A frame begins to leave at the port's own pace.
     #[inline]
-    fn leave(&mut self, now: Instant, token: Token) {
+    fn leave(&mut self, now: Instant, token: &Token) {
         let start = self.free_at.max(now - self.config.burst);
-        self.free_at = start + self.rate().transmission_time(token.len);
+        self.free_at = start + self.serialised.time(self.rate(), token.len);
         self.done(now, token, self.free_at.max(now), Outcome::Sent(start));
     }
 
@@ -259,56 +258,61 @@ impl<P: Packet> Port<P> {
     /// or not. It says what became of each with [`Port::frame_done`].
     #[inline]
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Frame<P>, Token)> {
+        let turn = self.next_turn(now)?;
+        let token = self.give_out(&turn);
+        Some((turn.item.frame, token))
+    }
+
+    /// Whose frame goes next, with that.
+    #[inline]
+    fn next_turn(&mut self, now: Instant) -> Option<Turn<Handed<P>>> {
         self.hand_over_ready(now);
         if self.speaks {
             return Some(self.speak(now));
         }
-        let Turn { service, len, item } = self.scheduler.dequeue()?;
-        let Handed { frame, came } = item;
+        self.scheduler.dequeue()
+    }
+
+    /// A frame is under way from now on.
+    #[inline]
+    fn give_out(&mut self, turn: &Turn<Handed<P>>) -> Token {
         self.under_way += 1;
-        let token = Token {
-            header: frame.header,
-            len,
-            came,
-            epoch: self.epochs[service % SERVICES],
-        };
-        Some((frame, token))
+        Token {
+            header: turn.item.frame.header,
+            len: turn.len,
+            came: turn.item.came,
+            epoch: self.epochs[turn.service % SERVICES],
+        }
     }
 
     /// What became of a frame of [`Port::poll_frame`], whose last bit left at `at`, or which was given up
     /// then: timers start from there, and its service may hand over the next.
     pub fn frame_done(&mut self, token: Token, at: Instant, outcome: Outcome) {
         self.free_at = self.free_at.max(at);
-        self.done(at, token, at, outcome);
+        self.done(at, &token, at, outcome);
     }
 
-    #[inline]
-    fn done(&mut self, now: Instant, token: Token, at: Instant, outcome: Outcome) {
-        let Token {
-            header,
-            len,
-            came,
-            epoch,
-        } = token;
+    fn done(&mut self, now: Instant, token: &Token, at: Instant, outcome: Outcome) {
+        let header = &token.header;
         self.under_way -= 1;
-        self.sent_bytes += len as u64;
+        self.sent_bytes += token.len as u64;
         if let Some(finder) = &mut self.finder {
             finder.departed(now, self.sent_bytes);
             self.speaks |= finder.is_due();
         }
         let number = usize::from(header.service) % SERVICES;
         if let Some(slot) = &mut self.slots[number]
-            && epoch == self.epochs[number]
+            && token.epoch == self.epochs[number]
             && !header.kind.is_of_ports()
         {
-            if let (Some(came), Outcome::Sent(start)) = (came, outcome) {
+            if let (Some(came), Outcome::Sent(start)) = (token.came, outcome) {
                 slot.meter.waited(start.saturating_since(came));
             }
             if slot.is_timed() {
                 self.next_timer.set(None);
             }
-            let len = len - self.config.frame_overhead;
-            slot.handle_departure(&header, len, at, outcome);
+            let len = token.len - self.config.frame_overhead;
+            slot.handle_departure(header, len, at, outcome);
             self.hand_over(now, number);
         }
         self.measure(now);
@@ -365,6 +369,13 @@ impl<P: Packet> Port<P> {
     pub fn next_timer(&self) -> Option<Instant> {
         let timer = self.known_timer();
         (timer < Instant::FAR_FUTURE).then_some(timer)
+    }
+
+    /// Whether [`Port::poll_timeout`] may say something else than when it was asked last, by [`Port::handle_frame`] or
+    /// [`Port::pass`].
+    #[inline]
+    pub fn has_new_deadline(&self) -> bool {
+        self.next_timer.get().is_none()
     }
 
     #[inline]

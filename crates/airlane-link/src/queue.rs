@@ -44,7 +44,7 @@ enum Kind<P> {
     DropTail {
         limit: QueueLimit,
         bytes: usize,
-        /// With when they came.
+        /// Each stands with the time when it came.
         packets: VecDeque<(P, Instant)>,
     },
     FqCodel(Box<FqCodel<P>>),
@@ -120,9 +120,9 @@ impl<P: Packet> IngressQueue<P> {
         match &mut self.kind {
             Kind::None => None,
             Kind::DropTail { bytes, packets, .. } => {
-                let (packet, since) = packets.pop_front()?;
-                *bytes -= charge(&packet);
-                Some((packet, since))
+                let next = packets.pop_front();
+                *bytes -= next.as_ref().map_or(0, |(packet, _)| charge(packet));
+                next
             }
             Kind::FqCodel(queue) => queue.pop(now, dropped),
         }

@@ -127,7 +127,9 @@ pub enum Body<P> {
 }
 
 /// What a mark met at the other end. Both fields go round at 2^32.
+// Aligned as packets are: else bodies are moved in pieces that begin in the midst of a packet's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(align(8))]
 pub struct Report {
     /// Bytes of all frames that have come until then, with everything below.
     pub received: u32,
@@ -152,11 +154,17 @@ impl<P> Frame<P> {
     }
 
     pub(crate) fn control(kind: FrameKind, seq: Seq) -> Self {
-        Self::new(Header::new(kind, seq), None)
+        Self {
+            header: Header::new(kind, seq),
+            body: Body::Empty,
+        }
     }
 
     pub(crate) fn with_packet(kind: FrameKind, seq: Seq, packet: P) -> Self {
-        Self::new(Header::new(kind, seq), Some(packet))
+        Self {
+            header: Header::new(kind, seq),
+            body: Body::Packet(packet),
+        }
     }
 
     /// Its packet.

@@ -191,7 +191,7 @@ impl Engine {
                 self.schedule_daemons();
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
-                self.arrive(node, packet, observer);
+                self.arrive(node, &packet, observer);
             }
             if self.over {
                 return;
@@ -239,9 +239,9 @@ impl Engine {
                 if let Some(packet) = destroyed {
                     self.on_destroyed(node, &packet);
                 }
-                if let Some(packet) = packet {
-                    observer.on_packet_arrival(self.now, index, &packet);
-                    observer.on_arrival(self.now, index, &packet);
+                if let Some(packet) = &packet {
+                    observer.on_packet_arrival(self.now, index, packet);
+                    observer.on_arrival(self.now, index, packet);
                     self.arrive(node, packet, observer);
                 }
             }
@@ -292,9 +292,9 @@ impl Engine {
                 if let Some(packet) = destroyed {
                     self.on_destroyed(node, &packet);
                 }
-                if let Some(packet) = packet {
-                    observer.on_packet_arrival(self.now, index, &packet);
-                    observer.on_arrival(self.now, index, &packet);
+                if let Some(packet) = &packet {
+                    observer.on_packet_arrival(self.now, index, packet);
+                    observer.on_arrival(self.now, index, packet);
                     self.arrive(node, packet, observer);
                 }
             }
@@ -330,12 +330,14 @@ impl Engine {
         let gives = news && (*driven || end.gives_frame(self.now));
         if gives || end.deliveries() > 0 {
             self.drain_port(port as usize, observer);
-        } else if news {
-            self.schedule_port(port as usize);
         }
-        if let Some(packet) = first {
+        if let Some(packet) = &first {
             let node = self.ports[port as usize].node;
             self.arrive(node, packet, observer);
+        }
+        // What the packet provokes may have left by this port: then its deadline has been read since.
+        if news && self.ports[port as usize].port.has_new_deadline() {
+            self.schedule_port(port as usize);
         }
     }
 
@@ -369,36 +371,35 @@ impl Engine {
 
     /// A packet stands at a node: it is delivered there, or goes on.
     #[inline]
-    fn arrive<O: Observer>(&mut self, node: u16, mut packet: Packet, observer: &mut O) {
+    fn arrive<O: Observer>(&mut self, node: u16, packet: &Packet, observer: &mut O) {
         match self.next_hops[usize::from(node) * self.nodes + usize::from(packet.to)] {
             NextHop::Direction(index) => self.send(index as usize, packet, observer),
             NextHop::Port(index) => {
                 let index = index as usize;
                 let end = &mut self.ports[index];
                 let out = end.out as usize;
-                observer.on_port(self.now, out, &end.port, &packet);
-                let packet = match &mut self.directions[out].medium {
-                    Medium::Frames(channel) => match end.port.pass(self.now, packet) {
-                        Ok(frame) => {
-                            put_on_link(channel, self.now, (out, &end.port), frame, observer);
-                            self.deadlines.set(out, channel.poll_timeout());
-                            if O::WATCHES {
-                                show_port(&mut end.port, self.now, out, observer);
-                            }
-                            self.schedule_port(index);
-                            return;
-                        }
-                        Err(packet) => packet,
-                    },
-                    _ => packet,
-                };
-                let news = end.port.handle_packet(self.now, packet);
+                observer.on_port(self.now, out, &end.port, packet);
+                if let Medium::Frames(channel) = &mut self.directions[out].medium
+                    && let Some(frame) = end.port.pass(self.now, packet)
+                {
+                    put_on_link(channel, self.now, (out, &end.port), frame, observer);
+                    self.deadlines.set(out, channel.poll_timeout());
+                    if O::WATCHES {
+                        show_port(&mut end.port, self.now, out, observer);
+                    }
+                    if end.port.has_new_deadline() {
+                        self.schedule_port(index);
+                    }
+                    return;
+                }
+                let news = end.port.handle_packet(self.now, *packet);
                 // A link that takes frames itself may be free before its port knows.
                 if O::WATCHES || news || end.driven {
                     self.drain_port(index, observer);
                 }
             }
             NextHop::Station([index, from, to]) => {
+                let mut packet = *packet;
                 self.write_status([index, from], &mut packet);
                 let index = usize::from(index);
                 let origin = self.flows[packet.flow as usize].origin(&packet);
@@ -410,13 +411,13 @@ impl Engine {
                 self.schedule_radio(index);
             }
             NextHop::Nowhere => {
-                observer.on_unroutable(self.now, &packet);
+                observer.on_unroutable(self.now, packet);
                 self.unroutable.add(packet.len());
             }
             NextHop::Here => {
                 let flow = packet.flow as usize;
-                observer.on_receive(self.now, &packet);
-                self.flows[flow].handle_packet(self.now, &packet);
+                observer.on_receive(self.now, packet);
+                self.flows[flow].handle_packet(self.now, packet);
                 observer.on_flow(self.now, flow, &self.flows[flow]);
                 self.drain_flow(flow, observer);
             }
@@ -426,9 +427,9 @@ impl Engine {
     /// Takes out all that a flow wants to send, then reads its deadline.
     #[inline]
     fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
-        while let Some(packet) = self.flows[flow].poll_transmit(self.now) {
-            observer.on_transmit(self.now, &packet);
-            let origin = self.flows[flow].origin(&packet);
+        while let Some(packet) = &self.flows[flow].poll_transmit(self.now) {
+            observer.on_transmit(self.now, packet);
+            let origin = self.flows[flow].origin(packet);
             self.arrive(origin, packet, observer);
         }
         self.schedule_flow(flow);
@@ -537,7 +538,8 @@ impl Engine {
 
     /// Hands a packet to a link; a full queue drops and counts it.
     #[inline]
-    fn send<O: Observer>(&mut self, index: usize, mut packet: Packet, observer: &mut O) {
+    fn send<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
+        let mut packet = *packet;
         let direction = &mut self.directions[index];
         let markable = packet.marks.has(Marks::MARKABLE);
         let limit = direction.mark_above.filter(|_| markable);

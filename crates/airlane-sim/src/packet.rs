@@ -8,9 +8,8 @@ use airlane_link::{FlowKey, TcpView};
 use airlane_transport::tcp::MOST_BLOCKS;
 
 /// What a packet is to the flow that sent it.
-// Wider than a byte for the same reason as `FrameKind` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
+#[repr(u8)]
 pub enum Role {
     /// A datagram, without a transport that repairs.
     Datagram,
@@ -70,7 +69,9 @@ pub(crate) struct Packet {
     pub(crate) endpoints: u8,
     /// Node that it goes to.
     pub(crate) to: u16,
-    pub(crate) role: Role,
+    /// See [`Packet::role`]. A [`Role`] itself would make `Option<Packet>` tell by a field in the midst of the packet, and
+    /// packets are then moved in pieces around that.
+    pub(crate) role_code: u8,
     pub(crate) marks: Marks,
     /// Segments that an acknowledgment's window lacks of the whole one, in the units of its
     /// [`End`](crate::app::end::End).
@@ -170,6 +171,12 @@ const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS + 2;
 const SEQ_BITS: u32 = 40;
 
 impl Packet {
+    /// What it is to its flow.
+    #[inline]
+    pub(crate) const fn role(&self) -> Role {
+        Role::from_code(self.role_code)
+    }
+
     /// The fields in a fixed order: a bijection of everything but the length, for coded bytes too.
     fn fields(&self) -> [u8; IMAGE] {
         let mut image = [0; IMAGE];
@@ -214,7 +221,7 @@ impl Packet {
     const fn tag(&self) -> u16 {
         let Marks(marks) = self.marks;
         let marks = (marks as u16 & !1) << 3 | marks as u16 & 1;
-        (self.endpoints as u16) << 8 | marks | (self.role as u16) << 1
+        (self.endpoints as u16) << 8 | marks | (self.role() as u16) << 1
     }
 
     /// Stands for the checksums of real headers: a hash of everything behind the segment number,
@@ -241,7 +248,7 @@ impl Packet {
             connection: u32::from_le_bytes(take(&mut rest)),
             endpoints: (tag >> 8) as u8,
             to: u16::from_le_bytes(take(&mut rest)),
-            role: Role::from_code((tag >> 1) as u8),
+            role_code: (tag >> 1) as u8 & 0b111,
             marks: Marks((tag >> 3) as u8 & 0b1_1110 | tag as u8 & 1),
             header: {
                 let _tag: [u8; 2] = take(&mut rest);
@@ -305,7 +312,7 @@ impl Payload for Packet {
 
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
         let packet = self.coded(image, len);
-        let is_packet = !matches!(packet.role, Role::Coded5 | Role::Coded6 | Role::Coded7);
+        let is_packet = !matches!(packet.role(), Role::Coded5 | Role::Coded6 | Role::Coded7);
         (is_packet && packet.seq >> SEQ_BITS == 0).then_some(packet)
     }
 }
@@ -318,9 +325,9 @@ impl airlane_link::Packet for Packet {
         self.header.into()
     }
 
-    /// Counted in segments.
+    /// Its numbers count segments.
     fn tcp(&self) -> Option<TcpView> {
-        let (seq, end, ack) = match self.role {
+        let (seq, end, ack) = match self.role() {
             Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => return None,
             _ if matches!(self.header.protocol, ESP | CLAP) => return None,
             // A probe asks the other end, and is no data.
@@ -369,7 +376,7 @@ mod tests {
             connection: rng.next_u64() as u32,
             endpoints: rng.next_u64() as u8,
             to: word as u16,
-            role: Role::from_code((word % 5) as u8),
+            role_code: (word % 5) as u8,
             marks: Marks(rng.next_u64() as u8 & 0b1_1111),
             closed: (word >> 20) as u16 * u16::from(word & 512 != 0),
             blocks: match word & 128 {

@@ -62,13 +62,13 @@ impl<P> Place<P> {
 /// What a frame's number means to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Behind the window, or beyond it.
+    /// It is behind the window, or beyond it.
     Outside,
     /// It is here already.
     Held,
     /// It was missing, and has been asked for this many times.
     Missing { asked: u32 },
-    /// Newer than everything that has come.
+    /// It is newer than everything that has come.
     Newest,
 }
 
@@ -296,7 +296,6 @@ impl<P: Payload> ReceiveWindow<P> {
     }
 
     /// Forgets NAKs for what has come meanwhile, so that they do not pile up on a busy link.
-    #[inline]
     pub(crate) fn prune_naks(&mut self) {
         while let Some(seq) = self.naks.front()
             && !self.is_missing(*seq)

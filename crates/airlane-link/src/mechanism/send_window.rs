@@ -12,7 +12,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use crate::context::Noted;
 use crate::mechanism::ring::Ring;
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Echo, Frame, FrameKind, Header};
 
 /// A frame that the peer has not acknowledged.
 #[derive(Clone, Debug, Hash)]
@@ -239,8 +239,12 @@ impl<P: Payload> SendWindow<P> {
     }
 
     /// The round trip of the link, from what the header of a frame of the peer says of the newest original.
+    #[inline]
     pub(crate) fn round_trip(&self, header: &Header, now: Instant) -> Option<Duration> {
-        let echo = header.echo?;
+        header.echo.and_then(|echo| self.since_echoed(echo, now))
+    }
+
+    fn since_echoed(&self, echo: Echo, now: Instant) -> Option<Duration> {
         let frame = self.get(self.space.widen(echo.seq_low, self.next))?;
         (frame.left.0 > Instant::ORIGIN).then(|| {
             let round_trip = now.saturating_since(frame.left.0);

@@ -153,30 +153,23 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// The payload of the next frame, of packets that `pop` gives: what is held, if that is still worth
-    /// it, or from the queue.
+    /// The payload of the next frame, of what is held and then packets that `pop` gives.
     #[inline]
-    pub(crate) fn fill(
-        &mut self,
-        mut pop: impl FnMut(&mut Option<Came<P>>) -> Option<Came<P>>,
-    ) -> Option<(P, Filled)> {
+    pub(crate) fn fill(&mut self, mut pop: impl FnMut() -> Option<Came<P>>) -> Option<(P, Filled)> {
         if P::DIVISIBLE {
             return self.fill_from(&mut pop);
         }
         // None is ever held that cannot be joined.
-        let (packet, came) = pop(&mut None)?;
+        let (packet, came) = pop()?;
         let filled = self.whole(&packet, came);
         Some((packet, filled))
     }
 
-    fn fill_from(
-        &mut self,
-        pop: &mut impl FnMut(&mut Option<Came<P>>) -> Option<Came<P>>,
-    ) -> Option<(P, Filled)> {
+    fn fill_from(&mut self, pop: &mut impl FnMut() -> Option<Came<P>>) -> Option<(P, Filled)> {
         if self.cutting.is_some() {
             return self.next_fragment(None);
         }
-        let (first, came) = pop(&mut self.held)?;
+        let (first, came) = self.held.take().or_else(&mut *pop)?;
         let mut filled = self.whole(&first, came);
         let whole = first.len();
         let class = first.traffic_class();
@@ -202,7 +195,7 @@ impl<P: Packet> Packer<P> {
         self.gathered.push(first);
         // Another cannot be so short that it would not be worth a look.
         while len < most && self.gathered.len() < MOST_TOGETHER {
-            let Some((packet, came)) = pop(&mut self.held) else {
+            let Some((packet, came)) = pop() else {
                 break;
             };
             // It goes as it is, since what is shortened can no longer be left for the next frame.
@@ -337,9 +330,10 @@ impl<P: Packet> Packer<P> {
         self.held.as_ref().map(|(packet, _)| packet)
     }
 
-    /// Takes the packet that waits here away.
-    pub(crate) fn take_held(&mut self) -> Option<P> {
-        self.held.take().map(|(packet, _)| packet)
+    /// Takes away the packet that waits here, if it is one that came at such a time.
+    pub(crate) fn take_held_if(&mut self, which: impl Fn(Instant) -> bool) -> Option<P> {
+        let held = self.held.take_if(|(_, came)| which(*came));
+        held.map(|(packet, _)| packet)
     }
 
     /// A new epoch: what is left of a packet in parts would be of no use, nor what the peer knew.
@@ -424,7 +418,7 @@ mod tests {
             aim.into_iter().for_each(|aim| packer.set_aim(aim));
             let mut packets = vec![Long(60_000)];
             let mut pop = || Some((packets.pop()?, Instant::ORIGIN));
-            let parts = std::iter::from_fn(|| packer.fill(|_| pop()));
+            let parts = std::iter::from_fn(|| packer.fill(&mut pop));
             let lens: Vec<usize> = parts.map(|(part, _)| part.0).collect();
             assert!(lens.len() <= MOST_FRAGMENTS, "{aim:?}: {}", lens.len());
             assert!(lens.iter().all(|len| *len <= 1_400), "{aim:?}: {lens:?}");

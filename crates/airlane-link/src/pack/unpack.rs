@@ -69,14 +69,8 @@ impl<P: Packet> Opened<P> {
     /// The packet, which goes up now.
     #[inline]
     fn counted(self, now: Instant, ledger: &mut ServiceLedger) -> P {
-        let len = self.packet.len() as u64;
-        ledger.packets_delivered += 1;
-        ledger.delivered_bytes += len;
-        if self.repaired {
-            ledger.packets_recovered += 1;
-            ledger.recovered_bytes += len;
-        }
-        ledger.hold_ns += now.saturating_since(self.since).as_nanos();
+        let held = now.saturating_since(self.since);
+        ledger.deliver(self.packet.len(), held, self.repaired);
         ledger.joined_delivered += u64::from(self.joined);
         ledger.packets_reassembled += u64::from(self.reassembled);
         self.packet
@@ -104,6 +98,12 @@ impl<P: Packet> Unpacker<P> {
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
         P::DIVISIBLE || !matches!(self.holds, Holds::Nothing)
+    }
+
+    /// Whether what a service gives is a packet that goes up as it is, at once.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_timed()
     }
 
     /// Gives up what need not be held any longer, and drops what has waited in vain.

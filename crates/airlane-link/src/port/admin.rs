@@ -156,7 +156,7 @@ impl<P: Packet> Port<P> {
             if let Some(slot) = &mut self.slots[number] {
                 let forget = &mut |handed: Handed<P>| slot.forget(&handed.frame);
                 self.scheduler.remove(number as u8, forget);
-                slot.reset(now, (&mut self.out, &mut self.up));
+                slot.reset(now, &mut self.out);
             }
             self.note_told(number);
         }
@@ -372,8 +372,7 @@ impl<P: Packet> Port<P> {
                 if self.retired.len() == RETIRED {
                     self.retired.remove(0);
                 }
-                let outputs = (&mut self.out, &mut self.up);
-                self.retired.push(slot.retire(now, outputs));
+                self.retired.push(slot.retire(now, &mut self.out));
                 if let Some(next) = next {
                     self.install(next);
                     self.agree(now);

@@ -7,10 +7,9 @@ use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 impl<P: Packet> Port<P> {
     /// Bytes of a frame with its header, without what lies below.
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
-        let codec = self.facts.codec;
         match self.slot(frame.header.service) {
-            Some(slot) if !frame.header.kind.is_of_ports() => slot.frame_len(codec, frame),
-            _ => codec.len_without_packet(frame, &Layout::PORTS) + frame.payload_len(),
+            Some(slot) if !frame.header.kind.is_of_ports() => slot.frame_len(frame),
+            _ => self.facts.codec.len_without_packet(frame, &Layout::PORTS) + frame.payload_len(),
         }
     }
 

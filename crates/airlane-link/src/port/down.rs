@@ -3,7 +3,7 @@
 use airlane_base::Instant;
 
 use super::Port;
-use super::departure::Token;
+use super::departure::{Handed, Token};
 use super::numbers::SERVICES;
 use crate::flow::Packet;
 use crate::queue::DropReason;
@@ -31,13 +31,10 @@ impl<P: Packet> Port<P> {
 
     /// Takes a packet from IP and gives its frame, where nothing stands in front of it: the link is free and
     /// nobody waits for it. That is what [`Port::handle_packet`] and [`Port::poll_transmit`] do, without the way
-    /// through queue and scheduler.
-    ///
-    /// # Errors
-    /// Gives the packet back, for [`Port::handle_packet`], where it has to wait or to be dropped. Nothing has
-    /// happened then.
+    /// through queue and scheduler. None where the packet has to wait or to be dropped: nothing has happened then,
+    /// and it is [`Port::handle_packet`]'s.
     #[inline]
-    pub fn pass(&mut self, now: Instant, packet: P) -> Result<Frame<P>, P> {
+    pub fn pass(&mut self, now: Instant, packet: &P) -> Option<Frame<P>> {
         let idle = now >= self.free_at
             && self.scheduler.is_empty()
             && self.under_way == 0
@@ -52,22 +49,17 @@ impl<P: Packet> Port<P> {
             || self.speaks
             || packet.len() > self.config.max_payload
         {
-            return Err(packet);
+            return None;
         }
         let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
-        let Some(slot) = &mut self.slots[number] else {
-            return Err(packet);
-        };
-        if !slot.is_clear() {
-            return Err(packet);
-        }
+        let slot = self.slots[number].as_mut().filter(|slot| slot.is_clear())?;
         if let Some(shares) = &mut self.shares {
             shares.pass(number, packet.len());
         }
-        slot.offer(&packet);
-        let mut frame = slot.send(now, &mut self.out, packet);
+        slot.offer(packet);
+        let mut frame = slot.send(now, &mut self.out, packet.clone());
         frame.header.service = number as u8;
-        let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
+        let len = slot.frame_len(&frame) + self.config.frame_overhead;
         self.scheduler.link_idle();
         self.scheduler.pass(number as u8, len);
         self.under_way += 1;
@@ -77,8 +69,8 @@ impl<P: Packet> Port<P> {
             came: Some(now),
             epoch: self.epochs[number],
         };
-        self.leave(now, token);
-        Ok(frame)
+        self.leave(now, &token);
+        Some(frame)
     }
 
     /// Takes a packet for a service.
@@ -129,16 +121,19 @@ impl<P: Packet> Port<P> {
     }
 
     /// Lets one service hand over frames while it may.
-    #[inline]
+    // In place, since it mostly may not.
+    #[inline(always)]
     pub(super) fn hand_over(&mut self, now: Instant, number: usize) {
         self.ready &= !(1 << number);
-        if let Some(slot) = &mut self.slots[number] {
-            if slot.handed_over() < self.config.handed_over.limit() && slot.has_frames() {
-                self.hand_over_frames(now, number, None);
-            } else if slot.draining {
-                slot.note_polled(now);
-                self.next_timer.set(None);
-            }
+        let limit = self.config.handed_over.limit();
+        let Some(slot) = &mut self.slots[number] else {
+            return;
+        };
+        if slot.handed_over() < limit && slot.has_frames() {
+            self.hand_over_frames(now, number, None);
+        } else if slot.draining {
+            slot.note_polled(now);
+            self.next_timer.set(None);
         }
         if let Some(slot) = &mut self.slots[number] {
             slot.note_dry();
@@ -153,29 +148,26 @@ impl<P: Packet> Port<P> {
         mut arriving: Option<P>,
     ) {
         self.ready &= !(1 << number);
+        let limit = self.config.handed_over.limit();
         let Some(slot) = &mut self.slots[number] else {
             return;
         };
-        let limit = self.config.handed_over.limit();
-        // A packet that only waits starts no timer.
-        while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
-            if slot.is_timed() {
-                self.next_timer.set(None);
-            }
-            let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving) else {
-                break;
-            };
-            handed.frame.header.service = number as u8;
-            let len = slot.frame_len(self.facts.codec, &handed.frame) + self.config.frame_overhead;
-            if self.scheduler.is_empty() && self.under_way == 0 && now >= self.free_at {
-                self.scheduler.link_idle();
-            }
-            self.scheduler.enqueue(number as u8, len, handed);
+        if slot.is_timed() {
+            self.next_timer.set(None);
         }
-        if let Some(packet) = arriving {
-            if slot.draining {
-                self.next_timer.set(None);
+        let idle = self.under_way == 0 && now >= self.free_at;
+        let (scheduler, overhead) = (&mut self.scheduler, self.config.frame_overhead);
+        let mut to = |mut handed: Handed<P>, len| {
+            handed.frame.header.service = number as u8;
+            if idle && scheduler.is_empty() {
+                scheduler.link_idle();
             }
+            scheduler.enqueue(number as u8, len + overhead, handed);
+        };
+        while slot.handed_over() < limit
+            && slot.hand_over(now, &mut self.out, &mut arriving, &mut to)
+        {}
+        if let Some(packet) = arriving {
             slot.wait(now, packet);
         }
         if self.heed(now, number) {

@@ -6,8 +6,8 @@ pub(super) const SERVICES: usize = 16;
 /// The numbers that a set has, one bit each, in ascending order.
 pub(super) fn numbers(mut set: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
-        let number = set.trailing_zeros() as usize;
-        set &= set.checked_sub(1)?;
-        Some(number)
+        let rest = set & set.checked_sub(1)?;
+        let number = std::mem::replace(&mut set, rest).trailing_zeros();
+        Some(number as usize % SERVICES)
     })
 }

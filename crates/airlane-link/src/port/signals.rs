@@ -3,8 +3,9 @@
 use airlane_base::{Instant, Rate};
 
 use super::Port;
-use super::departure::Token;
+use super::departure::Handed;
 use crate::flow::Packet;
+use crate::schedule::Turn;
 use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
 
 impl<P: Packet> Port<P> {
@@ -20,6 +21,7 @@ impl<P: Packet> Port<P> {
     /// A mark or a report, which no service sees.
     pub(super) fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
         let number = frame.header.seq;
+        self.next_timer.set(None);
         match (frame.report(), &mut self.finder) {
             (Some(report), Some(finder)) => {
                 finder.handle_report(now, number, report);
@@ -39,7 +41,7 @@ impl<P: Packet> Port<P> {
     }
 
     /// Gives what there is to say to the peer's port: before all packets, as it says what the link does now.
-    pub(super) fn speak(&mut self, now: Instant) -> (Frame<P>, Token) {
+    pub(super) fn speak(&mut self, now: Instant) -> Turn<Handed<P>> {
         let frame = match self.answer.take() {
             Some((number, report)) => Frame {
                 header: Header::new(FrameKind::Report, number),
@@ -52,14 +54,11 @@ impl<P: Packet> Port<P> {
             }
         };
         self.speaks = self.finder.as_ref().is_some_and(|finder| finder.is_due());
-        self.under_way += 1;
-        let token = Token {
-            header: frame.header,
+        Turn {
+            service: usize::from(frame.header.service),
             len: self.own_len(&frame),
-            came: None,
-            epoch: 0,
-        };
-        (frame, token)
+            item: Handed { frame, came: None },
+        }
     }
 
     pub(super) fn own_len(&self, frame: &Frame<P>) -> usize {

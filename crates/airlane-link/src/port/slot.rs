@@ -30,6 +30,7 @@ pub(super) struct Slot<P> {
     pub(super) config: ServiceConfig,
     /// What its frames are.
     pub(super) frames: Frames,
+    codec: Codec,
     /// Bytes of a frame beside its payload, where they are always the same.
     head_len: Option<usize>,
     pub(super) service: Service<P>,
@@ -104,6 +105,7 @@ impl<P: Packet> Slot<P> {
         };
         Self {
             frames,
+            codec: facts.codec,
             head_len: (layout.is_fixed()).then(|| facts.codec.header_len(layout)),
             service,
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
@@ -217,10 +219,10 @@ impl<P: Packet> Slot<P> {
 
     /// Bytes of a frame with its header, without what lies below.
     #[inline]
-    pub(super) fn frame_len(&self, codec: Codec, frame: &Frame<P>) -> usize {
+    pub(super) fn frame_len(&self, frame: &Frame<P>) -> usize {
         match self.head_len {
             Some(head) => head + frame.payload_len(),
-            None => codec.len_without_packet(frame, self.frames.layout) + frame.payload_len(),
+            None => self.codec.len_without_packet(frame, self.frames.layout) + frame.payload_len(),
         }
     }
 
@@ -241,11 +243,12 @@ impl<P: Packet> Slot<P> {
     /// Whether a packet that comes now would be its next frame.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
-        !self.has_frames() && self.service.has_room() && self.handed_over == 0 && !self.draining
+        self.handed_over == 0 && !self.draining && !self.has_frames() && self.service.has_room()
     }
 
     /// The frame of a packet that nothing waits in front of, see [`Slot::is_clear`].
-    #[inline]
+    // In place, since a frame that has just been written is slow to move.
+    #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
         self.note_polled(now);
         let filled = self.packer.whole(&packet, now);
@@ -259,7 +262,7 @@ impl<P: Packet> Slot<P> {
     #[inline]
     fn note_handed_over(&mut self, header: &Header, now: Instant) {
         self.handed_over += 1;
-        if self.timer_origin == TimerOrigin::HandOver {
+        if self.timed && self.timer_origin == TimerOrigin::HandOver {
             self.service.start_timers(header, now);
         }
     }
@@ -268,17 +271,19 @@ impl<P: Packet> Slot<P> {
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
         let packed = P::DIVISIBLE && !self.packer.is_idle();
-        packed || self.service.has_frames() || !self.queue.is_empty()
+        packed || !self.queue.is_empty() || self.service.has_frames()
     }
 
-    /// The next frame to hand over, from what waits and then `arriving`.
+    /// Hands over the next frame, from what waits and then `arriving`: gives it `to` somebody, with its length. Whether
+    /// there was one.
     #[inline]
-    pub(super) fn poll_frame(
+    pub(super) fn hand_over(
         &mut self,
         now: Instant,
         out: &mut Output<P>,
         arriving: &mut Option<P>,
-    ) -> Option<Handed<P>> {
+        to: &mut impl FnMut(Handed<P>, usize),
+    ) -> bool {
         let waits = P::DIVISIBLE && {
             let arriving = arriving.as_ref().map(Payload::len);
             self.packer.waits(now, self.queue.bytes(), arriving)
@@ -286,8 +291,8 @@ impl<P: Packet> Slot<P> {
         self.note_polled(now);
         let asks = self.service.has_frames();
         let mut cx = Context::new(now, out, &mut self.ledger);
-        let handed = if asks && let Some(frame) = self.service.poll_frame(&mut cx) {
-            Handed { frame, came: None }
+        if asks && let Some(frame) = self.service.poll_frame(&mut cx) {
+            self.give(now, frame, None, to);
         } else if !waits
             && self.service.has_room()
             && let Some((payload, filled)) = self.pack(now, arriving)
@@ -295,38 +300,53 @@ impl<P: Packet> Slot<P> {
             self.count_packed(&filled);
             let mut cx = Context::new(now, out, &mut self.ledger);
             let frame = self.service.send(&mut cx, payload, filled.from);
-            let came = filled.from.came;
-            Handed { frame, came }
-        } else if asks {
-            let mut cx = Context::new(now, out, &mut self.ledger);
-            let frame = self.service.scheme_mut().poll_spare(&mut cx)?;
-            Handed { frame, came: None }
+            self.give(now, frame, filled.from.came, to);
+        } else if asks
+            && let mut cx = Context::new(now, out, &mut self.ledger)
+            && let Some(frame) = self.service.scheme_mut().poll_spare(&mut cx)
+        {
+            self.give(now, frame, None, to);
         } else {
-            return None;
-        };
-        self.note_handed_over(&handed.frame.header, now);
-        Some(handed)
+            return false;
+        }
+        true
+    }
+
+    fn give(
+        &mut self,
+        now: Instant,
+        frame: Frame<P>,
+        came: Option<Instant>,
+        to: &mut impl FnMut(Handed<P>, usize),
+    ) {
+        self.note_handed_over(&frame.header, now);
+        let len = self.frame_len(&frame);
+        to(Handed { frame, came }, len);
     }
 
     /// The next payload, of packets that wait and then `arriving`.
     #[inline]
     fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Filled)> {
-        let (queue, ledger, dropped) = (&mut self.queue, &mut self.ledger, &mut self.dropped);
-        let budget = self.waits_at_most;
-        self.packer.fill(|held| {
+        let too_old = |since| {
+            let waited = now.saturating_since(since);
+            self.waits_at_most.is_some_and(|most| waited > most)
+        };
+        let mut drop = |reason, packet| {
+            count_drop(&mut self.ledger, &mut self.dropped, reason, packet);
+        };
+        if P::DIVISIBLE
+            && let Some(packet) = self.packer.take_held_if(too_old)
+        {
+            drop(DropReason::TooOld, packet);
+        }
+        self.packer.fill(|| {
             loop {
-                let waited = held.take().or_else(|| {
-                    queue.pop_since(now, &mut |reason, lost| {
-                        count_drop(ledger, dropped, reason, lost);
-                    })
-                });
-                let Some((packet, since)) = waited else {
-                    return arriving.take().map(|packet| (packet, now));
-                };
-                if budget.is_none_or(|budget| now.saturating_since(since) <= budget) {
-                    return Some((packet, since));
+                let next = self.queue.pop_since(now, &mut drop);
+                match next {
+                    Some((packet, since)) if too_old(since) => drop(DropReason::TooOld, packet),
+                    Some(_) => return next,
+                    None => return arriving.take().map(|packet| (packet, now)),
                 }
-                count_drop(ledger, dropped, DropReason::TooOld, packet);
             }
         })
     }
@@ -376,7 +396,7 @@ impl<P: Packet> Slot<P> {
         if role != Role::Idle {
             self.active_at = left;
         }
-        if self.timer_origin == TimerOrigin::Departure {
+        if self.timed && self.timer_origin == TimerOrigin::Departure {
             self.service.start_timers(header, left);
         }
         if outcome == Outcome::Failed {
@@ -417,14 +437,14 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// Takes a frame of `len` bytes from the peer.
+    /// Takes a frame of `len` bytes from the peer, whose packets go up as they are if they are `plain`.
     #[inline]
     pub(super) fn handle_frame(
         &mut self,
         now: Instant,
         out: &mut Output<P>,
-        frame: Frame<P>,
-        len: usize,
+        (frame, len): (Frame<P>, usize),
+        plain: bool,
     ) {
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
@@ -436,16 +456,13 @@ impl<P: Packet> Slot<P> {
             self.active_at = self.active_at.max(now);
             self.progress_at = self.progress_at.max(now);
         }
-        let mut cx = Context::new(now, out, &mut self.ledger);
+        let mut cx = Context::new(now, out, &mut self.ledger).plain(plain);
         self.service.handle_frame(&mut cx, frame);
     }
 
     /// Whether the service, or what is packed for it, had something to do.
-    pub(super) fn handle_timeout(
-        &mut self,
-        now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
-    ) -> bool {
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Output<P>) -> bool {
+        let up = &mut out.up;
         self.unpacker.handle_timeout(now, up, &mut self.ledger);
         let enough = self.packer.handle_timeout(now);
         if self.service.poll_timeout().is_none_or(|due| due > now) {
@@ -454,6 +471,12 @@ impl<P: Packet> Slot<P> {
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.scheme_mut().handle_timeout(&mut cx);
         true
+    }
+
+    /// Whether what its service gives is a packet that goes up as it is, at once.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.unpacker.is_plain()
     }
 
     /// Whether what [`Slot::open`] opens may have a deadline.

@@ -30,10 +30,12 @@ impl<P: Packet> Port<P> {
         if timed {
             self.next_timer.set(None);
         }
-        let len = slot.frame_len(self.facts.codec, &frame);
+        let len = slot.frame_len(&frame);
         self.received_bytes += (len + self.config.frame_overhead) as u64;
         self.out.service = number as u8;
-        slot.handle_frame(now, &mut self.out, frame, len);
+        // What is learnt from is shown when it is opened, and what ends an interval counts in the next.
+        let plain = slot.is_plain() && !self.classifier.learns() && now < self.interval_ends;
+        slot.handle_frame(now, &mut self.out, (frame, len), plain);
         self.heed(now, number);
         self.open_some(now);
         // The raw service has nothing to answer, and its packets are handed over when others leave.
@@ -48,46 +50,52 @@ impl<P: Packet> Port<P> {
     /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
     /// has not been opened yet counts as one, whatever comes of it.
     pub fn deliveries(&self) -> usize {
-        self.up.len() + self.out.given.len()
+        self.out.up.len() + self.out.given.len()
     }
 
     /// The next packet for IP.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<P> {
-        loop {
-            if let Some(packet) = self.up.pop_front() {
-                return Some(packet);
-            }
-            let given = self.out.given.pop_front()?;
-            if let Some(packet) = self.open(given) {
-                return Some(packet);
+        if self.out.up.is_empty() && !self.out.given.is_empty() {
+            return self.open_next();
+        }
+        self.out.up.pop_front()
+    }
+
+    /// Opens payloads until there is a packet.
+    fn open_next(&mut self) -> Option<P> {
+        while let Some(given) = self.out.given.pop_front() {
+            let packet = self.open(given).or_else(|| self.out.up.pop_front());
+            if packet.is_some() {
+                return packet;
             }
         }
+        None
     }
 
     /// Opens the payloads of an input as far as they are not too many packets at once.
     #[inline]
     pub(super) fn open_some(&mut self, now: Instant) {
         self.given_at = now;
-        while P::DIVISIBLE && self.up.len() < OPEN_AHEAD {
+        while P::DIVISIBLE && self.out.up.len() < OPEN_AHEAD {
             let Some(given) = self.out.given.pop_front() else {
                 return;
             };
             let packet = self.open(given);
-            self.up.extend(packet);
+            self.out.up.extend(packet);
         }
     }
 
     /// Opens a payload: gives its packet, unless it is several, or one that is held.
     #[inline]
     pub(super) fn open(&mut self, given: Given<P>) -> Option<P> {
-        let (now, service, before) = (self.given_at, given.service, self.up.len());
+        let (now, service, before) = (self.given_at, given.service, self.out.up.len());
         let slot = self.slots[usize::from(service) % SERVICES].as_mut()?;
         if slot.opens_timed() {
             // Parts of packets have deadlines, and so have packets that are held.
             self.next_timer.set(None);
         }
-        let packet = slot.open(now, given, &mut self.up);
+        let packet = slot.open(now, given, &mut self.out.up);
         if self.classifier.learns() {
             self.note_received(now, service, before, packet.as_ref());
         }
@@ -102,7 +110,7 @@ impl<P: Packet> Port<P> {
         before: usize,
         packet: Option<&P>,
     ) {
-        for packet in packet.into_iter().chain(self.up.range(before..)) {
+        for packet in packet.into_iter().chain(self.out.up.range(before..)) {
             let (flow, len) = (packet.flow(), packet.len());
             let datagram = || packet.datagram();
             self.classifier
@@ -114,7 +122,7 @@ impl<P: Packet> Port<P> {
     pub(super) fn open_all(&mut self) {
         while let Some(given) = self.out.given.pop_front() {
             let packet = self.open(given);
-            self.up.extend(packet);
+            self.out.up.extend(packet);
         }
     }
 }

@@ -12,7 +12,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::scheme::{Frames, Scheme};
 use crate::context::{Context, Origin, PortFacts};
-use crate::wire::{Frame, FrameKind, Header, Layout};
+use crate::wire::{Body, Frame, FrameKind, Header, Layout};
 
 const FRAMES: Frames = Frames::new(&Layout::BARE, &[FrameKind::Data]);
 
@@ -38,9 +38,13 @@ impl DefaultService {
         }
     }
 
-    /// Counts the numbers that were jumped over. A frame that comes late after all cannot be told
-    /// from a duplicate without memory, so reordering on the path counts as loss here.
-    fn measure(&mut self, seq: Seq, cx: &mut Context<'_, impl Payload>) {
+    /// Counts the numbers that a frame has jumped over, where there are any. A frame that comes late after all cannot be
+    /// told from a duplicate without memory, so reordering on the path counts as loss here.
+    #[inline]
+    pub(crate) fn note(&mut self, cx: &mut Context<'_, impl Payload>, seq: Seq) {
+        if !self.numbered {
+            return;
+        }
         let missed = self
             .expected
             .map_or(0, |expected| self.space.distance(seq, expected));
@@ -48,19 +52,6 @@ impl DefaultService {
             cx.ledger.lose(u64::from(missed), false);
             self.expected = Some(self.space.next(seq));
         }
-    }
-
-    /// What a frame carries; counts what was lost before it.
-    pub(crate) fn take<P: Payload>(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        header: &Header,
-        payload: Option<P>,
-    ) -> Option<P> {
-        if payload.is_some() && self.numbered {
-            self.measure(header.seq, cx);
-        }
-        payload
     }
 
     /// A frame with this packet.
@@ -77,8 +68,9 @@ impl<P: Payload> Scheme<P> for DefaultService {
     }
 
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let header = frame.header;
-        if let Some(packet) = self.take(cx, &header, frame.into_packet()) {
+        let seq = frame.header.seq;
+        if let Body::Packet(packet) = frame.body {
+            self.note(cx, seq);
             cx.deliver(packet, cx.now, false);
         }
     }

@@ -49,7 +49,7 @@ use crate::mechanism::copies::Copies;
 use crate::mechanism::fades::Fades;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Frame, FrameKind, Header, Layout};
+use crate::wire::{Body, Frame, FrameKind, Header, Layout};
 use persistence::{Asks, Persistence};
 pub(crate) use receiver::Order;
 use receiver::{RlpReceiver, Terms};
@@ -142,13 +142,13 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let Header { seq, kind, .. } = frame.header;
         let receiver = &mut self.receiver;
-        match (kind, frame.into_packet()) {
-            (FrameKind::Data, Some(packet)) => receiver.on_data(cx, seq, packet),
-            (FrameKind::Retransmission, Some(packet)) => {
+        match (kind, frame.body) {
+            (FrameKind::Data, Body::Packet(packet)) => receiver.on_data(cx, seq, packet),
+            (FrameKind::Retransmission, Body::Packet(packet)) => {
                 receiver.on_retransmission(cx, seq, packet);
             }
-            (FrameKind::Copy, Some(packet)) => receiver.on_copy(cx, seq, packet),
-            (FrameKind::Nak, None) => {
+            (FrameKind::Copy, Body::Packet(packet)) => receiver.on_copy(cx, seq, packet),
+            (FrameKind::Nak, Body::Empty) => {
                 let first = self.sender.on_nak(cx, seq, receiver.delay());
                 if let Some((left, copies)) = first.zip(self.copies.as_mut()) {
                     copies.on_lost();
@@ -159,7 +159,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                     }
                 }
             }
-            (FrameKind::Keepalive, None) => receiver.on_keepalive(cx, seq),
+            (FrameKind::Keepalive, Body::Empty) => receiver.on_keepalive(cx, seq),
             _ => cx.ledger.malformed += 1,
         }
         receiver.prune();

@@ -58,7 +58,7 @@ use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
 use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::started::{Started, StartedTimers};
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Frame, FrameKind, Header, Layout};
+use crate::wire::{Body, Frame, FrameKind, Header, Layout};
 
 /// What all of them have, whatever else may stand in their headers.
 const KINDS: &[FrameKind] = &[
@@ -307,11 +307,12 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             self.policy.sample(round_trip);
         }
         self.on_ack(header.ack);
-        match (header.kind, frame.into_packet()) {
-            (FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission, Some(packet)) => {
-                self.receive(cx, header, packet);
-            }
-            (FrameKind::Nak, None) => {
+        match (header.kind, frame.body) {
+            (
+                FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission,
+                Body::Packet(packet),
+            ) => self.receive(cx, header, packet),
+            (FrameKind::Nak, Body::Empty) => {
                 if A::NAK_ACKNOWLEDGES {
                     self.on_ack(header.seq);
                 }
@@ -328,11 +329,13 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
                     cx.ledger.stale_naks += 1;
                 }
             }
-            (FrameKind::Keepalive, None) => self.on_keepalive(cx, header.seq),
-            (FrameKind::Ack, None) => {}
+            (FrameKind::Keepalive, Body::Empty) => self.on_keepalive(cx, header.seq),
+            (FrameKind::Ack, Body::Empty) => {}
             _ => cx.ledger.malformed += 1,
         }
-        self.received.prune_naks();
+        if self.received.has_naks() {
+            self.received.prune_naks();
+        }
         self.prune_nak_timers();
     }
 

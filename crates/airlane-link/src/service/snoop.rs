@@ -379,10 +379,11 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
     }
 
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let header = frame.header;
-        let Some(packet) = self.raw.take(cx, &header, frame.into_packet()) else {
+        let Header { seq, kind, .. } = frame.header;
+        let Some(packet) = frame.into_packet() else {
             return;
         };
+        self.raw.note(cx, seq);
         if let Some(agent) = &mut self.agent
             && !agent.passes(cx.now, &packet)
         {
@@ -390,8 +391,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
             cx.ledger.suppressed_bytes += packet.len() as u64;
             return;
         }
-        let repair = header.kind == FrameKind::Retransmission;
-        cx.deliver(packet, cx.now, repair);
+        cx.deliver(packet, cx.now, kind == FrameKind::Retransmission);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {

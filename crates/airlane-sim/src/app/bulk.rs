@@ -85,7 +85,7 @@ impl Bulk {
         if self.stopped {
             return;
         }
-        if packet.role == Role::Data {
+        if packet.role() == Role::Data {
             self.delays.record(now.saturating_since(packet.created));
         }
         let end = End::of(packet);
@@ -115,7 +115,7 @@ impl Bulk {
         let Some(progress) = &mut self.progress else {
             return;
         };
-        match packet.role {
+        match packet.role() {
             Role::Ack => progress.on_acknowledged(now, packet.created),
             Role::Data if now_received > received => {
                 let bytes = match now_vain > vain {
@@ -184,7 +184,7 @@ impl Bulk {
             .poll_transmit(&self.place, now)
             .or_else(|| sender.poll_transmit(&self.place, now));
         if let Some((progress, packet)) = self.progress.as_mut().zip(packet.as_ref()) {
-            match packet.role {
+            match packet.role() {
                 Role::Ack => progress.on_acknowledges(now),
                 Role::Data => progress.on_sent(now),
                 _ => {}

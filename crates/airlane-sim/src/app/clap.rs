@@ -459,7 +459,7 @@ pub(crate) fn write_probe(packet: &mut Packet, own: Status) {
 impl Packet {
     /// Whether it is a probe that is still on its way to the far end of its flow.
     pub(crate) fn is_open_probe(&self, place: &FlowPlace) -> bool {
-        let probe = self.endpoints == Kind::Probe as u8 && self.role == Role::Datagram;
+        let probe = self.endpoints == Kind::Probe as u8 && self.role() == Role::Datagram;
         probe && self.header.protocol == crate::packet::CLAP && self.to == place.nodes[1]
     }
 }

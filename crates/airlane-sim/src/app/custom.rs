@@ -39,7 +39,7 @@ pub(crate) struct Custom {
     last_delivered: Option<Instant>,
     delivered_bytes: u64,
     received: u64,
-    /// Of datagrams.
+    /// The delays of datagrams.
     pub(crate) delays: DelayProbe,
     /// Of responses, as the application says.
     pub(crate) times: DelayProbe,
@@ -88,7 +88,7 @@ impl Custom {
         }
         let delivery = match &mut self.transport {
             Transport::Tcp(ends) => {
-                self.received += u64::from(packet.role.carries_data());
+                self.received += u64::from(packet.role().carries_data());
                 let end = End::of(packet);
                 ends[end].handle_packet(now, packet);
                 let read = ends[end].read();
@@ -221,7 +221,7 @@ impl Custom {
         &self.place
     }
 
-    /// None over UDP.
+    /// The ends of its connections; there are none over UDP.
     pub(crate) fn ends(&self) -> &[End] {
         match &self.transport {
             Transport::Tcp(ends) => &**ends,

@@ -158,7 +158,7 @@ impl End {
     /// Which end takes a packet.
     #[inline]
     pub(crate) const fn of(packet: &Packet) -> usize {
-        match packet.role {
+        match packet.role() {
             Role::Ack | Role::Request => 0,
             _ => 1,
         }
@@ -184,7 +184,7 @@ impl End {
     /// Takes in a packet for this end, if it is of its connections.
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        let (connection, segment) = if packet.role.carries_data() {
+        let (connection, segment) = if packet.role().carries_data() {
             (self.receives, self.data_of(packet))
         } else if packet.marks.has(Marks::AGREES) {
             (self.sends, Segment::Syn { answers: true })
@@ -234,7 +234,7 @@ impl End {
 
     /// A packet for this end has come destroyed, and the link knows which it was.
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
-        if packet.role.carries_data() && packet.connection == self.receives {
+        if packet.role().carries_data() && packet.connection == self.receives {
             self.endpoint.handle_destroyed(&self.data_of(packet));
         }
     }
@@ -288,7 +288,7 @@ impl End {
                 }
                 echoed = ack.stamp.map_or(0, Timestamp::number);
                 marks = marks.with(Marks::ELN, ack.eln).with(Marks::ECHO, ack.echo);
-                // Rounded up: what is advertised is there.
+                // It is rounded up, so that what is advertised is there.
                 let lacks = self.window - ack.window;
                 closed = lacks.div_ceil(1 << self.scale) as u16;
                 // An end that only receives has said all that it has to say.
@@ -335,7 +335,7 @@ impl End {
 fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
     let mut blocks = NO_BLOCKS;
     for (place, block) in blocks.iter_mut().zip(ack.blocks.iter()) {
-        // Validated: a window of selective acknowledgments is at most so many segments.
+        // A window of selective acknowledgments is at most so many segments: that was validated.
         *place = [block.start.abs_diff(ack.ack) as u16, block.len() as u16];
     }
     blocks

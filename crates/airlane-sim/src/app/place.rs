@@ -30,7 +30,7 @@ impl FlowPlace {
             connection: 0,
             endpoints: 0,
             to: self.nodes[1],
-            role,
+            role_code: role as u8,
             marks: Marks::default(),
             closed: 0,
             echoed: 0,

@@ -29,7 +29,7 @@ const RECEIVER: usize = 3;
 /// A file on its way over two connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
-    /// Of each leg.
+    /// The places of each leg.
     places: [FlowPlace; 2],
     start: Instant,
     started: bool,
@@ -82,7 +82,7 @@ impl Split {
             return;
         }
         let end = Self::end_of(packet);
-        if end == RECEIVER && packet.role == Role::Data {
+        if end == RECEIVER && packet.role() == Role::Data {
             self.delays.record(now.saturating_since(packet.created));
         }
         self.ends[end].handle_packet(now, packet);

@@ -149,7 +149,7 @@ impl CaptureHeaders {
             // Its own header is of zeros, too.
             let ip = Ipv4Header::MIN_LEN as u64;
             (u64::from(packet.len).saturating_sub(ip), None)
-        } else if packet.role != Role::Datagram {
+        } else if packet.role() != Role::Datagram {
             let (user, tcp) = self.tcp(packet);
             (user, Some(tcp))
         } else {
@@ -190,7 +190,7 @@ impl CaptureHeaders {
         let ends = facts.connections.entry(packet.connection).or_default();
         let size = facts.size;
         // Data of the main direction comes from the first end, its acknowledgments from the other.
-        let (from, is_data) = match packet.role {
+        let (from, is_data) = match packet.role() {
             Role::Data => (0, true),
             Role::Ack => (1, false),
             Role::Request => (1, true),

@@ -59,10 +59,10 @@ impl From<&Packet> for PacketInfo {
         Self {
             flow: packet.flow.into(),
             connection: packet.connection,
-            role: packet.role,
+            role: packet.role(),
             seq: packet.seq,
             len_bytes: packet.len,
-            retransmission: packet.role.carries_data() && packet.marks.has(Marks::AGAIN),
+            retransmission: packet.role().carries_data() && packet.marks.has(Marks::AGAIN),
             created: packet.created,
         }
     }

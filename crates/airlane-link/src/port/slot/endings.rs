@@ -1,7 +1,5 @@
 //! How a service ends, or begins anew: what is on its way then, what waits, and when a service that is removed may go.
 
-use std::collections::VecDeque;
-
 use airlane_base::{Duration, Instant};
 
 use super::{Slot, count_drop};
@@ -17,15 +15,11 @@ const LINGER_AT_LEAST: Duration = Duration::from_secs(5);
 
 impl<P: Packet> Slot<P> {
     /// A new epoch: what was on its way is lost, what waits stays.
-    pub(in crate::port) fn reset(
-        &mut self,
-        now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
-    ) {
+    pub(in crate::port) fn reset(&mut self, now: Instant, out: &mut Output<P>) {
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.scheme_mut().reset(&mut cx);
         self.unpacker
-            .reset(now, &mut out.given, up, &mut self.ledger);
+            .reset(now, &mut out.given, &mut out.up, &mut self.ledger);
         let mut lost = std::mem::take(&mut self.forgotten);
         out.lost.drain(..).for_each(|payload| lost.add(&payload));
         self.packer.reset(&mut lost);
@@ -42,7 +36,7 @@ impl<P: Packet> Slot<P> {
     }
 
     fn drop_all(&mut self, reason: DropReason) {
-        if let Some(packet) = self.packer.take_held() {
+        if let Some(packet) = self.packer.take_held_if(|_| true) {
             self.discard(reason, packet);
         }
         let (ledger, dropped) = (&mut self.ledger, &mut self.dropped);
@@ -93,9 +87,9 @@ impl<P: Packet> Slot<P> {
     pub(in crate::port) fn retire(
         mut self,
         now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
+        out: &mut Output<P>,
     ) -> (String, ServiceLedger) {
-        self.reset(now, (out, up));
+        self.reset(now, out);
         self.drop_all(DropReason::WindowFull);
         (self.config.name, self.ledger)
     }
