@@ -9,14 +9,14 @@ use airlane_sim::{FlowResult, Prepared, Scenario};
 
 const SEGMENTS: u64 = 60;
 
-/// Loses the first two frames.
+/// Loses some frames, by their numbers from 1 on, and counts them.
 #[derive(Debug)]
-struct FirstTwo(u32);
+struct Loses(&'static [u32], u32);
 
-impl CustomErrors for FirstTwo {
+impl CustomErrors for Loses {
     fn loses(&mut self, _: Instant, _: Instant, _: usize, _: &mut Rng) -> bool {
-        self.0 += 1;
-        self.0 <= 2
+        self.1 += 1;
+        self.0.contains(&self.1)
     }
 }
 
@@ -111,8 +111,12 @@ impl Outcome {
     }
 }
 
-/// A transfer whose source has `transport`, with `radio` on the radio and `flow` in the flow.
 fn transfer(transport: &str, radio: &str, flow: &str) -> Outcome {
+    transfer_losing(&[1, 2], transport, radio, flow)
+}
+
+/// A transfer whose source has `transport`, with `radio` on the radio, which loses these frames, and `flow` in the flow.
+fn transfer_losing(lost: &'static [u32], transport: &str, radio: &str, flow: &str) -> Outcome {
     let text = format!(
         "schema = 1\nname = \"figure-1\"\nduration = \"60 s\"\nuntil = \"file\"\n\
          [nodes.source]\n[nodes.base]\n[nodes.mobile]\n\
@@ -126,7 +130,7 @@ fn transfer(transport: &str, radio: &str, flow: &str) -> Outcome {
     );
     let scenario = Scenario::from_toml(&text, "figure-1").unwrap_or_else(|e| panic!("{e}"));
     let mut pieces = Pieces::default();
-    let make = |_: Rng| -> Box<dyn CustomErrors> { Box::new(FirstTwo(0)) };
+    let make = move |_: Rng| -> Box<dyn CustomErrors> { Box::new(Loses(lost, 0)) };
     pieces
         .errors
         .insert(("radio".to_owned(), true), Box::new(make));
@@ -219,6 +223,16 @@ fn e2e_eln() {
     assert_eq!(wide.steps[4..7], [Step::Duplicate(1); 3]);
     assert_eq!(wide.steps[7], Step::Again(1));
     assert_eq!(wide.source(), [Some(0), Some(0), Some(2)]);
+}
+
+/// A loss that is alone in its window, which holds four segments or more, needs no timeout (BAL97-C23).
+#[test]
+fn e2e_eln_of_single_losses() {
+    for recovery in ["eln", "eln-rxmt"] {
+        let transport = format!("window = 5, recovery = \"{recovery}\"");
+        let single = transfer_losing(&[10, 25, 40], &transport, "", "");
+        assert_eq!(single.source(), [Some(0), Some(0), Some(3)], "{recovery}");
+    }
 }
 
 /// Each is repaired on its first duplicate.

@@ -63,3 +63,28 @@ fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
         "some works show throughput of a world in one figure and goodput in another"
     );
 }
+
+/// The specification takes a run for invalid in which a queue drops anything: errors are the only losses.
+#[test]
+fn no_queue_drops_anything_of_balakrishnans_tables() {
+    let mut works = works().into_iter();
+    let work = works.find(|work| work.id == "balakrishnan-1997");
+    let request = RunRequest {
+        runs: Some(1),
+        committed: true,
+        ..RunRequest::default()
+    };
+    let tables = ["peak", "T2", "T3", "T4"].map(str::to_owned);
+    let work = work.expect("it is shipped");
+    let plan = Plan::new(work, &tables, &request).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(plan.worlds.len(), 39);
+    for world in &plan.worlds {
+        for link in world.run(plan.seed, 0).links {
+            for way in [&link.down, &link.up] {
+                let waiting = way.services.iter().map(|s| s.sender.packets_dropped());
+                let dropped = [way.channel.dropped_queue.frames, waiting.sum()];
+                assert_eq!(dropped, [0; 2], "{} of {}", link.name, world.hash());
+            }
+        }
+    }
+}
