@@ -120,9 +120,8 @@ impl<P: Packet> IngressQueue<P> {
         match &mut self.kind {
             Kind::None => None,
             Kind::DropTail { bytes, packets, .. } => {
-                let next = packets.pop_front();
-                *bytes -= next.as_ref().map_or(0, |(packet, _)| charge(packet));
-                next
+                *bytes -= packets.front().map_or(0, |(packet, _)| charge(packet));
+                packets.pop_front()
             }
             Kind::FqCodel(queue) => queue.pop(now, dropped),
         }

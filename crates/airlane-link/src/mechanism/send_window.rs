@@ -205,6 +205,8 @@ impl<P: Payload> SendWindow<P> {
         debug_assert!(self.has_room(), "asked before");
         let seq = self.next;
         self.next = self.space.next(seq);
+        let mut first = Frame::with_packet(FrameKind::Data, seq, packet.clone());
+        first.header.back = back;
         self.bytes += packet.len();
         let frame = Outstanding {
             packet,
@@ -213,7 +215,6 @@ impl<P: Payload> SendWindow<P> {
             left: Noted(Instant::ORIGIN),
             back,
         };
-        let first = frame.frame(FrameKind::Data, seq);
         self.frames.insert(seq, frame);
         first
     }
