@@ -63,6 +63,16 @@ impl<P: Packet> Port<P> {
             };
         }
         self.agree(now);
+        // The peer may never have these services, and frames of theirs would be sent again for ever.
+        let slots = self.slots.iter().enumerate();
+        let closed = slots.filter(|(_, slot)| slot.as_ref().is_some_and(|s| !s.agreement.open));
+        let closed = closed.fold(0, |closed, (number, _)| closed | 1 << number);
+        self.forget(now, closed);
+        for number in numbers(closed) {
+            if let Some(slot) = &mut self.slots[number] {
+                slot.drop_waiting();
+            }
+        }
     }
 
     /// What the peer offers now, in the same session.
