@@ -252,7 +252,7 @@ mod tests {
     use airlane_link::{HeaderProfile, Port};
     use airlane_testkit::Setup;
     use etherparse::PacketBuilder;
-    use std::collections::VecDeque;
+    use std::collections::{BTreeMap, VecDeque};
 
     /// EF, ECT(0).
     const MARKED: u8 = 46 << 2 | 0b10;
@@ -419,6 +419,72 @@ mod tests {
             assert_eq!(received.delivered_bytes, sent.sent_bytes);
             assert!(sent.spared_bytes > 300 * 30, "{}", sent.spared_bytes);
         }
+    }
+
+    /// Frames are lost both ways and repairs come late; the receiving host says what it has without a hole.
+    #[test]
+    fn short_headers_need_no_order_where_hosts_acknowledge() {
+        let pool = Pool::new(2_048, 64);
+        let setup = Setup::new(HeaderProfile::Live)
+            .service(
+                0,
+                1.0,
+                "kind = \"rlp-oos\", retries = 12",
+                "kind = \"drop-tail\", limit = \"1000 packets\"",
+            )
+            .rate("10 Mbit/s")
+            .compact();
+        let build = || Port::<LivePacket>::with_codec(setup.codec, setup.config.clone());
+        let mut ends = [build().unwrap(), build().unwrap()];
+        let (mut now, mut frames, mut acknowledged) = (Instant::ORIGIN, 0, 1);
+        let mut missing = BTreeMap::new();
+        for n in 0..500 {
+            let packet = segment(&pool, MARKED, 1 + 900 * n);
+            let congested = segment(&pool, MARKED | 0b11, 1 + 900 * n);
+            missing.insert(1 + 900 * n, congested.bytes().to_vec());
+            ends[0].handle_packet(now, packet);
+        }
+        for _ in 0..20_000 {
+            for from in [0, 1] {
+                ends[from].handle_timeout(now);
+                while let Some(frame) = ends[from].poll_transmit(now) {
+                    frames += 1;
+                    if frames % 5 != frames / 37 % 5 {
+                        ends[1 - from].handle_frame(now, frame.map_packet(received));
+                    }
+                }
+            }
+            while let Some(packet) = ends[1].poll_deliver() {
+                let packet = packet.leaving(ECN).unwrap();
+                let seq = packet.tcp().unwrap().seq;
+                assert_eq!(missing.remove(&seq).as_deref(), Some(packet.bytes()));
+            }
+            let first = missing
+                .first_key_value()
+                .map_or(1 + 900 * 500, |(seq, _)| *seq);
+            if first != acknowledged {
+                acknowledged = first;
+                let mut bytes = Vec::new();
+                PacketBuilder::ipv4([10, 7, 0, 2], [10, 7, 0, 1], 64)
+                    .tcp(443, 40_000, 5, 1_000)
+                    .ack(acknowledged)
+                    .write(&mut bytes, &[])
+                    .unwrap();
+                let mut lease = pool.lease();
+                lease.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+                let ack = LivePacket::from_kernel(lease, bytes.len()).unwrap();
+                ends[1].handle_packet(now, ack);
+            }
+            while ends[0].poll_deliver().is_some() {}
+            now += Duration::from_micros(500);
+        }
+        assert!(missing.is_empty(), "{}", missing.len());
+        let [sent, received] = ends.each_ref().map(|end| *end.ledger(0).unwrap());
+        assert_eq!(
+            (received.headers_unknown, received.packets_delivered),
+            (0, 500)
+        );
+        assert!(sent.spared_bytes > 400 * 20, "{}", sent.spared_bytes);
     }
 
     /// What is computed out of others is what was sent, whatever a router has marked on their way.

@@ -25,7 +25,7 @@
 use super::offer::ServiceOffer;
 
 /// The version of the protocol between two live nodes.
-pub const VERSION: u8 = 7;
+pub const VERSION: u8 = 8;
 
 const FIXED: usize = 64;
 const REPORT: usize = 21;

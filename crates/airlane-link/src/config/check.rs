@@ -101,7 +101,6 @@ pub fn check(
     found
 }
 
-/// What has changed since the packet before says nothing without it.
 fn check_compact_headers(
     header: HeaderProfile,
     scheme: &SchemeConfig,
@@ -111,13 +110,12 @@ fn check_compact_headers(
     if !header.is_live() {
         let problem = "the works send headers as they are".to_owned();
         wrong(at, problem, "leave it out, or header = \"live\"");
-    } else if !scheme.is_reliable() {
-        let kind = scheme.kind();
-        wrong(
-            at,
-            format!("{kind} may lose a packet, and those behind it differ from that one"),
-            "leave it out, or a scheme that gives up all in order, such as sr-m2",
+    } else if scheme.looks_into_packets() {
+        let problem = format!(
+            "{} looks into packets, and needs their headers",
+            scheme.kind()
         );
+        wrong(at, problem, "leave it out, or another scheme");
     }
 }
 

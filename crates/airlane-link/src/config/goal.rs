@@ -109,9 +109,9 @@ impl Goal {
         (self == Self::Paced).then(|| QueueConfig::patient(longest))
     }
 
-    /// Whether TCP/IP headers are shortened, where the scheme allows it.
+    /// Whether TCP/IP headers are shortened.
     pub const fn compact_headers(self) -> bool {
-        matches!(self, Self::Web | Self::Bulk)
+        matches!(self, Self::Web | Self::Bulk | Self::Paced)
     }
 
     /// The share of the link, relative to services for other goals.

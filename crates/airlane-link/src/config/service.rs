@@ -37,8 +37,8 @@ pub struct ServiceConfig {
     /// scheme looks into packets. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<AggregateConfig>,
-    /// Whether TCP/IP headers travel as what has changed since the packet before. Left out: false. Live
-    /// only, of schemes that give up every packet in order.
+    /// Whether TCP/IP headers travel as what has changed since another packet of their connection: the one before, or, where
+    /// packets may be lost or overtake others, one that has been acknowledged. Left out: false. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_headers: bool,
 }
@@ -73,8 +73,9 @@ struct Written {
     /// Whether small packets share frames. Live only. Left out: those up to 256 B that wait anyway;
     /// never where the scheme looks into packets.
     aggregate: Option<AggregateConfig>,
-    /// Whether TCP/IP headers travel as what has changed since the packet before. Live only, of schemes
-    /// that give up every packet in order. Left out: false, or that of the goal.
+    /// Whether TCP/IP headers travel as what has changed since another packet of their connection: the one before, or, where
+    /// packets may be lost or overtake others, one that has been acknowledged. Left out: false, or that of the goal.
+    /// Live only, and not for snoop.
     compact_headers: Option<bool>,
 }
 
@@ -91,7 +92,7 @@ impl TryFrom<Written> for ServiceConfig {
         let rate = written.rate.or(goal.map(Goal::rate));
         let scheme = written.scheme.or(goal.map(Goal::scheme));
         let scheme = scheme.ok_or(Missing("scheme"))?;
-        let compact = goal.is_some_and(Goal::compact_headers) && scheme.is_reliable();
+        let compact = goal.is_some_and(Goal::compact_headers) && !scheme.looks_into_packets();
         Ok(Self {
             number: written.number,
             name: written.name,

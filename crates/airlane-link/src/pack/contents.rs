@@ -43,7 +43,7 @@ pub fn contents(bytes: &[u8]) -> Contents {
     match bytes {
         _ if let Some(form) = headers::form(bytes) => match form {
             Form::Whole => Contents::Packet,
-            Form::Opening | Form::Short => Contents::Short,
+            Form::Opening | Form::Short | Form::Anchored => Contents::Short,
         },
         [AGGREGATE, ..] => {
             let (mut count, mut at) = (0, AGGREGATE_HEAD);

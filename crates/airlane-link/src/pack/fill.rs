@@ -11,8 +11,7 @@
 //!   is first in the next frame.
 //! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between. Where frames have a
 //!   length that they aim at, parts are equal while it stays the same, and as many as come nearest to it.
-//! - **Shorter** goes what has headers that the other end can tell, where the service keeps all packets in
-//!   their order. It is the last thing that happens to a packet: none is dropped or overtaken behind it.
+//! - **Shorter** goes what has headers that the other end can tell. It is the last thing that happens to a packet: none is dropped or overtaken behind it.
 //!
 //! Invariants: packets leave in the order in which they are given; at most one is held beyond the queue's
 //! limit; nothing is allocated once a frame has been filled.
@@ -20,6 +19,7 @@
 use airlane_base::{Duration, Instant};
 
 use super::Fragment;
+use super::anchors::Anchors;
 use super::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETHER, len_together};
 use super::lost::EpochLoss;
 use super::shorten::Shortener;
@@ -39,8 +39,7 @@ pub(crate) struct Packer<P> {
     aim: Option<usize>,
     /// Without it, each packet has its own frame.
     together: Option<Together>,
-    /// Without it, headers travel as they are.
-    shortener: Option<Shortener>,
+    shortening: Shortening,
     /// Taken from the queue, with when it came, and not sent yet.
     held: Option<Came<P>>,
     cutting: Option<Cutting<P>>,
@@ -50,6 +49,27 @@ pub(crate) struct Packer<P> {
     wait: Wait,
     /// For the hashes of flows, where packets keep their order within these alone.
     flows: Option<u64>,
+}
+
+/// How headers shrink.
+#[derive(Clone, Debug)]
+pub(crate) enum Shortening {
+    /// They travel as they are.
+    None,
+    /// To what has changed since the packet before.
+    Before(Shortener),
+    /// To what has changed since one that has come.
+    Anchored(Box<Anchors>),
+}
+
+impl Shortening {
+    /// What suits a service, which is `reliable` or of which a frame can come when `reach` have left behind it.
+    pub(crate) fn of(reliable: bool, reach: u32) -> Self {
+        match reliable {
+            true => Self::Before(Shortener::default()),
+            false => Self::Anchored(Box::new(Anchors::new(reach))),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +124,7 @@ impl<P: Packet> Packer<P> {
     pub(crate) fn new(
         longest: usize,
         aggregate: Option<&AggregateOptions>,
-        compact_headers: bool,
+        shortening: Shortening,
         copied: Option<usize>,
         alike: u8,
         flows: Option<u64>,
@@ -120,7 +140,7 @@ impl<P: Packet> Packer<P> {
             longest,
             aim: None,
             together,
-            shortener: compact_headers.then(Shortener::default),
+            shortening,
             held: None,
             cutting: None,
             gathered: Vec::new(),
@@ -166,6 +186,9 @@ impl<P: Packet> Packer<P> {
     }
 
     fn fill_from(&mut self, pop: &mut impl FnMut() -> Option<Came<P>>) -> Option<(P, Filled)> {
+        if let Shortening::Anchored(anchors) = &mut self.shortening {
+            anchors.begin_frame();
+        }
         if self.cutting.is_some() {
             return self.next_fragment(None);
         }
@@ -228,12 +251,27 @@ impl<P: Packet> Packer<P> {
         Some((payload?, filled))
     }
 
+    /// Whether [`Packer::handle_up`] learns anything.
+    pub(crate) const fn watches_up(&self) -> bool {
+        matches!(self.shortening, Shortening::Anchored(_))
+    }
+
+    /// A packet goes up, which may say what of those that went the other way has come.
+    pub(crate) fn handle_up(&mut self, packet: &P) {
+        if let Shortening::Anchored(anchors) = &mut self.shortening
+            && let Some(ack) = packet.tcp().and_then(|segment| segment.ack)
+        {
+            anchors.on_acknowledged(packet.flow().reversed().hash(0), ack);
+        }
+    }
+
     fn shortened(&mut self, packet: P, filled: &mut Filled) -> P {
-        let Some(shortener) = &mut self.shortener else {
-            return packet;
-        };
         let whole = packet.len();
-        let (short, takes_over) = shortener.shorten(packet);
+        let (short, takes_over) = match &mut self.shortening {
+            Shortening::None => return packet,
+            Shortening::Before(shortener) => shortener.shorten(packet),
+            Shortening::Anchored(anchors) => (anchors.shorten(packet), false),
+        };
         filled.spared += (whole - short.len()) as u64;
         // The peer must have made whole what is short by the context of another connection.
         filled.from.lane.behind_all |= takes_over;
@@ -341,8 +379,10 @@ impl<P: Packet> Packer<P> {
         if let Some(cutting) = self.cutting.take() {
             lost.add_part(cutting.number, cutting.packet.len() - cutting.at);
         }
-        if let Some(shortener) = &mut self.shortener {
-            shortener.reset();
+        match &mut self.shortening {
+            Shortening::None => {}
+            Shortening::Before(shortener) => shortener.reset(),
+            Shortening::Anchored(anchors) => anchors.reset(),
         }
     }
 
@@ -414,7 +454,7 @@ mod tests {
     #[test]
     fn no_part_is_longer_than_a_frame_may_be_however_short_they_should_be() {
         for aim in [None, Some(60), Some(900)] {
-            let mut packer = Packer::new(1_400, None, false, None, 0, None);
+            let mut packer = Packer::new(1_400, None, Shortening::None, None, 0, None);
             aim.into_iter().for_each(|aim| packer.set_aim(aim));
             let mut packets = vec![Long(60_000)];
             let mut pop = || Some((packets.pop()?, Instant::ORIGIN));

@@ -1,28 +1,30 @@
-//! TCP/IP headers in a few bytes: what has changed since the packet before of the same connection
+//! TCP/IP headers in a few bytes: what has changed since another packet of the same connection
 //! (after Jacobson, RFC 1144, with the timestamps of RFC 7323).
 //!
-//! Both ends of a service keep the last header of each connection, in a numbered *context*. That works only
-//! where every packet arrives, once and in order, which the reliable services promise; so nobody has to ask
-//! for a context again, and a difference is one to the packet before.
+//! Both ends of a service keep headers of each connection, in numbered *contexts*. Where every packet arrives, once and
+//! in order, which the reliable services promise, a *short* packet differs from the one before (`shorten`); elsewhere an
+//! *anchored* one differs from the one that opened its context (`anchors`).
 //!
 //! ```text
 //! opening  | the packet, but: version 5 for 4 and 7 for 6, and the context in place of the length
 //! short    | 0x30 | context:8 | traffic class:8 | changes:8 | TCP checksum:16 | fields | data
+//! anchored | 0x31 | the same
 //!
 //! changes, and their fields in this order:
+//!   0x80 anchored: sequence number, how much further, n
 //!   0x01 ack          how much further, n           0x10 options        a length, the bytes
 //!   0x02 window       the field                     0x20 IPv4 number    the field; else one more
 //!   0x04 timestamp    how much further, n           0x40 PSH            (no field) the flag is set
 //!   0x08 its echo     how much further, n
 //! ```
 //! `n` is a 32-bit number, seven bits a byte, the lowest first, the highest bit set but in the last. The
-//! length is the frame's, the sequence number what the packet before left off with, the checksum of IPv4 is
+//! length is the frame's, the sequence number of a short packet what the one before left off with, the checksum of IPv4 is
 //! computed. TCP's checksum travels, so what was put together wrongly ends at the receiving host.
 //!
 //! An opening packet is no longer than it was: versions 5 and 7 are nobody's (IANA), the length says
 //! itself. The traffic class stands in every packet, where marks of the link can be added.
 //!
-//! Opened anew is whatever differs elsewhere: SYN, FIN and RST, segments sent again, marks of ECN in TCP.
+//! Opened anew, or left whole, is whatever differs elsewhere: SYN, FIN and RST, segments sent again, marks of ECN in TCP.
 //! Left whole: everything but TCP, options of IPv4, extensions of IPv6, urgent data, and fragments.
 
 /// Contexts that a service may have.
@@ -30,13 +32,14 @@ pub const CONTEXTS: usize = 64;
 /// The longest header that is understood: IPv6 with all of TCP's options.
 pub const LONGEST: usize = V6 + 20 + MOST_OPTIONS;
 /// What may stand before the data of a short packet: everything has changed.
-pub const LONGEST_SHORT: usize = FIELDS_AT + 5 + 2 + 1 + MOST_OPTIONS + 2;
+pub const LONGEST_SHORT: usize = FIELDS_AT + 5 + 5 + 2 + 1 + MOST_OPTIONS + 2;
 /// Where a short packet has its traffic class.
 pub const CLASS_AT: usize = 2;
 /// Bytes of an opening packet that differ from the packet's.
 pub const OPENING_HEAD: usize = 6;
 
 const SHORT: u8 = 0x30;
+const ANCHORED: u8 = 0x31;
 /// The bit that makes version 5 of 4, and 7 of 6.
 const OPENS: u8 = 0x10;
 const FIELDS_AT: usize = 6;
@@ -52,7 +55,7 @@ const CHANGED_ECHO: u8 = 0x08;
 const CHANGED_OPTIONS: u8 = 0x10;
 const CHANGED_NUMBER: u8 = 0x20;
 const PUSHED: u8 = 0x40;
-const UNUSED: u8 = 0x80;
+const MOVED: u8 = 0x80;
 
 /// Flags of TCP.
 const FIN: u8 = 0x01;
@@ -76,6 +79,8 @@ pub enum Form {
     Opening,
     /// Differs from the packet before.
     Short,
+    /// Differs from the packet that opened its context.
+    Anchored,
 }
 
 /// Which form a packet has; none if it is none.
@@ -85,7 +90,9 @@ pub fn form(bytes: &[u8]) -> Option<Form> {
         6 if bytes.len() >= V6 => Some(Form::Whole),
         5 if bytes.len() >= V4 => Some(Form::Opening),
         7 if bytes.len() >= V6 => Some(Form::Opening),
-        3 if bytes[0] == SHORT && bytes.len() >= FIELDS_AT => Some(Form::Short),
+        3 if bytes.len() < FIELDS_AT => None,
+        3 if bytes[0] == SHORT => Some(Form::Short),
+        3 if bytes[0] == ANCHORED => Some(Form::Anchored),
         _ => None,
     }
 }
@@ -118,7 +125,7 @@ impl Headers {
     pub fn opened(packet: &[u8]) -> Option<(usize, Self)> {
         let at = match form(packet)? {
             Form::Opening => length_at(packet[0] & !OPENS),
-            Form::Whole | Form::Short => return None,
+            Form::Whole | Form::Short | Form::Anchored => return None,
         };
         let context = usize::from(u16_at(packet, at));
         let mut bytes = [0; LONGEST];
@@ -193,15 +200,18 @@ impl Headers {
     }
 
     /// Writes what stands for the headers `now` of a packet of the same connection, behind these of the one
-    /// before, and gives its length. None if the context has to be opened anew.
+    /// before, or of the one that opened the context, and gives its length. None if the context has to be opened anew.
     pub fn shortened(
         &self,
         now: &Self,
         context: usize,
+        form: Form,
         short: &mut [u8; LONGEST_SHORT],
     ) -> Option<usize> {
         let (old, new) = (self.tcp(), now.tcp());
-        let follows = now.seq() == self.next && new[13] & !PSH == ACK;
+        let anchored = form == Form::Anchored;
+        let moved = now.seq().wrapping_sub(self.next);
+        let follows = (moved == 0 || anchored) && new[13] & !PSH == ACK;
         if self.ip != now.ip || !follows || self.lasting() != now.lasting() {
             return None;
         }
@@ -212,6 +222,10 @@ impl Headers {
             at += bytes.len();
         };
         let further = |from: &[u8], to: &[u8], at| u32_at(to, at).wrapping_sub(u32_at(from, at));
+        if moved != 0 {
+            changes |= MOVED;
+            write_number(moved, &mut put);
+        }
         let ack = further(old, new, 8);
         if ack != 0 {
             changes |= CHANGED_ACK;
@@ -246,7 +260,7 @@ impl Headers {
         }
         let [high, low] = [new[16], new[17]];
         short[..FIELDS_AT].copy_from_slice(&[
-            SHORT,
+            if anchored { ANCHORED } else { SHORT },
             context as u8,
             now.class(),
             changes,
@@ -256,22 +270,27 @@ impl Headers {
         Some(at)
     }
 
-    /// The context that a short packet differs from.
+    /// The context that a short or anchored packet names.
     pub fn context_of(short: &[u8]) -> Option<usize> {
-        (form(short)? == Form::Short).then(|| usize::from(short[1]))
+        matches!(form(short)?, Form::Short | Form::Anchored).then(|| usize::from(short[1]))
     }
 
-    /// The headers of a short packet behind these of the packet before, and how many of its bytes stood
-    /// for them. None if nobody would have written it.
+    /// The headers of a short packet behind these of the packet before, or of an anchored one, and how many of its bytes
+    /// stood for them. None if nobody would have written it.
     pub fn expanded(&self, short: &[u8]) -> Option<(Self, usize)> {
-        if form(short)? != Form::Short {
-            return None;
-        }
+        let moves = match form(short)? {
+            Form::Short => 0,
+            Form::Anchored => MOVED,
+            Form::Whole | Form::Opening => return None,
+        };
         let (head, fields) = short.split_first_chunk::<FIELDS_AT>()?;
         let [_, _, class, changes, high, low] = *head;
         let mut fields = Fields(fields);
         let (mut now, ip) = (*self, self.ip);
         now.set(ip + 4, self.next);
+        if changes & moves != 0 {
+            now.advance(ip + 4, fields.number()?);
+        }
         if changes & CHANGED_ACK != 0 {
             now.advance(ip + 8, fields.number()?);
         }
@@ -318,8 +337,8 @@ impl Headers {
         let at = length_at(first);
         now.bytes[at..at + 2].copy_from_slice(&stated.to_be_bytes());
         now.set_class(class);
-        now.next = self.next.wrapping_add(data as u32);
-        (changes & UNUSED == 0).then_some((now, short.len() - data))
+        now.next = now.seq().wrapping_add(data as u32);
+        (changes & MOVED & !moves == 0).then_some((now, short.len() - data))
     }
 
     fn tcp(&self) -> &[u8] {
@@ -330,8 +349,19 @@ impl Headers {
         &self.tcp()[20..]
     }
 
-    fn seq(&self) -> u32 {
+    /// Number of the first byte.
+    pub fn seq(&self) -> u32 {
         u32_at(self.tcp(), 4)
+    }
+
+    /// The number behind the last byte.
+    pub const fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Whether a connection begins with it.
+    pub fn begins(&self) -> bool {
+        self.tcp()[13] & SYN != 0
     }
 
     /// What no packet of a connection changes: flags and fragments, time to live, protocol; the flow label

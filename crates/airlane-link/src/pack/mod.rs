@@ -11,17 +11,20 @@
 //! in its first byte ([`contents`]); one with a single packet is that packet and pays nothing. A payload
 //! that can be joined and cut is [`Divisible`]; the simulator's is not, and costs nothing here.
 
+mod anchors;
 pub mod contents;
 mod fill;
 pub mod headers;
 mod lost;
 mod reassembly;
+#[cfg(test)]
+mod sample;
 mod shorten;
 mod unpack;
 
 use airlane_base::Payload;
 
-pub(crate) use fill::{Filled, Packer};
+pub(crate) use fill::{Filled, Packer, Shortening};
 pub(crate) use lost::EpochLoss;
 pub(crate) use unpack::{Holds, Unpacker};
 

@@ -43,7 +43,7 @@ impl Shortener {
         let changed = known.and_then(|at| {
             let sent = &self.contexts[at];
             let fresh = sent.since_opened < OPENED_AGAIN_BEHIND;
-            let len = sent.headers.shortened(&now, at, &mut short)?;
+            let len = sent.headers.shortened(&now, at, Form::Short, &mut short)?;
             (fresh && len < now.bytes().len()).then_some((at, len))
         });
         let before = self.contexts.len();
@@ -124,6 +124,11 @@ impl Expander {
                 *before = Some(headers);
                 payload.with_head(cut, headers.bytes())
             }
+            Form::Anchored => {
+                let opened = self.contexts.get(Headers::context_of(bytes)?)?.as_ref()?;
+                let (headers, cut) = opened.expanded(bytes)?;
+                payload.with_head(cut, headers.bytes())
+            }
         }
     }
 
@@ -141,96 +146,7 @@ mod tests {
 
     use crate::pack::Contents;
     use crate::pack::contents::contents;
-    use crate::sample;
-
-    #[derive(Clone, Debug, PartialEq)]
-    struct Bytes(Vec<u8>);
-
-    sample::payload!(Bytes, bytes => bytes.0.len());
-
-    impl Divisible for Bytes {
-        fn visible(&self) -> Option<&[u8]> {
-            Some(&self.0)
-        }
-        fn with_head(&self, cut: usize, head: &[u8]) -> Option<Self> {
-            let rest = self.0.get(cut..)?;
-            Some(Self([head, rest].concat()))
-        }
-    }
-
-    /// A TCP segment as a host would send it.
-    #[derive(Clone, Debug)]
-    struct Segment {
-        v6: bool,
-        port: u16,
-        class: u8,
-        number: u16,
-        seq: u32,
-        ack: u32,
-        flags: u8,
-        window: u16,
-        checksum: u16,
-        options: Vec<u8>,
-        data: usize,
-    }
-
-    impl Segment {
-        fn new(port: u16) -> Self {
-            Self {
-                v6: false,
-                port,
-                class: 0,
-                number: 7,
-                seq: 1_000,
-                ack: 5,
-                flags: 0x10,
-                window: 500,
-                checksum: 0xabcd,
-                options: stamps(100, 200),
-                data: 1_000,
-            }
-        }
-
-        fn packet(&self) -> Bytes {
-            let tcp = 20 + self.options.len();
-            let mut bytes = if self.v6 {
-                let mut ip = vec![0x60 | self.class >> 4, self.class << 4 | 0xa, 1, 2];
-                ip.extend_from_slice(&((tcp + self.data) as u16).to_be_bytes());
-                ip.extend_from_slice(&[6, 64]);
-                ip.extend_from_slice(&[7; 32]);
-                ip
-            } else {
-                let mut ip = vec![0x45, self.class];
-                ip.extend_from_slice(&((20 + tcp + self.data) as u16).to_be_bytes());
-                ip.extend_from_slice(&self.number.to_be_bytes());
-                ip.extend_from_slice(&[0x40, 0, 64, 6, 0, 0, 10, 7, 0, 1, 10, 7, 0, 2]);
-                let words = ip.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
-                let sum: u32 = words.sum();
-                let folded = (sum & 0xffff) + (sum >> 16);
-                let folded = (folded & 0xffff) + (folded >> 16);
-                ip[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-                ip
-            };
-            for word in [self.port, 443] {
-                bytes.extend_from_slice(&word.to_be_bytes());
-            }
-            for word in [self.seq, self.ack] {
-                bytes.extend_from_slice(&word.to_be_bytes());
-            }
-            bytes.extend_from_slice(&[((tcp / 4) << 4) as u8, self.flags]);
-            for word in [self.window, self.checksum, 0] {
-                bytes.extend_from_slice(&word.to_be_bytes());
-            }
-            bytes.extend_from_slice(&self.options);
-            bytes.resize(bytes.len() + self.data, 0x55);
-            Bytes(bytes)
-        }
-    }
-
-    fn stamps(value: u32, echo: u32) -> Vec<u8> {
-        let words = [value.to_be_bytes(), echo.to_be_bytes()].concat();
-        [&[1, 1, 8, 10][..], &words].concat()
-    }
+    use crate::pack::sample::{Bytes, Segment, stamps};
 
     #[derive(Default)]
     struct Link {

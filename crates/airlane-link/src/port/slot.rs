@@ -18,7 +18,7 @@ use crate::measure::Meter;
 use crate::mechanism::dejitter::Dejitter;
 use crate::mechanism::repeats::Repeats;
 use crate::pack::contents::FRAGMENT_HEAD;
-use crate::pack::{EpochLoss, Filled, Holds, Packer, Unpacker};
+use crate::pack::{EpochLoss, Filled, Holds, Packer, Shortening, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
 use crate::wire::{Codec, Frame, Header, Layout, Role};
@@ -74,6 +74,9 @@ pub(super) struct Slot<P> {
     timed: bool,
 }
 
+/// A frame may come behind so many others, where no window says it.
+const REACH: u32 = 1024;
+
 /// How long a full frame takes through the link.
 fn path(facts: &PortFacts, layout: &Layout) -> Duration {
     let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
@@ -103,6 +106,11 @@ impl<P: Packet> Slot<P> {
             None if config.scheme.holds_repeats() => Holds::Repeats(Repeats::new(unmeasured)),
             None => Holds::Nothing,
         };
+        let reach = config.scheme.window().unwrap_or(REACH);
+        let shortening = match config.compact_headers {
+            true => Shortening::of(config.scheme.is_reliable(), reach),
+            false => Shortening::None,
+        };
         Self {
             frames,
             codec: facts.codec,
@@ -113,7 +121,7 @@ impl<P: Packet> Slot<P> {
             packer: Packer::new(
                 room,
                 config.aggregate.as_ref().and_then(AggregateConfig::options),
-                config.compact_headers,
+                shortening,
                 copied.map(|longest| longest.as_bytes() as usize),
                 port.alike,
                 layout.keeps_lanes().then_some(salt),
@@ -493,7 +501,13 @@ impl<P: Packet> Slot<P> {
         given: Given<P>,
         up: &mut VecDeque<P>,
     ) -> Option<P> {
-        self.unpacker.open(now, given, true, up, &mut self.ledger)
+        let before = up.len();
+        let packet = self.unpacker.open(now, given, true, up, &mut self.ledger);
+        if P::DIVISIBLE && self.packer.watches_up() {
+            let all = up.range(before..).chain(&packet);
+            all.for_each(|packet| self.packer.handle_up(packet));
+        }
+        packet
     }
 
     #[inline]

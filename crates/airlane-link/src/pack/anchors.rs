@@ -1,0 +1,344 @@
+//! Headers that shrink where packets may be lost or overtake each other: each says how it differs from a packet that the
+//! receiving host has acknowledged, so that nothing else need have come.
+//!
+//! ```text
+//! host A ── opening (seq 1000) ──► ... ──► host B
+//! host A ◄── acknowledgment of 2000 ────── host B       passes here: the peer knows the headers of 1000
+//! host A ── seq 9000: 7000 further ──────► host B       short
+//! ```
+//! An opening says nothing that cannot be read without it, so that what was lost in vain is only the shortness of what follows.
+//!
+//! - Acknowledgments are those of TCP itself, as they pass on their way up. Where they take another way, all headers stay whole.
+//! - What TCP sends again goes whole, so that whatever went wrong ends there; of what it covers, an acknowledgment says nothing.
+//! - A context is named again for another packet only when no frame that names it can come any more.
+//!
+//! Invariant: what is short differs from a packet that has come out of the peer, whatever has become of the rest.
+
+use super::headers::{CONTEXTS, Form, Headers, LONGEST_SHORT, OPENING_HEAD};
+use crate::flow::Packet;
+
+/// Connections that are known. Each needs two contexts, and what it named before until that is free.
+const CONNECTIONS: usize = 16;
+/// Another packet is opened behind such a part of what is in reach, so that differences stay small and contexts suffice.
+const OPENED_AGAIN_BEHIND: u64 = 4;
+
+/// The sending end; the receiving one is [`Expander`](super::shorten::Expander).
+#[derive(Clone, Debug)]
+pub(crate) struct Anchors {
+    /// A frame can come when so many have left behind it.
+    reach: u64,
+    /// Frames that have been filled.
+    frames: u64,
+    /// By context: in which frame it was named last.
+    named: [Option<u64>; CONTEXTS],
+    connections: Vec<Connection>,
+}
+
+#[derive(Clone, Debug)]
+struct Connection {
+    flow: u64,
+    /// The number behind the last byte that was sent.
+    high: u32,
+    since_opened: u64,
+    used_at: u64,
+    /// What has come.
+    anchor: Option<Anchor>,
+    /// What an acknowledgment is waited for.
+    opening: Option<Anchor>,
+}
+
+/// A packet from which others may differ.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    context: usize,
+    headers: Headers,
+}
+
+/// Whether a sequence number is before another.
+const fn is_before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl Connection {
+    const fn new(flow: u64, high: u32, now: u64) -> Self {
+        Self {
+            flow,
+            high,
+            since_opened: 0,
+            used_at: now,
+            anchor: None,
+            opening: None,
+        }
+    }
+}
+
+impl Anchors {
+    /// A frame can come when up to `reach` have left behind it.
+    pub(crate) const fn new(reach: u32) -> Self {
+        Self {
+            reach: reach as u64,
+            frames: 0,
+            named: [None; CONTEXTS],
+            connections: Vec::new(),
+        }
+    }
+
+    /// Another frame is filled.
+    pub(crate) const fn begin_frame(&mut self) {
+        self.frames += 1;
+    }
+
+    /// What is sent in place of a packet: nothing longer.
+    pub(crate) fn shorten<P: Packet>(&mut self, packet: P) -> P {
+        self.shortened(&packet).unwrap_or(packet)
+    }
+
+    fn shortened<P: Packet>(&mut self, packet: &P) -> Option<P> {
+        let now = Headers::of(packet.visible()?)?;
+        let (seq, next) = (now.seq(), now.next());
+        let at = self.find(packet.flow().hash(0), seq)?;
+        let connection = &mut self.connections[at];
+        connection.used_at = self.frames;
+        if now.begins() {
+            *connection = Connection::new(connection.flow, next, self.frames);
+            return None;
+        }
+        if seq != next {
+            if is_before(seq, connection.high) {
+                let covers = |opening: &mut Anchor| is_before(opening.headers.seq(), next);
+                connection.opening.take_if(covers);
+                return None;
+            }
+            connection.high = next;
+        }
+        connection.since_opened += 1;
+        let again = self.reach / OPENED_AGAIN_BEHIND;
+        let fresh = connection.anchor.is_some() && connection.since_opened < again;
+        if seq != next
+            && !fresh
+            && connection.opening.is_none()
+            && let Some(context) = self.vacant()
+        {
+            let connection = &mut self.connections[at];
+            connection.opening = Some(Anchor {
+                context,
+                headers: now,
+            });
+            connection.since_opened = 0;
+            self.named[context] = Some(self.frames);
+            return packet.with_head(OPENING_HEAD, &now.opening(context));
+        }
+        let Anchor { context, headers } = self.connections[at].anchor?;
+        let mut short = [0; LONGEST_SHORT];
+        let len = headers.shortened(&now, context, Form::Anchored, &mut short)?;
+        if len >= now.bytes().len() {
+            return None;
+        }
+        self.named[context] = Some(self.frames);
+        packet.with_head(now.bytes().len(), &short[..len])
+    }
+
+    /// The receiving host of a flow has everything before this number.
+    pub(crate) fn on_acknowledged(&mut self, flow: u64, ack: u32) {
+        let mut connections = self.connections.iter_mut();
+        if let Some(connection) = connections.find(|connection| connection.flow == flow)
+            && let Some(opening) = connection
+                .opening
+                .take_if(|opening| !is_before(ack, opening.headers.next()))
+        {
+            connection.anchor = Some(opening);
+        }
+    }
+
+    /// The place of a connection: its own, a free one, or that of one of which nothing is under way.
+    fn find(&mut self, flow: u64, seq: u32) -> Option<usize> {
+        let known = self.connections.iter().position(|c| c.flow == flow);
+        if known.is_some() {
+            return known;
+        }
+        let fresh = Connection::new(flow, seq, self.frames);
+        if self.connections.len() < CONNECTIONS {
+            self.connections.push(fresh);
+            return Some(self.connections.len() - 1);
+        }
+        let at = (0..CONNECTIONS).min_by_key(|at| self.connections[*at].used_at)?;
+        let over = self.frames - self.connections[at].used_at > self.reach;
+        over.then(|| self.connections[at] = fresh)?;
+        Some(at)
+    }
+
+    /// A context that no frame names which can still come, and no connection needs.
+    fn vacant(&self) -> Option<usize> {
+        let mut needed = [false; CONTEXTS];
+        for connection in &self.connections {
+            let anchors = connection.anchor.iter().chain(&connection.opening);
+            anchors.for_each(|anchor| needed[anchor.context] = true);
+        }
+        (0..CONTEXTS).find(|&context| {
+            let named = self.named[context];
+            !needed[context] && named.is_none_or(|at| self.frames - at > self.reach)
+        })
+    }
+
+    /// The other end begins anew.
+    pub(crate) fn reset(&mut self) {
+        self.connections.clear();
+        self.named = [None; CONTEXTS];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use airlane_base::Payload;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pack::sample::{Bytes, Segment, stamps};
+    use crate::pack::shorten::Expander;
+
+    const REACH: u32 = 32;
+
+    fn acknowledge(anchors: &mut Anchors, segment: &Segment) {
+        let flow = segment.packet().flow().hash(0);
+        anchors.on_acknowledged(flow, segment.seq + segment.data as u32);
+    }
+
+    #[test]
+    fn a_file_pays_little_once_it_is_acknowledged() {
+        let (mut anchors, mut expander) = (Anchors::new(REACH), Expander::default());
+        let mut segment = Segment::new(1);
+        let mut pass = |segment: &Segment, anchors: &mut Anchors| {
+            anchors.begin_frame();
+            let sent = anchors.shorten(segment.packet());
+            let len = sent.len();
+            (expander.expand(sent) == Some(segment.packet())).then_some(len)
+        };
+        let whole = segment.packet().len();
+        let first = segment.clone();
+        assert_eq!(pass(&segment, &mut anchors), Some(whole), "opens");
+        for n in 1..u32::from(REACH as u16 / 4) {
+            segment.seq += 1_000;
+            segment.number += 1;
+            segment.options = stamps(100 + n, 200);
+            assert_eq!(pass(&segment, &mut anchors), Some(whole), "nobody knows");
+        }
+        acknowledge(&mut anchors, &first);
+        segment.seq += 1_000;
+        segment.number += 1;
+        let head = 6 + 2 + 1 + 2;
+        assert_eq!(pass(&segment, &mut anchors), Some(whole), "another opens");
+        segment.seq += 1_000;
+        segment.number += 1;
+        assert_eq!(pass(&segment, &mut anchors), Some(1_000 + head));
+        assert_eq!(
+            pass(&segment, &mut anchors),
+            Some(whole),
+            "it is sent again"
+        );
+    }
+
+    #[test]
+    fn what_is_sent_again_may_be_what_was_acknowledged() {
+        let mut anchors = Anchors::new(REACH);
+        let first = Segment::new(1);
+        let whole = anchors.shorten(first.packet()).len();
+        assert_eq!(anchors.shorten(first.packet()).len(), whole);
+        acknowledge(&mut anchors, &first);
+        let next = Segment {
+            seq: first.seq + 1_000,
+            ..first.clone()
+        };
+        assert_eq!(anchors.shorten(next.packet()).len(), whole, "opens anew");
+        acknowledge(&mut anchors, &next);
+        let third = Segment {
+            seq: next.seq + 1_000,
+            ..first
+        };
+        assert!(anchors.shorten(third.packet()).len() < whole - 30);
+    }
+
+    #[test]
+    fn contexts_are_taken_again_when_nothing_names_them_any_more() {
+        let mut anchors = Anchors::new(REACH);
+        let mut opened = 0;
+        for port in 0..200u16 {
+            anchors.begin_frame();
+            let sent = anchors.shorten(Segment::new(port).packet());
+            opened += usize::from(sent != Segment::new(port).packet());
+        }
+        // Sixteen connections at the start, and one whenever another has been quiet for so long.
+        assert!(opened > 2 * CONNECTIONS, "{opened}");
+        assert!(anchors.connections.len() == CONNECTIONS);
+    }
+
+    /// A host that has some of what was sent, and says how much without a hole.
+    #[derive(Default)]
+    struct Host {
+        ranges: BTreeMap<u32, u32>,
+    }
+
+    impl Host {
+        fn take(&mut self, seq: u32, next: u32) {
+            let known = self.ranges.entry(seq).or_insert(next);
+            *known = next.max(*known);
+        }
+
+        fn acknowledges(&self, from: u32) -> u32 {
+            self.ranges.iter().fold(
+                from,
+                |ack, (seq, next)| if *seq <= ack { ack.max(*next) } else { ack },
+            )
+        }
+    }
+
+    proptest! {
+        /// Frames are lost, overtake others and come late; hosts send again what has come and what has not.
+        #[test]
+        fn whatever_comes_comes_out_as_it_was(
+            steps in prop::collection::vec(
+                (0u16..20, any::<bool>(), 0u8..10, 0u64..u64::from(REACH), 0u32..400, any::<u16>()), 1..600,
+            ),
+        ) {
+            let (mut anchors, mut expander) = (Anchors::new(REACH), Expander::default());
+            let mut hosts: Vec<(u32, Vec<Segment>, Host)> = Vec::new();
+            hosts.resize_with(20, || (1_000, Vec::new(), Host::default()));
+            let mut under_way: BTreeMap<(u64, usize), (Bytes, Segment)> = BTreeMap::new();
+            for (n, (port, again, fate, late, data, other)) in steps.into_iter().enumerate() {
+                // A few connections have most.
+                let port = if port < 16 { port % 3 } else { port };
+                let (next, sent, host) = &mut hosts[usize::from(port)];
+                let segment = match sent.get(usize::from(other) % sent.len().max(1)) {
+                    Some(old) if again => Segment { options: stamps(n as u32, 7), ..old.clone() },
+                    _ => Segment {
+                        seq: *next,
+                        data: data as usize,
+                        checksum: other,
+                        options: stamps(n as u32, u32::from(other)),
+                        ..Segment::new(port)
+                    },
+                };
+                *next = (*next).max(segment.seq + segment.data as u32);
+                sent.push(segment.clone());
+                let ack = host.acknowledges(1_000);
+                let flow = segment.packet().flow().hash(0);
+                if fate % 2 == 0 {
+                    anchors.on_acknowledged(flow, ack);
+                }
+                anchors.begin_frame();
+                let payload = anchors.shorten(segment.packet());
+                prop_assert!(payload.len() <= segment.packet().len());
+                if fate > 1 {
+                    under_way.insert((n as u64 + late, n), (payload, segment));
+                }
+                while let Some(first) = under_way.first_entry().filter(|first| first.key().0 <= n as u64) {
+                    let (payload, segment) = first.remove();
+                    prop_assert_eq!(expander.expand(payload), Some(segment.packet()));
+                    let host = &mut hosts[usize::from(segment.port)].2;
+                    host.take(segment.seq, segment.seq + segment.data as u32);
+                }
+            }
+        }
+    }
+}
