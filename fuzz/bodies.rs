@@ -961,12 +961,12 @@ impl TcpPair {
 
     fn answer(&mut self, ack: Ack) {
         self.sender.handle_ack(self.now, &ack);
-        if (self.una..=self.max).contains(&ack.ack) {
-            self.una = ack.ack;
+        if ack.ack <= self.max {
+            self.una = self.una.max(ack.ack);
             self.known = self.known.split_off(&self.una);
             if self.report != ReportKind::Plain && self.max > self.una {
                 let blocks = ack.blocks.iter().filter(|block| block.end <= self.max);
-                let reported = blocks.flat_map(|block| block.start.max(ack.ack)..block.end);
+                let reported = blocks.flat_map(|block| block.start.max(self.una)..block.end);
                 self.known.extend(reported);
             }
             // A receiver that reports what it does not acknowledge has dropped it, and maybe others.

@@ -30,9 +30,8 @@ const CAUSES: [(&str, &str); 7] = [
     ),
     (
         "prr-ss-ack-below",
-        "the round trip of RFC 8985 is that of the segment that left last; for Linux that of the one acknowledged last, so \
-         that the last of the window is not lost yet. And blocks of an acknowledgment below the oldest segment say nothing \
-         here. With both as in Linux the script passes",
+        "of what an acknowledgment shows RFC 8985 takes the round trip of what left last; Linux of what it looks at last, \
+         an earlier segment, so that the last of the window is not lost yet. With Linux's order the script passes",
     ),
     (
         "fr-4pkt-fack-last-mss",

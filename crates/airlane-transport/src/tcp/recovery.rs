@@ -80,6 +80,14 @@ impl Recovery {
         each!(self, recovery => recovery.on_duplicate(control, now, ack));
     }
 
+    /// An acknowledgment that a later one has overtaken: what it reports is news all the same (RFC 6675, section 5).
+    #[cold]
+    pub(super) fn on_overtaken(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        if let Self::Sack(_) | Self::Rack(_) | Self::Smart(_) = self {
+            self.on_duplicate(control, now, ack);
+        }
+    }
+
     /// The retransmission timer has expired, backed off and begun anew.
     pub(super) fn on_timeout(&mut self, control: &mut Control, now: Instant) {
         each!(self, recovery => recovery.on_timeout(control, now));

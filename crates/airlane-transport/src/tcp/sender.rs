@@ -167,6 +167,8 @@ impl Sender {
                 control.stats.duplicate_acks += 1;
                 recovery.on_duplicate(control, now, ack);
             }
+        } else if una < max && !ack.blocks.is_empty() {
+            recovery.on_overtaken(control, now, ack);
         }
         if let Some(taken) = control.undo.on_report(ack) {
             control.take_back_late(taken, self.initial_window);

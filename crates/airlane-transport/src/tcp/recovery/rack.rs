@@ -77,7 +77,9 @@ enum State {
 struct Newest {
     left: Option<Instant>,
     seq: u64,
+    /// The round trip of the one that left last of those that came last, and when it left.
     rtt: Duration,
+    rtt_from: Option<Instant>,
     shortest: Option<Duration>,
     /// The round trip of the segment that was acknowledged last, if it left once.
     in_order: Option<Duration>,
@@ -112,13 +114,14 @@ impl Newest {
             }
         }
         self.high = self.high.max(seq + 1);
+        if self.rtt_from.is_none_or(|left| left <= segment.left) {
+            (self.rtt, self.rtt_from) = (rtt, Some(segment.left));
+        }
         if self
             .left
             .is_none_or(|left| (left, self.seq) <= (segment.left, seq))
         {
-            self.left = Some(segment.left);
-            self.seq = seq;
-            self.rtt = rtt;
+            (self.left, self.seq) = (Some(segment.left), seq);
         }
     }
 }
@@ -208,6 +211,7 @@ impl Rack {
             sent, newest, rate, ..
         } = self;
         let mut delivered = 0;
+        newest.rtt_from = None;
         sent.acknowledge(ack.ack, |seq, segment| {
             delivered += 1;
             newest.in_order = (!segment.again).then(|| now.saturating_since(segment.left));

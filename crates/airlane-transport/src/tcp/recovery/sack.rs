@@ -65,7 +65,8 @@ impl Sack {
         let known = self.board.count();
         self.board.update(&control.window, &ack.blocks);
         let delivered = self.board.count().saturating_sub(known);
-        if delivered > 0 || ack.duplicate().is_none() {
+        let repeats = ack.ack == control.window.una && ack.duplicate().is_none();
+        if delivered > 0 || repeats {
             self.duplicates.count += 1;
         }
         if self.in_recovery {
