@@ -1,5 +1,6 @@
 //! The program under test at both ends, on files as users write them.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use airlane_testkit::live::{self, LiveError};
@@ -7,9 +8,10 @@ use airlane_testkit::program::Program;
 
 use super::site::{NAMES, ToolSite, problem};
 
-/// Starts both ends on the site's files and waits until they have a session.
+/// Starts a build at both ends on the site's files and waits until they have a session.
 pub(super) fn start(
     site: &ToolSite<'_>,
+    build: &Path,
     secured: bool,
 ) -> Result<(Vec<Program>, String), LiveError> {
     let security = match secured {
@@ -19,7 +21,7 @@ pub(super) fn start(
     let socket = |end: usize| site.directory.join(format!("{}.sock", NAMES[end]));
     let mut programs = Vec::new();
     for (end, security) in security.iter().enumerate() {
-        let mut command = site.hosts[end].command(&site.programs.airlane);
+        let mut command = site.hosts[end].command(build);
         command.arg("up").arg(site.ends[end]);
         let socket = live::toml_string(&socket(end));
         command.args(["--set", &format!("control.socket={socket}")]);
@@ -32,7 +34,7 @@ pub(super) fn start(
     }
     for (end, program) in programs.iter_mut().enumerate() {
         program.wait_until(|| {
-            live::status(&site.programs.airlane, &socket(end))
+            live::status(build, &socket(end))
                 .is_ok_and(|status| status["peers"][0]["session"]["state"] == "confirmed")
         })?;
     }

@@ -36,6 +36,10 @@ pub fn provide(tool: Tool, programs: &Programs) -> Result<(), String> {
                 programs.airlane.display()
             )),
         },
+        Tool::Other => match &programs.other {
+            Some(_) => Ok(()),
+            None => Err("name another build of Airlane by its path in --tools".to_owned()),
+        },
         Tool::OpenVpn => {
             answers("openvpn", "--version", "openvpn")?;
             answers("openssl", "version", "openssl")

@@ -18,6 +18,8 @@ pub(super) const NAMES: [&str; 2] = ["left", "right"];
 pub struct Programs {
     /// `airlane`.
     pub airlane: PathBuf,
+    /// Another build of it.
+    pub other: Option<PathBuf>,
     /// wireguard-go.
     pub wireguard_go: PathBuf,
     /// This very program, which is the plain forwarder too.

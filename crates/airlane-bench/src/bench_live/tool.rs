@@ -1,9 +1,12 @@
 //! What is measured, and what each puts around a packet.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use airlane_link::{Codec, HeaderProfile, Layout};
-use clap::ValueEnum;
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
 
 /// A way from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -25,6 +28,9 @@ pub enum Tool {
     AirlaneNone,
     /// Airlane with keys.
     Airlane,
+    /// Another build of it, with keys.
+    #[value(skip)]
+    Other,
 }
 
 /// Header and tag of Airlane's secure messages, B.
@@ -48,23 +54,24 @@ impl Tool {
     pub const IMPAIRED: [Self; 3] = [Self::Plain, Self::WireguardGo, Self::Airlane];
     /// What can be measured there: OpenVPN cuts packets by rules of its own, so a ceiling of one kind
     /// of frame would not be its ceiling.
-    pub const IMPAIRABLE: [Self; 5] = [
+    pub const IMPAIRABLE: [Self; 6] = [
         Self::Plain,
         Self::PlainTunPackets,
         Self::WireguardGo,
         Self::AirlaneNone,
         Self::Airlane,
+        Self::Other,
     ];
 
     /// Its name on the command line, in tables and in JSON.
     pub fn name(self) -> String {
         let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        value.map_or_else(|| "other".to_owned(), |value| value.get_name().to_owned())
     }
 
-    /// Whether it is the program under test.
+    /// Whether it is the program under test, or another build of it.
     pub const fn is_airlane(self) -> bool {
-        matches!(self, Self::Airlane | Self::AirlaneNone)
+        matches!(self, Self::Airlane | Self::AirlaneNone | Self::Other)
     }
 
     /// Bytes of a frame on the wire around an IP packet: Ethernet's header (without preamble and
@@ -80,8 +87,45 @@ impl Tool {
             // A frame's header with sequence number and acknowledgment.
             Self::AirlaneNone => ETHERNET + IPV4_UDP + header(HeaderProfile::Live),
             // Such a frame inside a message.
-            Self::Airlane => ETHERNET + IPV4_UDP + header(HeaderProfile::Sealed) + MESSAGE,
+            Self::Airlane | Self::Other => {
+                ETHERNET + IPV4_UDP + header(HeaderProfile::Sealed) + MESSAGE
+            }
         }
+    }
+}
+
+/// What the command line names: a tool, or a file that is another build of Airlane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// One of the tools.
+    Tool(Tool),
+    /// Where the build is.
+    Build(PathBuf),
+}
+
+/// Reads a [`Named`].
+#[derive(Clone, Debug)]
+pub struct NamedParser;
+
+impl TypedValueParser for NamedParser {
+    type Value = Named;
+
+    fn parse_ref(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Named, clap::Error> {
+        match EnumValueParser::<Tool>::new().parse_ref(cmd, arg, value) {
+            Ok(tool) => Ok(Named::Tool(tool)),
+            Err(_) if Path::new(value).is_file() => Ok(Named::Build(value.into())),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = Tool::value_variants().iter();
+        Some(Box::new(values.filter_map(Tool::to_possible_value)))
     }
 }
 
@@ -105,5 +149,16 @@ mod tests {
         assert_eq!(MESSAGE as usize, airlane_secure::OVERHEAD);
         assert_eq!(Tool::Airlane.overhead(), 14 + 63);
         assert_eq!(Tool::AirlaneNone.overhead(), 14 + 45);
+    }
+
+    #[test]
+    fn a_file_is_another_build() {
+        let read = |text: &str| {
+            let command = Command::new("bench");
+            NamedParser.parse_ref(&command, None, OsStr::new(text)).ok()
+        };
+        assert_eq!(read("airlane"), Some(Named::Tool(Tool::Airlane)));
+        assert_eq!(read("Cargo.toml"), Some(Named::Build("Cargo.toml".into())));
+        assert_eq!(read("other"), None);
     }
 }

@@ -12,7 +12,7 @@ use airlane_bench::bench_live::clean::CleanPlan;
 use airlane_bench::bench_live::impaired::ImpairedPlan;
 use airlane_bench::bench_live::never_worse::{self, CellTraffic, NeverWorsePlan};
 use airlane_bench::bench_live::site::Programs;
-use airlane_bench::bench_live::tool::Tool;
+use airlane_bench::bench_live::tool::{Named, NamedParser, Tool};
 use airlane_bench::bench_live::traffic::TrafficKind;
 use airlane_bench::bench_live::{BenchPlan, forward, forward_offload, install, run};
 use airlane_testkit::netns;
@@ -65,9 +65,10 @@ struct Bench {
     /// Runs of each tool on the clean link [default: 5; quick: 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Tools to measure; plain is of the impaired link only, veth and openvpn of the clean one
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
-    tools: Vec<Tool>,
+    /// Tools to measure, or the path of another build of airlane, which is measured beside it; plain is of the impaired
+    /// link only, veth and openvpn of the clean one
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = NamedParser)]
+    tools: Vec<Named>,
     /// Channels of the impaired link [default: all but steps, steps-5 and bursts-5-frames]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     channels: Vec<LossChannel>,
@@ -144,6 +145,7 @@ const EXAMPLES: &str = "\
 Examples:
   airlane-bench-live                                         # everything
   airlane-bench-live --clean --tools veth,wireguard-go,airlane
+  airlane-bench-live --clean --tools airlane,../before/target/release/airlane
   airlane-bench-live --impaired --tools plain,airlane --channels uniform-5,bursts-5 --endpoints cubic
   airlane-bench-live --impaired --ends my-left.toml my-right.toml --seconds 60
   airlane-bench-live --traffic one-port --rate auto --impaired --tools plain,airlane --channels uniform-5,steps
@@ -165,19 +167,30 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Bench {
+    /// The other build.
+    fn other(&self) -> Option<&PathBuf> {
+        self.tools.iter().find_map(|named| match named {
+            Named::Build(path) => Some(path),
+            Named::Tool(_) => None,
+        })
+    }
+
     fn plan(&self) -> BenchPlan {
         // None of them named means both.
         let both = self.clean == self.impaired;
         let s = Duration::from_secs;
         let pick = |usual: &[Tool], possible: &[Tool]| -> Vec<Tool> {
-            let named = |tool: &Tool| self.tools.contains(tool);
+            let named = |tool: &Tool| match tool {
+                Tool::Other => self.other().is_some(),
+                tool => self.tools.contains(&Named::Tool(*tool)),
+            };
             match self.tools.is_empty() {
                 true => usual.to_vec(),
                 false => possible.iter().copied().filter(named).collect(),
             }
         };
         let clean = CleanPlan {
-            tools: pick(&Tool::CLEAN, &Tool::CLEAN),
+            tools: pick(&Tool::CLEAN, &[&Tool::CLEAN[..], &[Tool::Other]].concat()),
             runs: self.runs.unwrap_or(if self.quick { 1 } else { 5 }),
             warmup: Duration::from_millis(500),
             measure: self.seconds.unwrap_or(s(if self.quick { 1 } else { 3 })),
@@ -273,6 +286,7 @@ fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
     let kept = Path::new(KEPT);
     let programs = Programs {
         airlane: args.airlane.clone(),
+        other: args.other().cloned(),
         wireguard_go: install::wireguard_go(kept),
         own: std::env::current_exe()?,
     };
