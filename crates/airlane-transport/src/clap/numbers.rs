@@ -15,11 +15,12 @@ const BITS: u32 = u64::BITS;
 impl Numbers {
     /// None of them.
     pub(super) fn none(len: u32) -> Self {
+        let words = vec![0; len.div_ceil(BITS) as usize];
         Self {
-            words: vec![0; len.div_ceil(BITS) as usize],
+            low: words.len(),
+            words,
             len,
             count: 0,
-            low: 0,
         }
     }
 
@@ -32,7 +33,7 @@ impl Numbers {
         {
             *last = (1 << (len % BITS)) - 1;
         }
-        all.count = len;
+        (all.count, all.low) = (len, 0);
         all
     }
 
