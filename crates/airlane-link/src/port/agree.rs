@@ -73,6 +73,7 @@ impl<P: Packet> Port<P> {
                 slot.drop_waiting();
             }
         }
+        self.hand_over_ready(now);
     }
 
     /// What the peer offers now, in the same session.
