@@ -1,22 +1,19 @@
 //! The program under test at both ends, on files as users write them.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use airlane_testkit::live::{self, LiveError};
 use airlane_testkit::program::Program;
 
 use super::site::{NAMES, ToolSite, problem};
+use super::tool::Tool;
 
-/// Starts a build at both ends on the site's files and waits until they have a session.
-pub(super) fn start(
-    site: &ToolSite<'_>,
-    build: &Path,
-    secured: bool,
-) -> Result<(Vec<Program>, String), LiveError> {
-    let security = match secured {
-        true => keys(site)?,
-        false => [(), ()].map(|()| "\"none\"".to_owned()),
+/// Starts the build of a tool at both ends on the site's files and waits until they have a session.
+pub(super) fn start(site: &ToolSite<'_>, tool: Tool) -> Result<(Vec<Program>, String), LiveError> {
+    let build = site.programs.build(tool);
+    let security = match tool {
+        Tool::AirlaneNone => [(), ()].map(|()| "\"none\"".to_owned()),
+        _ => keys(site)?,
     };
     let socket = |end: usize| site.directory.join(format!("{}.sock", NAMES[end]));
     let mut programs = Vec::new();

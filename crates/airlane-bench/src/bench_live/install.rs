@@ -29,17 +29,16 @@ pub fn provide(tool: Tool, programs: &Programs) -> Result<(), String> {
     match tool {
         Tool::Plain | Tool::PlainTunPackets | Tool::PlainTun => Ok(()),
         Tool::Veth => answers("ethtool", "--version", "ethtool"),
-        Tool::Airlane | Tool::AirlaneNone => match programs.airlane.exists() {
-            true => Ok(()),
-            false => Err(format!(
-                "{} does not exist; build it with: cargo build --release -p airlane-cli",
-                programs.airlane.display()
-            )),
-        },
-        Tool::Other => match &programs.other {
-            Some(_) => Ok(()),
-            None => Err("name another build of Airlane by its path in --tools".to_owned()),
-        },
+        Tool::Airlane | Tool::AirlaneNone | Tool::Other => {
+            let build = programs.build(tool);
+            match build.is_file() {
+                true => Ok(()),
+                false => Err(format!(
+                    "{} does not exist; build it with: cargo build --release -p airlane-cli",
+                    build.display()
+                )),
+            }
+        }
         Tool::OpenVpn => {
             answers("openvpn", "--version", "openvpn")?;
             answers("openssl", "version", "openssl")

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use airlane_testkit::live::LiveError;
 use airlane_testkit::netns::Namespace;
 
-/// The left host's address on the cable of [`Tool::Veth`](super::tool::Tool::Veth).
+use super::tool::Tool;
+
+/// The left host's address on the cable of [`Tool::Veth`].
 pub const BARE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 /// The interface of that cable.
 pub const BARE: &str = "bare";
@@ -24,6 +26,16 @@ pub struct Programs {
     pub wireguard_go: PathBuf,
     /// This very program, which is the plain forwarder too.
     pub own: PathBuf,
+}
+
+impl Programs {
+    /// The build of Airlane that a tool runs.
+    pub(super) fn build(&self, tool: Tool) -> &Path {
+        match (tool, &self.other) {
+            (Tool::Other, Some(other)) => other,
+            _ => &self.airlane,
+        }
+    }
 }
 
 /// Where a tool is started.

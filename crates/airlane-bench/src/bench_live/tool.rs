@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use airlane_link::{Codec, HeaderProfile, Layout};
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 
 /// A way from one host to the other.
@@ -118,8 +119,21 @@ impl TypedValueParser for NamedParser {
     ) -> Result<Named, clap::Error> {
         match EnumValueParser::<Tool>::new().parse_ref(cmd, arg, value) {
             Ok(tool) => Ok(Named::Tool(tool)),
-            Err(_) if Path::new(value).is_file() => Ok(Named::Build(value.into())),
-            Err(error) => Err(error),
+            // A path has a folder, lest a file of this name in the working directory be taken for a
+            // misspelt tool, or a program be looked for in PATH.
+            Err(error) if Path::new(value).components().count() < 2 => Err(error),
+            Err(_) if Path::new(value).is_file() => {
+                let absolute = std::path::absolute(value);
+                let path = absolute.map_err(|e| cmd.clone().error(ErrorKind::Io, e))?;
+                Ok(Named::Build(path))
+            }
+            Err(_) => {
+                let value = Path::new(value).display();
+                let message = format!(
+                    "--tools: {value} is no file; give names of tools, or the path of another build"
+                );
+                Err(cmd.clone().error(ErrorKind::ValueValidation, message))
+            }
         }
     }
 
@@ -158,7 +172,10 @@ mod tests {
             NamedParser.parse_ref(&command, None, OsStr::new(text)).ok()
         };
         assert_eq!(read("airlane"), Some(Named::Tool(Tool::Airlane)));
-        assert_eq!(read("Cargo.toml"), Some(Named::Build("Cargo.toml".into())));
+        let manifest = std::path::absolute("src/lib.rs").map(Named::Build).ok();
+        assert!(manifest.is_some() && read("src/lib.rs") == manifest);
         assert_eq!(read("other"), None);
+        assert_eq!(read("Cargo.toml"), None);
+        assert_eq!(read("src/no-such-file"), None);
     }
 }

@@ -44,12 +44,7 @@ impl Tunnel {
             Tool::PlainTun => plain_tun::start(site, true)?,
             Tool::WireguardGo => wireguard::start(site)?,
             Tool::OpenVpn => openvpn::start(site)?,
-            Tool::AirlaneNone => airlane::start(site, &site.programs.airlane, false)?,
-            Tool::Airlane => airlane::start(site, &site.programs.airlane, true)?,
-            Tool::Other => match &site.programs.other {
-                Some(other) => airlane::start(site, other, true)?,
-                None => return Err(problem(tool, "there is no other build")),
-            },
+            Tool::AirlaneNone | Tool::Airlane | Tool::Other => airlane::start(site, tool)?,
         };
         let server = match tool {
             Tool::Plain => WIRE_SERVER,

@@ -168,20 +168,29 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 impl Bench {
     /// The other build.
-    fn other(&self) -> Option<&PathBuf> {
-        self.tools.iter().find_map(|named| match named {
+    fn other(&self) -> Result<Option<PathBuf>, String> {
+        let builds = self.tools.iter().filter_map(|named| match named {
             Named::Build(path) => Some(path),
             Named::Tool(_) => None,
-        })
+        });
+        match builds.collect::<Vec<_>>()[..] {
+            [] => Ok(None),
+            [path] => Ok(Some(path.clone())),
+            [first, second, ..] => Err(format!(
+                "--tools: {} and {} are two other builds; name one",
+                first.display(),
+                second.display()
+            )),
+        }
     }
 
-    fn plan(&self) -> BenchPlan {
+    fn plan(&self, programs: &Programs) -> BenchPlan {
         // None of them named means both.
         let both = self.clean == self.impaired;
         let s = Duration::from_secs;
         let pick = |usual: &[Tool], possible: &[Tool]| -> Vec<Tool> {
             let named = |tool: &Tool| match tool {
-                Tool::Other => self.other().is_some(),
+                Tool::Other => programs.other.is_some(),
                 tool => self.tools.contains(&Named::Tool(*tool)),
             };
             match self.tools.is_empty() {
@@ -286,7 +295,7 @@ fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
     let kept = Path::new(KEPT);
     let programs = Programs {
         airlane: args.airlane.clone(),
-        other: args.other().cloned(),
+        other: args.other()?,
         wireguard_go: install::wireguard_go(kept),
         own: std::env::current_exe()?,
     };
@@ -301,7 +310,7 @@ fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
     if args.never_worse {
         return never_worse(args, &programs);
     }
-    let results = run(args.plan(), &programs)?;
+    let results = run(args.plan(&programs), &programs)?;
     let mut json = serde_json::to_string_pretty(&results.json())?;
     json.push('\n');
     write!(io::stdout(), "{results}")?;
