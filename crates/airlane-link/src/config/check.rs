@@ -115,7 +115,11 @@ fn check_compact_headers(
             "{} looks into packets, and needs their headers",
             scheme.kind()
         );
-        wrong(at, problem, "leave it out, or another scheme");
+        wrong(
+            at,
+            problem,
+            "leave it out, or use another scheme, such as sr-m2",
+        );
     }
 }
 

@@ -6,7 +6,8 @@
 //! host A ◄── acknowledgment of 2000 ────── host B       passes here: the peer knows the headers of 1000
 //! host A ── seq 9000: 7000 further ──────► host B       short
 //! ```
-//! An opening says nothing that cannot be read without it, so that what was lost in vain is only the shortness of what follows.
+//! An opening carries its headers whole behind a mark of its context, so it can be read by itself; if it is lost, what follows
+//! stays whole until another one is acknowledged.
 //!
 //! - Acknowledgments are those of TCP itself, as they pass on their way up. Where they take another way, all headers stay whole.
 //! - What TCP sends again goes whole, so that whatever went wrong ends there; of what it covers, an acknowledgment says nothing.
@@ -19,8 +20,8 @@ use crate::flow::Packet;
 
 /// Connections that are known. Each needs two contexts, and what it named before until that is free.
 const CONNECTIONS: usize = 16;
-/// Another packet is opened behind such a part of what is in reach, so that differences stay small and contexts suffice.
-const OPENED_AGAIN_BEHIND: u64 = 4;
+/// How often a connection opens a packet while as many frames leave as are in reach: differences stay small, and contexts suffice.
+const OPENINGS_IN_REACH: u64 = 4;
 
 /// The sending end; the receiving one is [`Expander`](super::shorten::Expander).
 #[derive(Clone, Debug)]
@@ -112,7 +113,7 @@ impl Anchors {
             connection.high = next;
         }
         connection.since_opened += 1;
-        let again = self.reach / OPENED_AGAIN_BEHIND;
+        let again = self.reach / OPENINGS_IN_REACH;
         let fresh = connection.anchor.is_some() && connection.since_opened < again;
         if seq != next
             && !fresh

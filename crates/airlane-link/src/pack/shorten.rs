@@ -364,7 +364,7 @@ mod tests {
         ) {
             let mut link = Link::default();
             link.pass(&opening.packet());
-            for first in [0x30, 0x55, 0x65, 0x75] {
+            for first in [0x30, 0x31, 0x55, 0x65, 0x75] {
                 let mut bytes = bytes.clone();
                 if let Some(byte) = bytes.first_mut() {
                     *byte = first;

@@ -100,12 +100,6 @@ impl<P: Packet> Unpacker<P> {
         P::DIVISIBLE || !matches!(self.holds, Holds::Nothing)
     }
 
-    /// Whether what a service gives is a packet that goes up as it is, at once.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        !self.is_timed()
-    }
-
     /// Gives up what need not be held any longer, and drops what has waited in vain.
     pub(crate) fn handle_timeout(
         &mut self,

@@ -481,13 +481,7 @@ impl<P: Packet> Slot<P> {
         true
     }
 
-    /// Whether what its service gives is a packet that goes up as it is, at once.
-    #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        self.unpacker.is_plain()
-    }
-
-    /// Whether what [`Slot::open`] opens may have a deadline.
+    /// Whether what [`Slot::open`] opens may have a deadline. Else its service gives packets that go up as they are, at once.
     #[inline]
     pub(super) fn opens_timed(&self) -> bool {
         self.unpacker.is_timed()

@@ -34,7 +34,7 @@ impl<P: Packet> Port<P> {
         self.received_bytes += (len + self.config.frame_overhead) as u64;
         self.out.service = number as u8;
         // What is learnt from is shown when it is opened, and what ends an interval counts in the next.
-        let plain = slot.is_plain() && !self.classifier.learns() && now < self.interval_ends;
+        let plain = !slot.opens_timed() && !self.classifier.learns() && now < self.interval_ends;
         slot.handle_frame(now, &mut self.out, (frame, len), plain);
         self.heed(now, number);
         self.open_some(now);

@@ -85,7 +85,7 @@ fn reset(stream: &TcpStream) {
         .unwrap();
 }
 
-/// Bytes that no part of which looks like another.
+/// Bytes of which no part looks like another.
 fn bytes(len: usize) -> Vec<u8> {
     let mut state = 1u32;
     let next = |_| {
@@ -170,7 +170,7 @@ fn a_server_that_takes_nothing_stands_its_client_still() {
     client.set_nonblocking(true).unwrap();
     let mut sent = 0;
     let mut still = Instant::now();
-    // Nobody can wait for nothing to happen: for so long nothing has.
+    // That nothing happens can only be seen for a while.
     while still.elapsed() < Duration::from_secs(1) {
         match client.write(&all[sent..]) {
             Ok(n) => {
@@ -281,7 +281,7 @@ fn peek(stream: &TcpStream) -> std::io::Result<usize> {
     }
 }
 
-/// Whether what they carried was all nobody knows, so no connection ends as if it was.
+/// Nobody knows whether that was all they carried, so no connection ends as if it was.
 #[test]
 fn a_relay_that_ends_resets_what_it_has() {
     let server = TcpListener::bind(ANY).unwrap();
