@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::axis::AxisValues;
-use crate::expression::{Expression, Function, Operator, Quantity};
+use crate::curve::{self, Metric};
+use crate::expression::{Expression, Function, Operand, Operator, Quantity};
 use crate::statistics::Repetitions;
+use crate::store::RunRecord;
 use crate::study::Study;
 
 /// What the studies of a work measured.
@@ -40,6 +42,45 @@ impl MeasuredData {
             columns,
         };
         self.studies.insert(study.id.clone(), results);
+    }
+
+    /// Adds one more column to a study that is here.
+    pub(crate) fn add(&mut self, study: &Study, metric: &str, column: Vec<Vec<f64>>) {
+        if let Some(results) = self.studies.get_mut(&study.id) {
+            results.columns.insert(metric.to_owned(), column);
+        }
+    }
+
+    /// What a flow had carried by a time in the runs of a study's points, which may be still to come.
+    pub(crate) fn until(
+        &self,
+        study: &Study,
+        points: usize,
+        runs: &[Vec<&RunRecord>],
+        flow: &str,
+        time: &Operand,
+    ) -> Result<Vec<Vec<f64>>, String> {
+        // Names that nothing has are found here.
+        self.open_axes(&study.id, &[&time.expression])?;
+        for (quantity, _) in time.expression.quantities() {
+            let read = &self.results(&study.id, quantity)?.study.read;
+            if !matches!(read.get(&quantity.metric), Some(Metric::Plain(_))) {
+                return Err(format!("\"{}\" goes until a time itself", quantity.metric));
+            }
+        }
+        let point = |point: usize| {
+            let place = study.values(point);
+            let time = |run| {
+                let only = Repetitions::Only(run);
+                self.value(&study.id, &time.expression, &place, only)
+            };
+            // Also where nothing has run: then it says whether there are such times.
+            time(0)?;
+            let runs = runs.get(point).into_iter().flatten().enumerate();
+            runs.map(|(run, record)| Ok(curve::good_bps(record, flow, time(run)?)))
+                .collect()
+        };
+        (0..points).map(point).collect()
     }
 
     /// The values of a metric, one a repetition.

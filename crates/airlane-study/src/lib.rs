@@ -15,6 +15,7 @@
 mod axis;
 mod claim;
 mod comparisons;
+mod curve;
 mod data;
 mod error;
 mod event_table;

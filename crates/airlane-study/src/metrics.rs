@@ -7,6 +7,8 @@ use airlane_sim::{
     DirectionResult, FlowResult, ProgressResult, RunResult, ServiceResult, StationResult,
 };
 
+use crate::curve;
+
 /// Names and values of one run, in a fixed order. A value that could not be measured is NaN, a
 /// throughput of which nothing was finished among them: it is nothing divided by no time.
 pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
@@ -159,11 +161,13 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     always.map(value).chain(counts).collect()
 }
 
-/// What a probe of progress has, windows of time with their names.
+/// What a probe of progress has, points of its curve, and windows of time with their names.
 fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
     let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
     let whole = progress.scalars().into_iter();
     let whole = whole.map(|(metric, value)| (metric.to_owned(), number(value)));
+    let curve = progress.curve.iter();
+    let curve = curve.map(|(at, bytes)| (curve::name(*at), *bytes as f64));
     let windows = progress.windows.iter().flat_map(|(name, window)| {
         let scalars = window.scalars().into_iter();
         scalars.map(move |(metric, value)| {
@@ -171,7 +175,7 @@ fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
             (name, number(value))
         })
     });
-    whole.chain(windows).collect()
+    whole.chain(curve).chain(windows).collect()
 }
 
 fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static str, u64); 15] {

@@ -6,6 +6,7 @@ use airlane_sim::Estimate;
 use serde::Serialize;
 
 use crate::claim::{Claim, ClaimClass, ClaimKind, Comparison, ComparisonCounts};
+use crate::curve::Metric;
 use crate::data::MeasuredData;
 use crate::error::StudyError;
 use crate::figure;
@@ -257,22 +258,38 @@ impl Plan {
     ) -> Result<MeasuredData, StudyError> {
         let curves = self.work.print == WorkPrint::Curves;
         let mut data = MeasuredData::new(variant.runs as usize, curves);
+        let mut all = vec![];
         for planned in &variant.studies {
             let study = self.study(planned)?;
-            let mut columns: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
-            if let Some(store) = store {
-                let runs: Vec<Vec<&RunRecord>> = planned
-                    .worlds
-                    .iter()
-                    .map(|world| self.records(store, *world, variant.runs))
-                    .collect::<Result<_, _>>()?;
-                for (metric, name) in &study.metrics {
+            let worlds = planned
+                .worlds
+                .iter()
+                .filter_map(|world| store.map(|store| self.records(store, *world, variant.runs)));
+            let runs: Vec<Vec<&RunRecord>> = worlds.collect::<Result<_, _>>()?;
+            let mut columns = BTreeMap::new();
+            for (metric, read) in &study.read {
+                if let Metric::Plain(name) = read {
                     let column =
                         |runs: &Vec<&RunRecord>| runs.iter().map(|r| r.get(name)).collect();
                     columns.insert(metric.clone(), runs.iter().map(column).collect());
                 }
             }
             data.insert(study, columns);
+            all.push((study, planned.worlds.len(), runs));
+        }
+        // What goes until a time reads what others took.
+        for (study, points, runs) in all {
+            for (metric, read) in &study.read {
+                let Metric::Until { flow, time } = read else {
+                    continue;
+                };
+                let column = data.until(study, points, &runs, flow, time);
+                let column = column.map_err(|problem| {
+                    let metric = &study.metrics[metric];
+                    StudyError::Results(format!("{}: `{metric}`: {problem}", study.id))
+                })?;
+                data.add(study, metric, column);
+            }
         }
         Ok(data)
     }

@@ -196,6 +196,24 @@ impl Plan {
                 }
             }
         }
+        // What metrics read of others serves what reads the metrics.
+        let mut at = 0;
+        while let Some(Place {
+            index, for_claims, ..
+        }) = order.get(at).copied()
+        {
+            for id in studies[index].reads() {
+                let index = find(id)?;
+                if !order.iter().any(|known| known.index == index) {
+                    order.push(Place {
+                        index,
+                        asked: false,
+                        for_claims,
+                    });
+                }
+            }
+            at += 1;
+        }
         Ok(order)
     }
 

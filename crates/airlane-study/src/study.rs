@@ -15,6 +15,7 @@ use toml::{Table, Value};
 
 use crate::axis::Axis;
 use crate::claim::Claim;
+use crate::curve::Metric;
 use crate::error::StudyError;
 use crate::figure::{Figure, FigureFile, Labels};
 use crate::pattern::Assignment;
@@ -62,7 +63,8 @@ pub struct StudyFile {
     #[serde(default)]
     #[schemars(schema_with = "axes_schema")]
     axes: Table,
-    /// Claims and figures read these metrics: each has a name here and one in results.
+    /// Claims and figures read these metrics: each has a name here and one in results. `FLOW.good_bps until EXPRESSION`
+    /// is what a flow with `progress.curve` had carried by a time that each repetition decides.
     #[serde(default)]
     metrics: BTreeMap<String, String>,
     /// What was published, and how it is judged.
@@ -97,6 +99,8 @@ pub struct Study {
     pub axes: Vec<Axis>,
     /// Name in claims, name in results.
     pub metrics: BTreeMap<String, String>,
+    /// The same, read.
+    pub(crate) read: BTreeMap<String, Metric>,
     /// What was published about it.
     pub claims: Vec<Claim>,
     /// How it is drawn; none if it runs nothing.
@@ -156,12 +160,16 @@ impl Study {
             return Err(format!("two axis values are called \"{}\"", twice[0]));
         }
         labels.extend(file.labels);
+        let read = file.metrics.iter();
+        let read = read.map(|(name, text)| Ok((name.clone(), Metric::parse(text)?)));
+        let read = read.collect::<Result<_, String>>()?;
         let figure = Figure::new(file.figure, &axes, &file.metrics)?;
         Ok(Self {
             id: id.to_owned(),
             title: file.title,
             axes,
             metrics: file.metrics,
+            read,
             claims: file.claims,
             figure: figure.filter(|_| !scenario.is_empty()),
             labels,
@@ -219,6 +227,16 @@ impl Study {
         let file = format!("{} [{point}]", self.id);
         let scenario = Scenario::from_toml(&text, &file)?;
         Ok(Point { at, scenario })
+    }
+
+    /// Studies whose results its metrics read.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &str> {
+        let times = self.read.values().filter_map(|metric| match metric {
+            Metric::Until { time, .. } => Some(time.expression.quantities()),
+            Metric::Plain(_) => None,
+        });
+        let quantities = times.flatten();
+        quantities.filter_map(|(quantity, _)| quantity.study.as_deref())
     }
 
     /// Whether it runs something; others only read what their work's other studies ran.

@@ -1,5 +1,6 @@
 //! How numbers are shown: the unit stands at the end of a metric's name.
 
+use crate::curve;
 use crate::expression::{Expression, Function, Operator, Quantity};
 
 /// Of a number in a table or a claim.
@@ -18,7 +19,7 @@ pub enum Unit {
 impl Unit {
     /// Of a metric.
     pub fn of_metric(name: &str) -> Self {
-        match name {
+        match curve::measured(name) {
             name if name.ends_with("_bps") => Self::BitRate,
             name if name.ends_with("_ratio") => Self::Percent,
             name if name.ends_with("_s") => Self::Seconds,

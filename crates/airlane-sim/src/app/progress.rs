@@ -40,6 +40,7 @@ pub(crate) struct Progress {
     /// A gap this long is a flat stretch; where the sender has a timer.
     flat: Option<Duration>,
     windows: Vec<Window>,
+    curve: bool,
     /// When the first packet left.
     first: Option<Instant>,
     /// When the last new byte came, and when the one that made nine tenths did.
@@ -76,6 +77,7 @@ impl Progress {
             size,
             flat: min_rto.map(|rto| Duration::from_secs_f64(rto.as_secs_f64() * FLAT)),
             windows: config.windows.iter().map(window).collect(),
+            curve: config.curve,
             first: None,
             last: None,
             ninety: None,
@@ -255,12 +257,27 @@ impl Progress {
             rtt_p95_s: self.round_trips.quantile_s(0.95),
             rtt_max_s: self.round_trips.max_s(),
             lost_end_to_end: (own > 0).then(|| 1.0 - received.min(own) as f64 / own as f64),
+            curve: match self.first.zip(end) {
+                Some((first, end)) if self.curve => self.curve(first, end),
+                _ => vec![],
+            },
             windows: self
                 .windows
                 .iter()
                 .map(|window| (window.name.clone(), self.window_result(window, early)))
                 .collect(),
         }
+    }
+
+    fn curve(&self, first: Instant, end: Instant) -> Vec<(f64, u64)> {
+        let whole = self.whole(end).scan((first, 0), |(at, bytes), more| {
+            *at += self.interval;
+            *bytes += more;
+            Some((*at, *bytes))
+        });
+        let points = whole.chain([(end, self.bytes)]);
+        let since = |(at, bytes): (Instant, u64)| (at.saturating_since(first).as_secs_f64(), bytes);
+        points.map(since).collect()
     }
 
     fn peak(&self, end: Instant) -> Option<f64> {
@@ -329,7 +346,7 @@ mod tests {
 
     fn config() -> ProgressConfig {
         toml::from_str(
-            "interval = \"100 ms\"\nwindows = { late = { from = \"500 ms\", to = \"2 s\" } }",
+            "interval = \"100 ms\"\ncurve = true\nwindows = { late = { from = \"500 ms\", to = \"2 s\" } }",
         )
         .unwrap()
     }
@@ -361,6 +378,8 @@ mod tests {
         assert_eq!(result.acks_per_interval_max, Some(1));
         assert_eq!(result.rtt_max_s, Some(0.87));
         assert_eq!(result.duplicate_ratio, Some(0.1));
+        assert_eq!(result.curve[..2], [(0.1, 1_000), (0.2, 2_000)]);
+        assert_eq!(result.curve[17..], [(1.8, 9_000), (1.8, 10_000)]);
         let late = &result.windows["late"];
         // From 500 ms on to the end of the file there are six packets in 1350 ms.
         assert_eq!(late.good_bps, Some(48_000.0 / 1.35));

@@ -53,6 +53,9 @@ pub struct ProgressResult {
     /// Share of the packets that never came, of those that the station of their own node took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_end_to_end: Option<f64>,
+    /// With `curve`: time since the first packet, and new bytes until then, at the end of each interval and at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<(f64, u64)>,
     /// The windows of time that the file names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, WindowResult>,
@@ -95,7 +98,7 @@ pub struct GroupResult {
 pub type Measured = (&'static str, Option<f64>);
 
 impl ProgressResult {
-    /// All but what the windows have, in a fixed order.
+    /// All but what the curve and the windows have, in a fixed order.
     pub fn scalars(&self) -> [Measured; 15] {
         let count = |n: Option<u64>| n.map(|n| n as f64);
         [

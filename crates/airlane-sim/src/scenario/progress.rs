@@ -22,6 +22,9 @@ pub struct ProgressConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("examples" = [{ "noisy": { "from": "1 s", "every": "2 s", "lasts": "1 s" } }]))]
     pub windows: BTreeMap<String, WindowConfig>,
+    /// Its new bytes are reported by the end of each interval, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub curve: bool,
     /// It is reported together with the other flows that have this word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,

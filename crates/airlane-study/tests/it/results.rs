@@ -387,3 +387,73 @@ fn what_claims_nothing_is_a_table() {
     assert!(page.starts_with("# Validation"), "{page}");
     assert!(markdown(&Report::new(&[]), &[], &works).starts_with("# Validation"));
 }
+
+const F3: &str = r#"
+title = "by a time"
+parts = ["world"]
+set = ["flows[conf].progress={ curve = true }"]
+axes.scheme = ["default"]
+axes.level = ["L1", "L2"]
+metrics.early = "conf.good_bps until 5 * F2.delay[rlp]"
+metrics.later = "conf.good_bps until 1000 * F2.delay[rlp]"
+"#;
+
+#[test]
+fn what_goes_until_a_time_reads_the_same_repetition_of_another_world() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    drop(work(dir));
+    let load = |text: &str| {
+        std::fs::write(dir.join("small/F3.toml"), text).unwrap();
+        Work::load(&dir.join("small"))
+    };
+    let request = RunRequest {
+        committed: true,
+        ..RunRequest::default()
+    };
+    let plan = |work: Work| Plan::new(work, &["F3".to_owned()], &request);
+    let planned = plan(load(F3).unwrap()).unwrap();
+    planned.check().unwrap();
+    let mut store = Store::open(&dir.join("out")).unwrap();
+    planned.execute(&mut store, Shard::ALL, 0, &()).unwrap();
+    let variant = &planned.variants[0];
+    let outcome = planned.outcome(&store, variant).unwrap();
+    let worlds = |id: &str| &variant.studies.iter().find(|s| s.id == id).unwrap().worlds;
+    for (level, point) in outcome.studies[0].points.iter().enumerate() {
+        let record = |world: usize, run| {
+            let hash = planned.worlds[world].hash().to_owned();
+            store.get(&(hash, planned.seed, run)).unwrap()
+        };
+        // Intervals have whole tenths of a second.
+        let by = |tenths: f64, run| {
+            let name = format!("conf.bytes_by_{:014.9}", tenths / 10.0);
+            record(worlds("F3")[level], run).get(&name)
+        };
+        let [mut least, mut most] = [0.0; 2];
+        for run in 0..4 {
+            let time = 5.0 * record(worlds("F2")[2 + level], run).get("conf.delay_mean_s");
+            let tenths = (10.0 * time).floor();
+            least += 8.0 * by(tenths, run) / time / 4.0;
+            most += 8.0 * by(tenths + 1.0, run) / time / 4.0;
+        }
+        let early = point.metrics["early"].mean;
+        assert!((least..=most).contains(&early), "{least} {early} {most}");
+        // Nothing is known of what would come behind the end of a run.
+        assert!(!point.metrics.contains_key("later"));
+    }
+
+    let wrong = |from: &str, to: &str| match load(&F3.replace(from, to)).and_then(plan) {
+        Ok(planned) => planned.check().unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    for (from, to, says) in [
+        ("F2.delay[rlp]", "F9.delay[rlp]", "F9"),
+        ("F2.delay[rlp]", "F2.delay[arq]", "arq"),
+        ("1000 * F2.delay[rlp]", "early", "until a time itself"),
+        ("good_bps until 5 ", "loss_ratio until 5 ", "good_bps"),
+        ("until 5 * F2.delay[rlp]", "until 5 *", "`5 *`"),
+    ] {
+        let error = wrong(from, to);
+        assert!(error.contains(says), "{error}");
+    }
+}
