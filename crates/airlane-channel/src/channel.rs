@@ -112,6 +112,8 @@ pub struct Channel<T> {
     waiting_bytes: usize,
     /// Frames that will arrive, in order.
     pipe: VecDeque<InFlight<T>>,
+    /// When the last of these arrives, or has.
+    last_arrival: Instant,
     /// Frames that will arrive destroyed by errors, likewise, where somebody asks for them.
     destroyed: Option<VecDeque<InFlight<T>>>,
     stats: ChannelStats,
@@ -133,6 +135,7 @@ impl<T> Channel<T> {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             pipe: VecDeque::new(),
+            last_arrival: Instant::ORIGIN,
             destroyed: None,
             stats: ChannelStats::default(),
         }
@@ -237,7 +240,8 @@ impl<T> Channel<T> {
         self.stats.dropped_queue.add(len);
     }
 
-    #[inline]
+    // In place, since what it moves has just been written.
+    #[inline(always)]
     fn transmit(&mut self, start: Instant, len: usize, item: T) -> Instant {
         let departs = match &mut self.opportunities {
             None => start + self.overhead + self.serialised.time(self.config.rate, len),
@@ -247,32 +251,36 @@ impl<T> Channel<T> {
         // The error model advances in any case: schemes meet the same fades, with outages or not.
         let lost = self.errors.loses(start, departs, len);
         let down = meets(&mut self.outages, start, departs);
-        let last = self
-            .pipe
-            .back()
-            .map_or(Instant::ORIGIN, |last| last.arrives);
         let late = self.errors.lateness(start);
-        let arrives = (departs + self.config.delay + late).max(last);
+        let arrives = (departs + self.config.delay + late).max(self.last_arrival);
         let gone = meets(&mut self.absences, start, arrives);
         if lost || down || gone {
-            self.stats.lost_air.add(len);
-            if down {
-                self.stats.lost_outage.add(len);
-            }
-            if gone {
-                self.stats.lost_handoff.add(len);
-            }
-            if let Some(destroyed) = &mut self.destroyed
-                && !(down || gone)
-            {
-                let last = destroyed.back().map_or(arrives, |last| last.arrives);
-                let arrives = arrives.max(last);
-                destroyed.push_back(InFlight { arrives, len, item });
-            }
-            return departs;
+            self.lose(InFlight { arrives, len, item }, down, gone);
+        } else {
+            self.last_arrival = arrives;
+            self.pipe.push_back(InFlight { arrives, len, item });
         }
-        self.pipe.push_back(InFlight { arrives, len, item });
         departs
+    }
+
+    /// Counts a frame that does not arrive whole.
+    #[cold]
+    fn lose(&mut self, mut frame: InFlight<T>, down: bool, gone: bool) {
+        self.stats.lost_air.add(frame.len);
+        if down {
+            self.stats.lost_outage.add(frame.len);
+        }
+        if gone {
+            self.stats.lost_handoff.add(frame.len);
+        }
+        if let Some(destroyed) = &mut self.destroyed
+            && !(down || gone)
+        {
+            if let Some(last) = destroyed.back() {
+                frame.arrives = frame.arrives.max(last.arrives);
+            }
+            destroyed.push_back(frame);
+        }
     }
 
     /// Forgets the frames that are no longer in the queue at `now`.
@@ -288,10 +296,7 @@ impl<T> Channel<T> {
     /// The next frame that has arrived by `now`, in the order of sending.
     #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
-        if self.pipe.front()?.arrives > now {
-            return None;
-        }
-        let frame = self.pipe.pop_front()?;
+        let frame = self.pipe.pop_front_if(|frame| frame.arrives <= now)?;
         self.stats.delivered.add(frame.len);
         Some(frame.item)
     }
@@ -301,10 +306,8 @@ impl<T> Channel<T> {
     #[inline]
     pub fn poll_destroyed(&mut self, now: Instant) -> Option<T> {
         let destroyed = self.destroyed.as_mut()?;
-        if destroyed.front()?.arrives > now {
-            return None;
-        }
-        destroyed.pop_front().map(|frame| frame.item)
+        let frame = destroyed.pop_front_if(|frame| frame.arrives <= now)?;
+        Some(frame.item)
     }
 
     /// When the next frame arrives.
@@ -349,6 +352,11 @@ impl<T> Channel<T> {
 /// Whether one of the windows meets `[start, end)`; starts never go back, and what is over goes.
 #[inline]
 fn meets(windows: &mut VecDeque<[Instant; 2]>, start: Instant, end: Instant) -> bool {
+    !windows.is_empty() && meets_first(windows, start, end)
+}
+
+/// Whether the first of the windows that are not over does.
+fn meets_first(windows: &mut VecDeque<[Instant; 2]>, start: Instant, end: Instant) -> bool {
     while windows.front().is_some_and(|[_, over]| *over <= start) {
         windows.pop_front();
     }

@@ -83,14 +83,7 @@ enum Model {
         state: State,
         state_ends: Instant,
     },
-    ByteExponential {
-        mean: f64,
-        /// Bytes until the next bad one.
-        gap: f64,
-        /// Frames that one takes with it beside its own, and how many of them are still to come.
-        behind: u32,
-        left: u32,
-    },
+    ByteExponential(BadBytes),
     GilbertElliott {
         leave: [f64; 2],
         loss: [f64; 2],
@@ -104,6 +97,44 @@ enum Model {
     },
     Blocks(Box<BlocksReplay>),
     Custom(Box<dyn CustomErrors>),
+}
+
+/// Bad bytes at exponential distances.
+#[derive(Debug)]
+struct BadBytes {
+    mean: f64,
+    /// Bytes until the next bad one.
+    gap: f64,
+    /// Frames that one takes with it beside its own, and how many of them are still to come.
+    behind: u32,
+    left: u32,
+}
+
+impl BadBytes {
+    #[inline]
+    fn destroy(&mut self, bytes: usize, errors: &mut Rng) -> bool {
+        let bytes = bytes as f64;
+        if self.left == 0 && self.gap >= bytes {
+            self.gap -= bytes;
+            return false;
+        }
+        self.hit(bytes, errors);
+        true
+    }
+
+    /// A bad byte is within the frame, or was within one shortly before it.
+    #[cold]
+    fn hit(&mut self, bytes: f64, errors: &mut Rng) {
+        if self.left > 0 {
+            self.left -= 1;
+            return;
+        }
+        while self.gap < bytes {
+            self.gap += errors.exponential(self.mean);
+        }
+        self.gap -= bytes;
+        self.left = self.behind;
+    }
 }
 
 impl ErrorModel {
@@ -172,12 +203,12 @@ impl ErrorModel {
             ErrorModelConfig::ByteExponential { mean, burst } => {
                 let mean = mean.as_bytes().max(1) as f64;
                 let gap = errors.exponential(mean);
-                Model::ByteExponential {
+                Model::ByteExponential(BadBytes {
                     mean,
                     gap,
                     behind: burst.map_or(0, |burst| burst.saturating_sub(1)),
                     left: 0,
-                }
+                })
             }
             ErrorModelConfig::GilbertElliott {
                 good_to_bad,
@@ -231,6 +262,15 @@ impl ErrorModel {
     pub fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
         match &mut self.model {
             Model::None => false,
+            Model::ByteExponential(bad) => bad.destroy(bytes, &mut self.errors),
+            _ => self.draw(start, end, bytes),
+        }
+    }
+
+    /// Asks a model that draws something for each frame, or follows what was recorded.
+    fn draw(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
+        match &mut self.model {
+            Model::None | Model::ByteExponential(_) => false,
             Model::Uniform { rate } => self.errors.chance(*rate),
             Model::UniformBer { log_ok_per_byte } => {
                 let log_ok = if bytes > 0 {
@@ -239,28 +279,6 @@ impl ErrorModel {
                     0.0
                 };
                 self.errors.chance(-libm::expm1(log_ok))
-            }
-            Model::ByteExponential {
-                mean,
-                gap,
-                behind,
-                left,
-            } => {
-                if *left > 0 {
-                    *left -= 1;
-                    return true;
-                }
-                let bytes = bytes as f64;
-                let mut hit = false;
-                while *gap < bytes {
-                    hit = true;
-                    *gap += self.errors.exponential(*mean);
-                }
-                *gap -= bytes;
-                if hit {
-                    *left = *behind;
-                }
-                hit
             }
             Model::TwoState {
                 mean,

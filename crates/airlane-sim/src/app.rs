@@ -123,10 +123,11 @@ impl Flow {
         }
     }
 
-    /// The next packet to enter the network now.
+    /// Puts the next packet to enter the network now in the place of `packet`; whether there is one. It is written where it
+    /// stays until a link has it, because each move would wait for what has just been written.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        each!(self, app => app.poll_transmit(now))
+    pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        each!(self, app => app.poll_transmit(now, packet))
     }
 
     /// When `handle_timeout` is due.

@@ -38,7 +38,7 @@ use airlane_link::{Frame, Outcome, Port};
 
 use crate::app::Flow;
 use crate::error::ScenarioError;
-use crate::packet::{Marks, Packet};
+use crate::packet::Packet;
 use agenda::Agenda;
 use deadlines::{Deadlines, Slots};
 use medium::{Air, Direction, Medium, NextHop};
@@ -370,67 +370,77 @@ impl Engine {
     }
 
     /// A packet stands at a node: it is delivered there, or goes on.
-    #[inline]
+    // In place, as is all of the way onto a link without services: most go that way, and a packet is slow to move.
+    #[inline(always)]
     fn arrive<O: Observer>(&mut self, node: u16, packet: &Packet, observer: &mut O) {
         match self.next_hops[usize::from(node) * self.nodes + usize::from(packet.to)] {
             NextHop::Direction(index) => self.send(index as usize, packet, observer),
-            NextHop::Port(index) => {
-                let index = index as usize;
-                let end = &mut self.ports[index];
-                let out = end.out as usize;
-                observer.on_port(self.now, out, &end.port, packet);
-                if let Medium::Frames(channel) = &mut self.directions[out].medium
-                    && let Some(frame) = end.port.pass(self.now, packet)
-                {
-                    put_on_link(channel, self.now, (out, &end.port), frame, observer);
-                    self.deadlines.set(out, channel.poll_timeout());
-                    if O::WATCHES {
-                        show_port(&mut end.port, self.now, out, observer);
-                    }
-                    if end.port.has_new_deadline() {
-                        self.schedule_port(index);
-                    }
-                    return;
-                }
-                let news = end.port.handle_packet(self.now, *packet);
-                // A link that takes frames itself may be free before its port knows.
-                if O::WATCHES || news || end.driven {
-                    self.drain_port(index, observer);
-                }
-            }
-            NextHop::Station([index, from, to]) => {
-                let mut packet = *packet;
-                self.write_status([index, from], &mut packet);
-                let index = usize::from(index);
-                let origin = self.flows[packet.flow as usize].origin(&packet);
-                let end = &mut self.radios[index];
-                let flow = packet.flow as usize;
-                if !end.send(self.now, from, to, origin, packet) && node == origin {
-                    self.flows[flow].handle_refused();
-                }
-                self.schedule_radio(index);
-            }
+            NextHop::Here => self.receive(packet, observer),
+            NextHop::Port(index) => self.enter_port(index as usize, packet, observer),
+            NextHop::Station(hop) => self.enter_station(node, hop, packet),
             NextHop::Nowhere => {
                 observer.on_unroutable(self.now, packet);
                 self.unroutable.add(packet.len());
             }
-            NextHop::Here => {
-                let flow = packet.flow as usize;
-                observer.on_receive(self.now, packet);
-                self.flows[flow].handle_packet(self.now, packet);
-                observer.on_flow(self.now, flow, &self.flows[flow]);
-                self.drain_flow(flow, observer);
-            }
         }
+    }
+
+    /// A flow gets a packet at its node, and sends what follows from that.
+    fn receive<O: Observer>(&mut self, packet: &Packet, observer: &mut O) {
+        let flow = packet.flow as usize;
+        observer.on_receive(self.now, packet);
+        self.flows[flow].handle_packet(self.now, packet);
+        observer.on_flow(self.now, flow, &self.flows[flow]);
+        self.drain_flow(flow, observer);
+    }
+
+    /// Hands a packet to a port.
+    fn enter_port<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
+        let end = &mut self.ports[index];
+        let out = end.out as usize;
+        observer.on_port(self.now, out, &end.port, packet);
+        if let Medium::Frames(channel) = &mut self.directions[out].medium
+            && let Some(frame) = end.port.pass(self.now, packet)
+        {
+            put_on_link(channel, self.now, (out, &end.port), frame, observer);
+            self.deadlines.set(out, channel.poll_timeout());
+            if O::WATCHES {
+                show_port(&mut end.port, self.now, out, observer);
+            }
+            if end.port.has_new_deadline() {
+                self.schedule_port(index);
+            }
+            return;
+        }
+        let news = end.port.handle_packet(self.now, *packet);
+        // A link that takes frames itself may be free before its port knows.
+        if O::WATCHES || news || end.driven {
+            self.drain_port(index, observer);
+        }
+    }
+
+    /// Hands a packet to a station of a radio, for another one.
+    fn enter_station(&mut self, node: u16, [index, from, to]: [u16; 3], packet: &Packet) {
+        let mut packet = *packet;
+        self.write_status([index, from], &mut packet);
+        let index = usize::from(index);
+        let origin = self.flows[packet.flow as usize].origin(&packet);
+        let end = &mut self.radios[index];
+        let flow = packet.flow as usize;
+        if !end.send(self.now, from, to, origin, packet) && node == origin {
+            self.flows[flow].handle_refused();
+        }
+        self.schedule_radio(index);
     }
 
     /// Takes out all that a flow wants to send, then reads its deadline.
     #[inline]
     fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
-        while let Some(packet) = &self.flows[flow].poll_transmit(self.now) {
-            observer.on_transmit(self.now, packet);
-            let origin = self.flows[flow].origin(packet);
-            self.arrive(origin, packet, observer);
+        let mut packet = Packet::BLANK;
+        while self.flows[flow].poll_transmit(self.now, &mut packet) {
+            observer.on_transmit(self.now, &packet);
+            let origin = self.flows[flow].origin(&packet);
+            self.arrive(origin, &packet, observer);
         }
         self.schedule_flow(flow);
     }
@@ -537,46 +547,45 @@ impl Engine {
     }
 
     /// Hands a packet to a link; a full queue drops and counts it.
-    #[inline]
+    #[inline(always)]
     fn send<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
-        let mut packet = *packet;
         let direction = &mut self.directions[index];
-        let markable = packet.marks.has(Marks::MARKABLE);
-        let limit = direction.mark_above.filter(|_| markable);
-        match &mut direction.medium {
-            Medium::Packets(channel) => {
-                if let Some(limit) = limit {
-                    let full = !channel.has_room(self.now, packet.len(), limit);
-                    packet.marks = packet.marks.with(Marks::MARKED, full);
-                }
-                // The channel counts what it cannot take.
-                let sent = transmit::<O, _>(channel, self.now, packet.len(), packet);
-                observer.on_packet(self.now, index, &packet, sent);
-                // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
-                self.deadlines.set(index, channel.poll_timeout());
+        let marked;
+        let packet = match direction.marks(self.now, packet) {
+            true => {
+                marked = packet.marked();
+                &marked
             }
+            false => packet,
+        };
+        if let Medium::Packets(channel) = &mut direction.medium {
+            // The channel counts what it cannot take.
+            let sent = transmit::<O, _>(channel, self.now, packet.len(), *packet);
+            observer.on_packet(self.now, index, packet, sent);
+            // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
+            self.deadlines.set(index, channel.poll_timeout());
+        } else {
+            self.queue(index, packet, observer);
+        }
+    }
+
+    /// Hands a packet to a link where it waits for its turn.
+    fn queue<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
+        match &mut self.directions[index].medium {
             Medium::Queued(link) => {
-                if let Some(limit) = limit {
-                    let full = !link.has_room(packet.len(), limit);
-                    packet.marks = packet.marks.with(Marks::MARKED, full);
-                }
-                if link.push(packet) {
+                if link.push(*packet) {
                     self.send_queued(index, observer);
                 } else {
-                    observer.on_packet(self.now, index, &packet, Departure::Dropped);
+                    observer.on_packet(self.now, index, packet, Departure::Dropped);
                 }
             }
             Medium::Circuit(circuit) => {
-                if let Some(limit) = limit {
-                    let full = !circuit.has_room(&packet, limit);
-                    packet.marks = packet.marks.with(Marks::MARKED, full);
-                }
-                if !circuit.push(self.now, packet) {
-                    observer.on_packet(self.now, index, &packet, Departure::Dropped);
+                if !circuit.push(self.now, *packet) {
+                    observer.on_packet(self.now, index, packet, Departure::Dropped);
                 }
                 self.deadlines.set(index, circuit.poll_timeout());
             }
-            Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => {}
+            Medium::Packets(_) | Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => {}
         }
     }
 }

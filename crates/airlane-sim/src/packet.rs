@@ -177,6 +177,46 @@ impl Packet {
         Role::from_code(self.role_code)
     }
 
+    /// None yet.
+    pub(crate) const BLANK: Self = Self {
+        created: Instant::ORIGIN,
+        seq: 0,
+        len: 0,
+        echoed: 0,
+        connection: 0,
+        flow: 0,
+        endpoints: 0,
+        to: 0,
+        role_code: Role::Datagram as u8,
+        marks: Marks(0),
+        closed: 0,
+        blocks: NO_BLOCKS,
+        header: Header {
+            src: Ipv4Addr::UNSPECIFIED,
+            dst: Ipv4Addr::UNSPECIFIED,
+            src_port: 0,
+            dst_port: 0,
+            dscp: 0,
+            protocol: 0,
+        },
+    };
+
+    /// Another packet takes its place, if there is one.
+    pub(crate) fn replace_by(&mut self, other: Option<Self>) -> bool {
+        if let Some(other) = other {
+            *self = other;
+        }
+        other.is_some()
+    }
+
+    /// The packet with the mark of a queue (CE).
+    pub(crate) const fn marked(&self) -> Self {
+        Self {
+            marks: self.marks.with(Marks::MARKED, true),
+            ..*self
+        }
+    }
+
     /// The fields in a fixed order: a bijection of everything but the length, for coded bytes too.
     fn fields(&self) -> [u8; IMAGE] {
         let mut image = [0; IMAGE];

@@ -22,6 +22,7 @@ pub(crate) struct DelayProbe {
 }
 
 impl DelayProbe {
+    #[inline]
     pub(crate) fn record(&mut self, delay: Duration) {
         let ns = delay.as_nanos();
         if self.count == 0 {
@@ -34,10 +35,17 @@ impl DelayProbe {
         self.squares = self.squares.saturating_add(distance * distance);
         self.max = self.max.max(ns);
         let bucket = bucket_of(ns);
-        if self.histogram.len() <= bucket {
-            self.histogram.resize(bucket + 1, 0);
+        match self.histogram.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.begin_bucket(bucket),
         }
-        self.histogram[bucket] += 1;
+    }
+
+    /// Counts the first delay that is longer than all before it.
+    #[cold]
+    fn begin_bucket(&mut self, bucket: usize) {
+        self.histogram.resize(bucket, 0);
+        self.histogram.push(1);
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -176,9 +176,9 @@ impl Endpoint for Tcp {
             self.receiver.has_ended(),
             matches!(segment, Segment::Data(_)),
         );
-        match segment {
+        match &segment {
             Segment::Data(data) => self.receiver.handle_data(now, data),
-            Segment::Ack(ack) => self.sender.handle_ack(now, &ack),
+            Segment::Ack(ack) => self.sender.handle_ack(now, ack),
             // Its answer, or the answer to it, is lost.
             Segment::Syn { .. } => self.receiver.handle_probe(),
             Segment::Probe(_) => self.receiver.handle_probe(),

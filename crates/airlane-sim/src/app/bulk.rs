@@ -42,7 +42,7 @@ impl Bulk {
         takes: Option<Rate>,
         phases: [Duration; 2],
     ) -> Self {
-        let mut ends = [0, 1].map(|end| End::new(config, segment, phases[end], end, 0));
+        let mut ends = [0, 1].map(|end| End::new(config, place, segment, phases[end], end, 0));
         ends[0].write(bytes.unwrap_or(u64::MAX));
         if bytes.is_some() && config.handshake.unwrap_or_default() {
             ends[0].close();
@@ -175,22 +175,22 @@ impl Bulk {
     }
 
     #[inline]
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         if !self.started || self.stopped {
-            return None;
+            return false;
         }
         let [sender, receiver] = &mut self.ends;
-        let packet = receiver
-            .poll_transmit(&self.place, now)
-            .or_else(|| sender.poll_transmit(&self.place, now));
-        if let Some((progress, packet)) = self.progress.as_mut().zip(packet.as_ref()) {
+        let sent = receiver.poll_transmit(now, packet) || sender.poll_transmit(now, packet);
+        if let Some(progress) = &mut self.progress
+            && sent
+        {
             match packet.role() {
                 Role::Ack => progress.on_acknowledges(now),
                 Role::Data => progress.on_sent(now),
                 _ => {}
             }
         }
-        packet
+        sent
     }
 
     #[inline]

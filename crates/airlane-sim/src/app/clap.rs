@@ -270,7 +270,11 @@ impl Clap {
         }
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        packet.replace_by(self.next_packet(now))
+    }
+
+    fn next_packet(&mut self, now: Instant) -> Option<Packet> {
         if !self.started || self.stopped {
             return None;
         }

@@ -105,17 +105,16 @@ impl Conferencing {
         self.due = false;
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if !self.due {
-            return None;
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        if !std::mem::take(&mut self.due) {
+            return false;
         }
-        self.due = false;
-        let packet = self.place.forward(now, Role::Datagram, self.sent, self.len);
+        *packet = self.place.forward(now, Role::Datagram, self.sent, self.len);
         self.sent += 1;
         if let Some(progress) = &mut self.progress {
             progress.on_sent(now);
         }
-        Some(packet)
+        true
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

@@ -60,7 +60,7 @@ impl Custom {
                 seq: [0; 2],
             },
             Some((config, phases)) => {
-                let end = |end: usize| End::new(config, packet_len, phases[end], end, 0);
+                let end = |end: usize| End::new(config, place, packet_len, phases[end], end, 0);
                 Transport::Tcp(Box::new([0, 1].map(end)))
             }
         };
@@ -187,17 +187,13 @@ impl Custom {
         self.stopped = true;
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         if self.stopped {
-            return None;
+            return false;
         }
         match &mut self.transport {
-            Transport::Udp { waiting, .. } => waiting.pop_front(),
-            Transport::Tcp(ends) => {
-                let place = &self.place;
-                ends.iter_mut()
-                    .find_map(|end| end.poll_transmit(place, now))
-            }
+            Transport::Udp { waiting, .. } => packet.replace_by(waiting.pop_front()),
+            Transport::Tcp(ends) => ends.iter_mut().any(|end| end.poll_transmit(now, packet)),
         }
     }
 

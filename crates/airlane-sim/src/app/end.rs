@@ -20,8 +20,11 @@ pub(crate) struct End {
     stirred: bool,
     /// When its time has come, as it was then.
     due: Option<Instant>,
-    /// The flow's first end, or its second.
-    first: bool,
+    place: FlowPlace,
+    /// What its data has in common, the connection's number included; and likewise its acknowledgments of what the other
+    /// connection brings. A packet is a copy with what is its own.
+    data: Packet,
+    ack: Packet,
     ack_len: u32,
     options: Options,
     /// The whole window, segments, and how many bits of what it lacks have no room in a packet.
@@ -33,31 +36,32 @@ pub(crate) struct End {
     syn_len: u32,
     /// Whether segments carry the time at which they left.
     stamps: bool,
-    /// Number of the connection whose data it sends; packets of others are ignored.
-    pub(crate) sends: u32,
-    /// Number of the connection whose data it receives.
-    receives: u32,
-    /// Which endpoints of the flow these are, of those that it has.
-    endpoints: u8,
     /// Of its sender, where somebody asks.
     probe: Option<Box<WindowProbe>>,
 }
 
 impl End {
     /// The first end of a flow (`end` = 0) or the second (1), over fresh state. `segment` is the user
-    /// bytes of a full segment.
+    /// bytes of a full segment; `endpoints` says which of the flow's endpoints these are, of those that it has.
     pub(crate) fn new(
         config: &TcpConfig,
+        place: FlowPlace,
         segment: u32,
         phase: Duration,
         end: usize,
         endpoints: u8,
     ) -> Self {
+        let [data, ack] = match end {
+            0 => [Role::Data, Role::RequestAck],
+            _ => [Role::Request, Role::Ack],
+        };
         Self {
             endpoint: Tcp::new(config, segment, phase),
             stirred: false,
             due: None,
-            first: end == 0,
+            place,
+            data: place.blank(data, 0, endpoints),
+            ack: place.blank(ack, 0, endpoints),
             ack_len: config.ack_size.as_bytes() as u32,
             options: config.options(),
             window: config.window_of(segment),
@@ -66,9 +70,6 @@ impl End {
             header_len: config.header_len(),
             syn_len: config.syn_len(),
             stamps: config.timestamps.unwrap_or_default(),
-            sends: 0,
-            receives: 0,
-            endpoints,
             probe: None,
         }
     }
@@ -97,8 +98,14 @@ impl End {
     ) {
         self.endpoint.restart(config, phase);
         self.stirred = true;
-        self.sends = sends;
-        self.receives = receives;
+        for (blank, number) in [(&mut self.data, sends), (&mut self.ack, receives)] {
+            *blank = self.place.blank(blank.role(), number, blank.endpoints);
+        }
+    }
+
+    /// Number of the connection whose data it sends; packets of others are ignored.
+    pub(crate) const fn sends(&self) -> u32 {
+        self.data.connection
     }
 
     /// What it is to its peer and its application. Changes go through the methods below.
@@ -166,28 +173,16 @@ impl End {
 
     /// What the data is that it sends.
     pub(crate) const fn data_role(&self) -> Role {
-        if self.first {
-            Role::Data
-        } else {
-            Role::Request
-        }
-    }
-
-    const fn ack_role(&self) -> Role {
-        if self.first {
-            Role::RequestAck
-        } else {
-            Role::Ack
-        }
+        self.data.role()
     }
 
     /// Takes in a packet for this end, if it is of its connections.
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         let (connection, segment) = if packet.role().carries_data() {
-            (self.receives, self.data_of(packet))
+            (self.ack.connection, self.data_of(packet))
         } else if packet.marks.has(Marks::AGREES) {
-            (self.sends, Segment::Syn { answers: true })
+            (self.data.connection, Segment::Syn { answers: true })
         } else {
             let closed = u32::from(packet.closed) << self.scale;
             let ack = Ack {
@@ -198,7 +193,7 @@ impl End {
                 stamp: Timestamp::from_number(packet.echoed),
                 echo: packet.marks.has(Marks::ECHO),
             };
-            (self.sends, Segment::Ack(ack))
+            (self.data.connection, Segment::Ack(ack))
         };
         if packet.connection == connection {
             if let Some(probe) = &mut self.probe {
@@ -234,7 +229,7 @@ impl End {
 
     /// A packet for this end has come destroyed, and the link knows which it was.
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
-        if packet.role().carries_data() && packet.connection == self.receives {
+        if packet.role().carries_data() && packet.connection == self.ack.connection {
             self.endpoint.handle_destroyed(&self.data_of(packet));
         }
     }
@@ -248,86 +243,75 @@ impl End {
         self.stirred = true;
     }
 
-    /// The next packet to leave now.
+    /// Puts the next packet to leave now in the place of `packet`, if there is one.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         // Of two ends one is asked in vain each time: the question is short.
-        if self.stirred {
-            self.next_packet(place, now)
-        } else {
-            None
-        }
+        self.stirred && self.next_packet(now, packet)
     }
 
-    fn next_packet(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
-        let Some(segment) = self.endpoint.poll_transmit(now) else {
-            self.rest();
-            return None;
-        };
-        if let Some(probe) = &mut self.probe {
+    fn next_packet(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        // Its parts are read where they were written: a move would wait for all of them.
+        let segment = &self.endpoint.poll_transmit(now);
+        if segment.is_some()
+            && let Some(probe) = &mut self.probe
+        {
             probe.on_activity(now);
         }
-        let mut blocks = NO_BLOCKS;
-        let mut marks = Marks::default();
-        let (mut closed, mut echoed) = (0, 0);
-        let (role, connection, seq, len) = match segment {
-            Segment::Data(data) => {
-                let Data { seq, len, .. } = data;
-                marks = marks
+        match segment {
+            None => {
+                self.rest();
+                return false;
+            }
+            Some(Segment::Data(data)) => {
+                *packet = self.data;
+                packet.seq = data.seq;
+                packet.len = self.header_len + data.len;
+                packet.marks = Marks::default()
                     .with(Marks::AGAIN, data.retransmission)
                     .with(Marks::MARKABLE, data.ecn != Ecn::NotCapable)
                     .with(Marks::ECHO, data.cut);
-                (self.data_role(), self.sends, seq, self.header_len + len)
             }
-            Segment::Ack(ack) => {
-                let len = self.ack_len + self.options.len(&ack);
+            Some(Segment::Ack(ack)) => {
+                *packet = self.ack;
+                packet.seq = ack.ack;
+                packet.len = self.ack_len + self.options.len(ack);
+                packet.echoed = ack.stamp.map_or(0, Timestamp::number);
+                packet.marks = Marks::default()
+                    .with(Marks::ELN, ack.eln)
+                    .with(Marks::ECHO, ack.echo);
                 if !ack.blocks.is_empty() {
-                    blocks = packet_blocks(&ack);
+                    packet.blocks = packet_blocks(ack);
                     let repeated = ack.duplicate().is_some_and(|block| block.end <= ack.ack);
-                    marks = marks.with(Marks::REPEATED, repeated);
+                    packet.marks = packet.marks.with(Marks::REPEATED, repeated);
                 }
-                echoed = ack.stamp.map_or(0, Timestamp::number);
-                marks = marks.with(Marks::ELN, ack.eln).with(Marks::ECHO, ack.echo);
                 // It is rounded up, so that what is advertised is there.
                 let lacks = self.window - ack.window;
-                closed = lacks.div_ceil(1 << self.scale) as u16;
+                packet.closed = lacks.div_ceil(1 << self.scale) as u16;
                 // An end that only receives has said all that it has to say.
                 if self.endpoint.is_silent() {
                     self.rest();
                 }
-                (self.ack_role(), self.receives, ack.ack, len)
             }
-            Segment::Syn { answers: false } => {
-                marks = marks.with(Marks::PROBE, true);
-                (self.data_role(), self.sends, 0, self.syn_len)
+            Some(Segment::Syn { answers: false }) => {
+                *packet = self.data;
+                packet.len = self.syn_len;
+                packet.marks = Marks::PROBE;
             }
-            Segment::Syn { answers: true } => {
-                marks = marks.with(Marks::AGREES, true);
-                (self.ack_role(), self.receives, 0, self.syn_len)
+            Some(Segment::Syn { answers: true }) => {
+                *packet = self.ack;
+                packet.len = self.syn_len;
+                packet.marks = Marks::AGREES;
             }
-            Segment::Probe(seq) => {
-                marks = marks.with(Marks::PROBE, true);
-                (self.data_role(), self.sends, seq, self.header_len + 1)
+            Some(Segment::Probe(seq)) => {
+                *packet = self.data;
+                packet.seq = *seq;
+                packet.len = self.header_len + 1;
+                packet.marks = Marks::PROBE;
             }
-        };
-        // Every connection has a port of its own at the client.
-        let port = place.client_port(connection);
-        let mut packet = if self.first {
-            let mut packet = place.forward(now, role, seq, len);
-            packet.header.dst_port = port;
-            packet
-        } else {
-            let mut packet = place.backward(now, role, seq, len);
-            packet.header.src_port = port;
-            packet
-        };
-        packet.connection = connection;
-        packet.endpoints = self.endpoints;
-        packet.marks = marks;
-        packet.closed = closed;
-        packet.echoed = echoed;
-        packet.blocks = blocks;
-        Some(packet)
+        }
+        packet.created = now;
+        true
     }
 }
 

@@ -96,12 +96,12 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// An exchange with nothing on its way, on the given endpoints of the flow.
-    pub(crate) fn new(opener: &Opener, endpoints: u8) -> Self {
+    pub(crate) fn new(opener: &Opener, place: FlowPlace, endpoints: u8) -> Self {
         let config = &opener.config;
         let segments = [opener.segment, opener.request.unwrap_or(opener.segment)];
         Self {
             ends: [SERVER, CLIENT]
-                .map(|end| End::new(config, segments[end], Duration::ZERO, end, endpoints)),
+                .map(|end| End::new(config, place, segments[end], Duration::ZERO, end, endpoints)),
             opened: false,
             frozen: [None; 2],
             waiting: None,
@@ -208,13 +208,11 @@ impl Exchange {
         }
     }
 
-    /// The next packet of either side.
+    /// Puts the next packet of either side in the place of `packet`, if there is one.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let [server, client] = &mut self.ends;
-        client
-            .poll_transmit(place, now)
-            .or_else(|| server.poll_transmit(place, now))
+        client.poll_transmit(now, packet) || server.poll_transmit(now, packet)
     }
 
     /// When `handle_timeout` is due.

@@ -2,7 +2,7 @@
 
 use airlane_base::Instant;
 
-use crate::packet::{Header, Marks, NO_BLOCKS, Packet, Role};
+use crate::packet::{Header, Packet, Role};
 
 /// The first dynamic port, and how many there are.
 pub(crate) const DYNAMIC_PORTS: u16 = 49_152;
@@ -27,15 +27,10 @@ impl FlowPlace {
             seq,
             len,
             flow: self.flow,
-            connection: 0,
-            endpoints: 0,
             to: self.nodes[1],
             role_code: role as u8,
-            marks: Marks::default(),
-            closed: 0,
-            echoed: 0,
-            blocks: NO_BLOCKS,
             header: self.header,
+            ..Packet::BLANK
         }
     }
 
@@ -48,9 +43,24 @@ impl FlowPlace {
         }
     }
 
+    /// What the packets of one kind have in common on connection `number`, which has a port of its own at the client.
+    pub(super) fn blank(&self, role: Role, number: u32, endpoints: u8) -> Packet {
+        let port = self.client_port(number);
+        let mut packet = match role {
+            Role::Data | Role::RequestAck => self.forward(Instant::ORIGIN, role, 0, 0),
+            _ => self.backward(Instant::ORIGIN, role, 0, 0),
+        };
+        match role {
+            Role::Data | Role::RequestAck => packet.header.dst_port = port,
+            _ => packet.header.src_port = port,
+        }
+        packet.connection = number;
+        packet.endpoints = endpoints;
+        packet
+    }
+
     /// The port of connection `number` at the second end: they go through all dynamic ports
     /// (RFC 6335) before one comes again.
-    #[inline]
     pub(crate) fn client_port(&self, number: u32) -> u16 {
         const STEP: u32 = 613; // odd, so it reaches every port
         let first = u32::from(self.header.dst_port - DYNAMIC_PORTS);

@@ -56,7 +56,14 @@ impl Split {
     ) -> Self {
         let mut ends = [SOURCE, IN, OUT, RECEIVER].map(|end| {
             let leg = end / 2;
-            End::new(legs[leg], segment, phases[end], end % 2, leg as u8)
+            End::new(
+                legs[leg],
+                places[leg],
+                segment,
+                phases[end],
+                end % 2,
+                leg as u8,
+            )
         });
         ends[SOURCE].write(bytes.unwrap_or(u64::MAX));
         Self {
@@ -130,16 +137,12 @@ impl Split {
         self.stopped = true;
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         if !self.started || self.stopped {
-            return None;
+            return false;
         }
-        let Self { ends, places, .. } = self;
-        let mut next = |end: usize| ends[end].poll_transmit(&places[end / 2], now);
-        next(RECEIVER)
-            .or_else(|| next(IN))
-            .or_else(|| next(OUT))
-            .or_else(|| next(SOURCE))
+        let mut order = [RECEIVER, IN, OUT, SOURCE].into_iter();
+        order.any(|end| self.ends[end].poll_transmit(now, packet))
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

@@ -63,7 +63,7 @@ impl<S: Script> Talk<S> {
         Self {
             place,
             line: Line {
-                exchange: Exchange::new(&opener, 0),
+                exchange: Exchange::new(&opener, place, 0),
                 opener,
                 next: Some(start),
                 times: DelayProbe::default(),
@@ -106,11 +106,8 @@ impl<S: Script> Talk<S> {
         self.stopped = true;
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if self.stopped {
-            return None;
-        }
-        self.line.exchange.poll_transmit(&self.place, now)
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        !self.stopped && self.line.exchange.poll_transmit(now, packet)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

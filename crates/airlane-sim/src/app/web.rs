@@ -87,7 +87,7 @@ impl Web {
         Self {
             place,
             exchanges: (0..browsing.parallel)
-                .map(|slot| Exchange::new(&opener, slot as u8))
+                .map(|slot| Exchange::new(&opener, place, slot as u8))
                 .collect(),
             opener,
             browsing,
@@ -231,13 +231,9 @@ impl Web {
         self.stopped = true;
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if self.stopped {
-            return None;
-        }
-        let place = &self.place;
+    pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let mut exchanges = self.exchanges.iter_mut();
-        exchanges.find_map(|exchange| exchange.poll_transmit(place, now))
+        !self.stopped && exchanges.any(|exchange| exchange.poll_transmit(now, packet))
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

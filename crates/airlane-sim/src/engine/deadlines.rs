@@ -41,7 +41,7 @@ impl Slots {
 pub(crate) struct Deadlines {
     /// By slot; `FAR_FUTURE` means none.
     due: Vec<[Instant; BLOCK]>,
-    /// The earliest deadline and its slot by tree node: 1 is the root, `n` has the children `2n` and
+    /// The earliest deadline and its slot by tree node: 1 is the root, which is not kept, `n` has the children `2n` and
     /// `2n + 1`, and the last half are the blocks.
     winner: Vec<(Instant, usize)>,
     /// The block that was changed last and has not been searched since.
@@ -66,8 +66,7 @@ impl Deadlines {
     /// The earliest deadline and its slot; `FAR_FUTURE` if there is none.
     #[inline]
     pub(crate) fn first(&mut self) -> (Instant, usize) {
-        self.settle();
-        self.winner[1]
+        self.settle()
     }
 
     /// Sets or clears the deadline of a slot.
@@ -75,15 +74,21 @@ impl Deadlines {
     pub(crate) fn set(&mut self, slot: usize, due: Option<Instant>) {
         let block = slot / BLOCK;
         if block != self.open {
-            self.settle();
-            self.open = block;
+            self.turn_to(block);
         }
         self.due[block][slot % BLOCK] = due.unwrap_or(Instant::FAR_FUTURE);
     }
 
-    /// Searches the open block and replays its matches on the way to the root.
-    #[inline]
-    fn settle(&mut self) {
+    /// Another block is changed.
+    #[inline(never)]
+    fn turn_to(&mut self, block: usize) {
+        self.settle();
+        self.open = block;
+    }
+
+    /// Searches the open block and replays its matches on the way to the root: gives who wins there.
+    #[inline(always)]
+    fn settle(&mut self) -> (Instant, usize) {
         let due = &self.due[self.open];
         let place = earliest(due);
         let mut best = (due[place], self.open * BLOCK + place);
@@ -99,7 +104,7 @@ impl Deadlines {
             best = if wins { best } else { other };
             node /= 2;
         }
-        self.winner[1] = best;
+        best
     }
 }
 

@@ -20,7 +20,7 @@ use airlane_channel::{Channel, ChannelStats};
 use airlane_link::{Frame, Token};
 
 use super::circuit::Circuit;
-use crate::packet::Packet;
+use crate::packet::{Marks, Packet};
 use crate::result::CircuitResult;
 
 /// Where a node sends a packet for some other node.
@@ -194,6 +194,24 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
+    /// Whether what waits here is so much that a packet is marked which may be.
+    #[inline]
+    pub(super) fn marks(&mut self, now: Instant, packet: &Packet) -> bool {
+        let markable = packet.marks.has(Marks::MARKABLE);
+        let limit = self.mark_above.filter(|_| markable);
+        limit.is_some_and(|limit| !self.has_room(now, packet, limit))
+    }
+
+    /// Whether what waits leaves room for a packet within a limit other than that of its queue.
+    fn has_room(&mut self, now: Instant, packet: &Packet, limit: QueueLimit) -> bool {
+        match &mut self.medium {
+            Medium::Packets(channel) => channel.has_room(now, packet.len(), limit),
+            Medium::Queued(link) => link.has_room(packet.len(), limit),
+            Medium::Circuit(circuit) => circuit.has_room(packet, limit),
+            Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => true,
+        }
+    }
+
     pub(crate) fn stats(&self) -> &ChannelStats {
         match &self.medium {
             Medium::Packets(channel) => channel.stats(),

@@ -41,7 +41,8 @@ pub(super) fn show_port<O: Observer>(
 }
 
 /// Hands something to a transmitter and sees what becomes of it, if anybody watches.
-#[inline]
+// In place, as Engine::arrive.
+#[inline(always)]
 pub(super) fn transmit<O: Observer, T>(
     channel: &mut Channel<T>,
     now: Instant,

@@ -281,7 +281,7 @@ fn on_sender(
     let sender = end.endpoint().sender();
     let stats = sender.stats();
     let new = SeenSender {
-        number: end.sends,
+        number: end.sends(),
         timeouts: stats.timeouts,
         fast_retransmits: stats.fast_retransmits,
         state: TcpState {
@@ -298,7 +298,7 @@ fn on_sender(
     }
     let info = SenderInfo {
         flow,
-        connection: end.sends,
+        connection: end.sends(),
         role: end.data_role(),
     };
     if new.timeouts > old.map_or(0, |old| old.timeouts) {

@@ -67,10 +67,10 @@ impl Congestion {
         self.cwnd.segments
     }
 
-    /// Whole segments that may be on their way.
+    /// Whole segments that may be on their way; more than any peer can have room for is less here.
     #[inline]
-    pub(super) const fn window(&self) -> u64 {
-        self.cwnd.segments as u64
+    pub(super) fn window(&self) -> u64 {
+        u64::from(self.cwnd.segments as u32)
     }
 
     /// Segments.
@@ -82,14 +82,22 @@ impl Congestion {
     /// New data was acknowledged, and no loss is being repaired. Few ask what exactly.
     #[inline]
     pub(super) fn on_ack(&mut self, acked: impl FnOnce() -> Acked) {
+        match &mut self.control {
+            Control::Reno => reno::on_ack(&mut self.cwnd, 1.0),
+            Control::Bsd(bsd) => bsd.on_ack(&mut self.cwnd),
+            Control::Bbr(_) => {}
+            _ => self.on_acked(&acked()),
+        }
+    }
+
+    /// Likewise, for those who ask.
+    fn on_acked(&mut self, acked: &Acked) {
         let cwnd = &mut self.cwnd;
         match &mut self.control {
-            Control::Reno => reno::on_ack(cwnd, 1.0),
-            Control::CountingReno => reno::on_ack(cwnd, acked().segments as f64),
-            Control::Bsd(bsd) => bsd.on_ack(cwnd),
-            Control::Cubic(cubic) => cubic.on_ack(cwnd, &acked()),
-            Control::Vegas(vegas) => vegas.on_ack(cwnd, &acked()),
-            Control::Bbr(_) => {}
+            Control::CountingReno => reno::on_ack(cwnd, acked.segments as f64),
+            Control::Cubic(cubic) => cubic.on_ack(cwnd, acked),
+            Control::Vegas(vegas) => vegas.on_ack(cwnd, acked),
+            Control::Reno | Control::Bsd(_) | Control::Bbr(_) => {}
         }
     }
 

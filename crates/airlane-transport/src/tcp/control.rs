@@ -29,8 +29,8 @@ impl Control {
     /// Segments that may be on their way, with `inflation` of them known to have left the path.
     #[inline]
     pub(super) fn usable(&self, inflation: i64) -> u64 {
-        let window = self.congestion.window().saturating_add_signed(inflation);
-        window.min(self.window.advertised())
+        let window = (self.congestion.window() as i64 + inflation).max(0);
+        (window as u64).min(self.window.advertised())
     }
 
     /// Everything below its number has arrived.

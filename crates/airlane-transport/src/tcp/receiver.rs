@@ -146,7 +146,7 @@ impl Receiver {
 
     /// A segment has arrived.
     #[inline]
-    pub fn handle_data(&mut self, now: Instant, data: Data) {
+    pub fn handle_data(&mut self, now: Instant, data: &Data) {
         self.stats.segments_received += 1;
         if let Some(stamp) = data.stamp {
             let is_outdated = |(recent, since): (Timestamp, Instant)| {
@@ -232,7 +232,7 @@ impl Receiver {
     }
 
     /// A segment that does not continue what is here.
-    fn keep(&mut self, data: Data) {
+    fn keep(&mut self, data: &Data) {
         if data.seq < self.rcv_nxt {
             self.repeated(data.seq);
             return;
@@ -408,7 +408,7 @@ mod tests {
     impl Receiver {
         /// The acknowledgment that a segment provokes.
         fn answer(&mut self, data: Data) -> u64 {
-            self.handle_data(Instant::ORIGIN, data);
+            self.handle_data(Instant::ORIGIN, &data);
             let ack = self.poll_ack().unwrap().ack;
             assert_eq!(self.poll_ack(), None);
             ack
@@ -429,7 +429,7 @@ mod tests {
     fn duplicates_are_counted_and_acknowledged_but_never_delivered_twice() {
         let mut r = Receiver::new(&TcpConfig::default(), 50, Duration::ZERO);
         for s in [0, 0, 2, 2, 1, 1] {
-            r.handle_data(Instant::ORIGIN, segment(s));
+            r.handle_data(Instant::ORIGIN, &segment(s));
         }
         assert_eq!(r.stats().segments_duplicate, 3);
         assert_eq!(r.stats().delivered_bytes, 150);
@@ -443,7 +443,7 @@ mod tests {
             let config: TcpConfig = toml::from_str(&skip).unwrap();
             let mut r = Receiver::new(&config, 50, Duration::ZERO);
             let answers = segments.iter().filter_map(|s| {
-                r.handle_data(Instant::ORIGIN, segment(*s));
+                r.handle_data(Instant::ORIGIN, &segment(*s));
                 r.poll_ack().map(|ack| ack.ack)
             });
             answers.collect()
@@ -465,9 +465,9 @@ mod tests {
             ..TcpConfig::default()
         };
         let mut r = Receiver::new(&config, 50, Duration::ZERO);
-        r.handle_data(Instant::ORIGIN, segment(1));
-        r.handle_data(Instant::ORIGIN, segment(33)); // the slot of segment 1 in a buffer of 32
-        r.handle_data(Instant::ORIGIN, segment(20));
+        r.handle_data(Instant::ORIGIN, &segment(1));
+        r.handle_data(Instant::ORIGIN, &segment(33)); // the slot of segment 1 in a buffer of 32
+        r.handle_data(Instant::ORIGIN, &segment(20));
         assert_eq!(r.stats().segments_beyond_window, 2);
         assert_eq!(r.answer(segment(0)), 2);
     }
