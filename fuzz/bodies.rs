@@ -921,7 +921,7 @@ impl TcpPair {
 
     fn arrive(&mut self, data: Data) {
         let is_new = data.seq >= self.next && !self.held.contains(&data.seq);
-        self.receiver.handle_data(self.now, data);
+        self.receiver.handle_data(self.now, &data);
         let is_outdated = match (data.stamp, self.recent) {
             (Some(stamp), Some((recent, since))) => {
                 stamp.is_before(recent) && self.now.saturating_since(since) < Timestamp::COMPARABLE
