@@ -52,7 +52,7 @@ impl Tahoe {
 
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
-        let usable = control.usable(0);
+        let usable = control.usable(self.duplicates.limited());
         control.window.take_next(usable)
     }
 }
