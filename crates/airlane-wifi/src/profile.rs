@@ -106,6 +106,8 @@ pub struct Profile {
     pub control: Modulation,
     /// A sender waits this much longer for an answer than the answer takes.
     pub grace: Duration,
+    /// Whether the gap is longer behind what could not be decoded.
+    pub has_eifs: bool,
 }
 
 impl Profile {
@@ -127,6 +129,7 @@ impl Profile {
                 rate: basic,
             },
             grace: us(4),
+            has_eifs: true,
         };
         let ofdm = |preamble, usual: u32| Self {
             slot: us(9),
@@ -144,6 +147,7 @@ impl Profile {
                 extension: us(6),
             },
             grace: us(4),
+            has_eifs: true,
         };
         match name {
             ProfileName::B => b(us(192), mbps(1)),
@@ -151,6 +155,16 @@ impl Profile {
             ProfileName::G => ofdm(us(20), 216),
             ProfileName::N => ofdm(us(36), 260),
         }
+    }
+
+    /// The same with answers and RTS at this rate.
+    #[must_use]
+    pub fn answering_at(mut self, answers: Rate) -> Self {
+        match &mut self.control {
+            Modulation::Dsss { rate, .. } => *rate = answers,
+            Modulation::Ofdm { bits, .. } => *bits = symbol_bits(answers),
+        }
+        self
     }
 
     /// The standard's rates of this name, the slowest first.
@@ -173,7 +187,10 @@ impl Profile {
 
     /// The idle time before a backoff counts behind something that could not be decoded.
     pub fn eifs(&self) -> Duration {
-        self.sifs + self.ack() + self.difs()
+        match self.has_eifs {
+            true => self.sifs + self.ack() + self.difs(),
+            false => self.difs(),
+        }
     }
 
     /// How long a data frame with this many bytes of payload is on the air.
@@ -255,6 +272,13 @@ mod tests {
         assert_eq!(p.ack(), Duration::from_micros(152));
         assert_eq!(p.rts(), Duration::from_micros(176));
         assert_eq!(p.eifs(), Duration::from_micros(212));
+        let fast = p.answering_at(Rate::from_bps(11_000_000).unwrap());
+        near(fast.ack(), 106.18);
+        let same = Profile {
+            has_eifs: false,
+            ..p
+        };
+        assert_eq!(same.eifs(), p.difs());
         assert_eq!(p.answer_timeout(), Duration::from_micros(166));
         assert_eq!(p.data_nav(), Duration::from_micros(162));
         near(p.frame(1020), 858.18);

@@ -1,6 +1,7 @@
 //! One station: its queue, the frame that it tries to send, and what it owes to others.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rng};
 use schemars::JsonSchema;
@@ -20,6 +21,8 @@ pub enum Retries {
     /// 7 times, or 4 times if an RTS precedes it (802.11's short and long retry limits).
     #[default]
     On,
+    /// Up to so many times, or 4 times if an RTS precedes it.
+    Limit(NonZeroU32),
     /// Until it has been acknowledged.
     Unlimited,
 }
@@ -257,9 +260,11 @@ impl<P> Station<P> {
             false => &mut self.long_failures,
         };
         *failures += 1;
+        let within = |limit| self.short_failures < limit && self.long_failures < LONG_LIMIT;
         let over = match self.retries {
             Retries::Off => true,
-            Retries::On => self.short_failures >= SHORT_LIMIT || self.long_failures >= LONG_LIMIT,
+            Retries::On => !within(SHORT_LIMIT),
+            Retries::Limit(limit) => !within(limit.get()),
             Retries::Unlimited => false,
         };
         if over {

@@ -1,5 +1,7 @@
 //! The rules of access, one by one, and what holds in any cell.
 
+use std::num::NonZeroU32;
+
 use airlane_base::{Duration, Instant, Probability, QueueLimit, Streams};
 use airlane_wifi::noise::NoiseConfig;
 use airlane_wifi::profile::{Profile, ProfileName};
@@ -105,6 +107,24 @@ fn an_rts_without_an_answer_keeps_others_silent_all_the_same() {
     let whole = profile.sifs * 2 + profile.ack() + profile.rts() + profile.frame(1_000);
     let began = delivered[0].0 - whole;
     assert!(began >= rts_ends + profile.rts_nav(profile.frame(1_000)) + profile.difs());
+}
+
+#[test]
+fn a_frame_is_tried_as_often_as_its_station_may() {
+    let limit = |n| Retries::Limit(NonZeroU32::new(n).unwrap());
+    for (retries, frames) in [
+        (Retries::Off, 1),
+        (Retries::On, 7),
+        (limit(1), 1),
+        (limit(16), 16),
+    ] {
+        // The second station is too far away to answer.
+        let stations = [0.0, 300.0].map(|x| station(x, 0.0, retries));
+        let mut radio = Radio::new(config(3_000), &stations, Streams::new(1, 0), "r");
+        radio.enqueue(Instant::ORIGIN, 0, 1, 1_000, 0).unwrap();
+        assert_eq!(finish(&mut radio).1, [0]);
+        assert_eq!(radio.station_stats(0).data_frames, frames);
+    }
 }
 
 #[test]

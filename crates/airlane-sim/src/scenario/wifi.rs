@@ -27,6 +27,12 @@ pub struct WifiConfig {
     /// Data frames have this rate. Left out: 11 Mbit/s, 54 Mbit/s or 65 Mbit/s, by the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Answers and RTS have this rate. Left out: 1 or 2 Mbit/s, or 24 Mbit/s, by the profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_rate: Option<Rate>,
+    /// Whether stations wait longer, for EIFS, behind what they could not decode.
+    #[serde(default = "yes")]
+    pub eifs: bool,
     /// How often a station tries a frame. Source: Gopal 2007, section 5.4.
     #[serde(default)]
     pub retries: Retries,
@@ -172,7 +178,7 @@ impl WifiConfig {
     /// The stations in order, and their radio.
     pub(crate) fn radio(&self) -> (RadioConfig, Vec<station::StationConfig>) {
         let config = RadioConfig {
-            profile: Profile::named(self.profile, self.rate),
+            profile: self.timing(),
             rts_threshold: usize::try_from(self.rts_threshold.as_bytes()).unwrap_or(usize::MAX),
             capture: self.capture,
             sensed_destroys: self.interference == WifiInterference::Sense,
@@ -190,6 +196,15 @@ impl WifiConfig {
             }
         };
         (config, self.nodes.iter().map(station).collect())
+    }
+
+    fn timing(&self) -> Profile {
+        let mut profile = Profile::named(self.profile, self.rate);
+        profile.has_eifs = self.eifs;
+        match self.answer_rate {
+            Some(rate) => profile.answering_at(rate),
+            None => profile,
+        }
     }
 
     /// Rates to choose from; none where nobody chooses.
