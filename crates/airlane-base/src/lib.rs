@@ -11,6 +11,7 @@ pub mod schema;
 pub mod seq;
 pub mod time;
 pub mod units;
+pub mod varint;
 
 pub use both_ways::{BothWays, Directed};
 pub use frame_length::FrameLength;

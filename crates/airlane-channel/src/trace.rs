@@ -35,7 +35,6 @@ mod record;
 mod replay;
 #[cfg(test)]
 mod tests;
-mod varint;
 
 pub use config::{TraceConfig, TraceFileError, TraceStart};
 pub use decode::TraceError;

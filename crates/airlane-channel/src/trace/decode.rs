@@ -1,7 +1,8 @@
 //! Reading a trace. Whatever the bytes are, it neither panics nor takes more memory than they are worth.
 
-use airlane_base::Duration;
+use airlane_base::{Duration, varint};
 
+use super::Trace;
 use super::encode::{
     KEY, LONG_TIME, MISSED, NEXT, RECEIVED, SAME_LEN, SAME_QUEUE, State, TIME_SHIFT,
 };
@@ -9,7 +10,6 @@ use super::format::{
     BLOCK_HEAD, CRC, LATEST_US, LONGEST_BLOCK, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION,
 };
 use super::record::{FrameId, TraceHeader, TraceRecord};
-use super::{Trace, varint};
 
 /// Why bytes are no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

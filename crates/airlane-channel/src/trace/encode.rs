@@ -1,10 +1,9 @@
 //! Writing a trace, block by block, while a link runs: nothing is allocated once a block was full.
 
-use airlane_base::Instant;
+use airlane_base::{Instant, varint};
 
 use super::format::{BLOCK_HEAD, CRC, LATEST_US, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION};
 use super::record::{FrameId, TraceEnd, TraceHeader, TraceRecord, whole_us};
-use super::varint;
 
 /// A block is finished when it has so many bytes.
 const FULL: usize = 1 << 14;

@@ -1,6 +1,6 @@
 //! What stands in a journal, on its way in and out.
 
-use airlane_base::Instant;
+use airlane_base::{Instant, varint};
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, Port, PortConfig};
 use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Digest};
@@ -162,33 +162,6 @@ pub(super) fn header_of(
     port.encode_header(frame, 0, header).unwrap_or(0)
 }
 
-/// LEB128.
-pub(super) fn write_number(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// The number at the front of `bytes`, which then begin behind it.
-pub(super) fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7f);
-        if shift == 63 && bits > 1 {
-            return None;
-        }
-        value |= bits << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
 /// Records of one block.
 #[derive(Debug)]
 pub(super) struct JournalBlock {
@@ -207,13 +180,13 @@ impl JournalBlock {
     pub(super) fn begin(&mut self, what: Input, now: Instant) {
         self.records.push(what as u8);
         let passed = now.saturating_since(self.last);
-        write_number(&mut self.records, passed.as_nanos());
+        varint::write(&mut self.records, passed.as_nanos());
         self.last = self.last.max(now);
     }
 
     pub(super) fn bytes(&mut self, parts: [&[u8]; 2]) {
         let length = parts.iter().map(|part| part.len() as u64).sum();
-        write_number(&mut self.records, length);
+        varint::write(&mut self.records, length);
         parts
             .iter()
             .for_each(|part| self.records.extend_from_slice(part));

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Deref;
 
-use airlane_base::{Instant, Rate};
+use airlane_base::{Instant, Rate, varint};
 use airlane_link::config::ConfigError;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{AdminError, ClassConfig, Frame, Port, PortConfig, ServiceConfig, ServiceEvent};
@@ -11,7 +11,7 @@ use airlane_session::ServiceOffer;
 use serde::Serialize;
 
 use super::JournalFile;
-use super::format::{Input, header_of, write_number};
+use super::format::{Input, header_of};
 use super::write::Journal;
 use crate::packet::LivePacket;
 
@@ -121,7 +121,7 @@ impl JournaledPort {
     pub(crate) fn set_frame_room(&mut self, now: Instant, room: usize) {
         if let Some(journal) = self.journal() {
             let block = journal.input(now, Input::Room);
-            write_number(&mut block.records, room as u64);
+            varint::write(&mut block.records, room as u64);
         }
         self.port.set_frame_room(room);
     }
@@ -130,7 +130,7 @@ impl JournaledPort {
     pub(crate) fn set_link_rate(&mut self, now: Instant, rate: Rate) {
         if let Some(journal) = self.journal() {
             let block = journal.input(now, Input::Rate);
-            write_number(&mut block.records, rate.as_bps());
+            varint::write(&mut block.records, rate.as_bps());
         }
         self.port.set_link_rate(rate);
     }

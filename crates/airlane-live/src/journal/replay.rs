@@ -1,12 +1,12 @@
 //! Doing again what a port did.
 
-use airlane_base::{Duration, Instant, Rate};
+use airlane_base::{Duration, Instant, Rate, varint};
 use airlane_link::{ClassConfig, Port, PortConfig, ServiceConfig};
 use airlane_session::ServiceOffer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::format::{BLOCK_CRC, BLOCK_HEAD, Input, LONGEST, MAGIC, Outputs, VERSION, read_number};
+use super::format::{BLOCK_CRC, BLOCK_HEAD, Input, LONGEST, MAGIC, Outputs, VERSION};
 use crate::packet::{LivePacket, Pool};
 
 /// The longest packet or frame.
@@ -166,7 +166,7 @@ const NO_RATE: &str = "a rate of nothing";
 const NO_JSON: &str = "a change of services that cannot be read";
 
 fn read_json<T: DeserializeOwned>(rest: &mut &[u8]) -> Option<T> {
-    let len = usize::try_from(read_number(rest)?).ok()?;
+    let len = usize::try_from(varint::read(rest)?).ok()?;
     let (json, behind) = rest.split_at_checked(len)?;
     *rest = behind;
     serde_json::from_slice(json).ok()
@@ -181,7 +181,7 @@ impl Replay {
             let damaged = |problem| JournalError::Damaged { offset, problem };
             rest = behind;
             let what = Input::of(what).ok_or(damaged("there is no such input"))?;
-            let passed = read_number(&mut rest).ok_or(damaged(ENDS))?;
+            let passed = varint::read(&mut rest).ok_or(damaged(ENDS))?;
             time = time.saturating_add(passed);
             let now = Instant::from_nanos(time);
             // The far future is where times end; and a port's time never goes back.
@@ -229,12 +229,12 @@ impl Replay {
                     self.port.handle_offers(now, &offers);
                 }
                 Input::Room => {
-                    let room = read_number(&mut rest).ok_or(damaged(ENDS))?;
+                    let room = varint::read(&mut rest).ok_or(damaged(ENDS))?;
                     self.port
                         .set_frame_room(usize::try_from(room).unwrap_or(usize::MAX));
                 }
                 Input::Rate => {
-                    let bps = read_number(&mut rest).ok_or(damaged(ENDS))?;
+                    let bps = varint::read(&mut rest).ok_or(damaged(ENDS))?;
                     let rate = Rate::from_bps(bps).ok_or(damaged(NO_RATE))?;
                     self.port.set_link_rate(rate);
                 }
@@ -257,7 +257,7 @@ impl Replay {
     }
 
     fn bytes(&self, rest: &mut &[u8]) -> Option<(crate::packet::Lease, usize)> {
-        let len = usize::try_from(read_number(rest)?).ok()?;
+        let len = usize::try_from(varint::read(rest)?).ok()?;
         let (bytes, behind) = rest.split_at_checked(len)?;
         let mut lease = self.pool.lease();
         lease.bytes_mut().get_mut(..len)?.copy_from_slice(bytes);

@@ -10,16 +10,7 @@ use std::time::Duration;
 
 use crate::common::air::Air;
 use crate::common::traffic::{address, transfer};
-use crate::common::{Namespace, Running, cable, can_run, files_and_voice, service};
-
-const AIR: &str = r#"
-schema = 1
-interfaces = ["one", "two"]
-rate = "20 Mbit/s"
-delay = "10 ms"
-queue = "125 kB"
-errors = { kind = "uniform", rate = 0.05 }
-"#;
+use crate::common::{Namespace, Running, can_run, files_and_voice, service};
 
 fn node(end: usize, directory: &std::path::Path) -> String {
     let (last, other) = (end + 1, 2 - end);
@@ -92,18 +83,10 @@ fn large_packets_cross_a_narrow_path_in_parts_and_small_ones_together() {
     if !can_run("large_packets_cross_a_narrow_path_in_parts_and_small_ones_together") {
         return;
     }
-    let (left, middle, right) = (
-        Namespace::new("left"),
-        Namespace::new("middle"),
-        Namespace::new("right"),
-    );
-    cable(&left, "wire", &middle, "one");
-    cable(&right, "wire", &middle, "two");
-    for (end, last) in [(&left, 1), (&right, 2)] {
-        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+    let (left, right, emulator) = Air::between_hosts("10 ms");
+    for end in [&left, &right] {
         end.ip("link set wire mtu 576");
     }
-    let emulator = Air::start(&middle, AIR);
     let directory = tempfile::tempdir().unwrap();
     let nodes = [
         Running::start(&left, &node(0, directory.path())).unwrap(),

@@ -6,16 +6,7 @@
 
 use crate::common::air::Air;
 use crate::common::traffic::{address, echoed, transfer};
-use crate::common::{Namespace, Running, cable, can_run, check_voice, files_and_voice, service};
-
-const AIR: &str = r#"
-schema = 1
-interfaces = ["one", "two"]
-rate = "20 Mbit/s"
-delay = "25 ms"
-queue = "125 kB"
-errors = { kind = "uniform", rate = 0.05 }
-"#;
+use crate::common::{Running, can_run, check_voice, files_and_voice, service};
 
 fn node(end: usize, directory: &std::path::Path) -> String {
     let (last, other) = (end + 1, 2 - end);
@@ -43,17 +34,7 @@ fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
     if !can_run("a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty") {
         return;
     }
-    let (left, middle, right) = (
-        Namespace::new("left"),
-        Namespace::new("middle"),
-        Namespace::new("right"),
-    );
-    cable(&left, "wire", &middle, "one");
-    cable(&right, "wire", &middle, "two");
-    for (end, last) in [(&left, 1), (&right, 2)] {
-        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
-    }
-    let air = Air::start(&middle, AIR);
+    let (left, right, air) = Air::between_hosts("25 ms");
     let directory = tempfile::tempdir().unwrap();
     let nodes = [
         Running::start(&left, &node(0, directory.path())).unwrap(),

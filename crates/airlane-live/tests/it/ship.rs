@@ -19,31 +19,12 @@ use crate::common::air::Air;
 use crate::common::traffic::{address, echoed};
 use crate::common::{Namespace, Running, cable, can_run};
 
-const AIR: &str = r#"
-schema = 1
-interfaces = ["one", "two"]
-rate = "20 Mbit/s"
-delay = "25 ms"
-queue = "125 kB"
-errors = { kind = "uniform", rate = 0.05 }
-"#;
-
 #[test]
 fn a_file_crosses_a_path_that_loses_a_frame_in_twenty_beside_a_call() {
     if !can_run("a_file_crosses_a_path_that_loses_a_frame_in_twenty_beside_a_call") {
         return;
     }
-    let (left, middle, right) = (
-        Namespace::new("left"),
-        Namespace::new("middle"),
-        Namespace::new("right"),
-    );
-    cable(&left, "wire", &middle, "one");
-    cable(&right, "wire", &middle, "two");
-    for (end, last) in [(&left, 1), (&right, 2)] {
-        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
-    }
-    let air = Air::start(&middle, AIR);
+    let (left, right, air) = Air::between_hosts("25 ms");
     let shipping = Shipping::start([&left, &right], "192.0.2.2:7008", 8_000_000, None);
     let answered = echoed(
         [&left, &right],

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use airlane_live::air::{self, AirConfig, AirReport};
 
-use super::Namespace;
+use super::{Namespace, cable};
 
 /// An emulator in a thread of its own, until it is dropped.
 pub struct Air {
@@ -15,6 +15,28 @@ pub struct Air {
 }
 
 impl Air {
+    /// Starts a link of 20 Mbit/s that loses a frame in twenty between two hosts, which have 192.0.2.1 and
+    /// 192.0.2.2 at their interface `wire`.
+    pub fn between_hosts(delay: &str) -> (Namespace, Namespace, Self) {
+        let [left, middle, right] = ["left", "middle", "right"].map(Namespace::new);
+        for (host, last, end) in [(&left, 1, "one"), (&right, 2, "two")] {
+            cable(host, "wire", &middle, end);
+            host.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+        }
+        let lossy = format!(
+            r#"
+schema = 1
+interfaces = ["one", "two"]
+rate = "20 Mbit/s"
+delay = "{delay}"
+queue = "125 kB"
+errors = {{ kind = "uniform", rate = 0.05 }}
+"#
+        );
+        let air = Self::start(&middle, &lossy);
+        (left, right, air)
+    }
+
     /// Starts it from the text of its file.
     pub fn start(namespace: &Namespace, text: &str) -> Self {
         let config: AirConfig = airlane_base::config::load(text, "air.toml").unwrap();
