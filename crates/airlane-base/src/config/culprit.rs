@@ -42,6 +42,7 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     let mut search = Search {
         tree: tree.clone(),
         filled: vec![],
+        removed: None,
         trials: TRIALS,
     };
     let mut complaints = Vec::new();
@@ -108,7 +109,7 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
         let name = message::meant_key(error.message());
         match name.and_then(|name| culprit.path.rename(&mut search.tree, name)) {
             Some(renamed) => meant.push(renamed),
-            None if culprit.path.remove(&mut search.tree) => {}
+            None if culprit.path.remove(&mut search.tree) => search.removed = Some(culprit.path),
             None => return Err(complaints),
         }
         error = match search.attempt::<T>(search.tree.clone()) {
@@ -141,6 +142,8 @@ struct Search<'i> {
     tree: Spanned<DeTable<'i>>,
     /// What could stand where something is missing: table, key and value.
     filled: Vec<(KeyPath, String, String)>,
+    /// The culprit that was taken out last.
+    removed: Option<KeyPath>,
     trials: usize,
 }
 
@@ -183,7 +186,13 @@ impl Search<'_> {
             None => KeyPath::default(),
         };
         if let Some(key) = message::missing_key(message) {
-            let path = self.hole::<T>(&start, key, message).unwrap_or(start);
+            // What was taken out is missed where it was, whatever other tables a key of this name would change.
+            let removed = self.removed.as_ref();
+            let removed = removed.filter(|path| path.last_key() == Some(key));
+            let path = match removed.map(KeyPath::parent) {
+                Some(table) => table,
+                None => self.hole::<T>(&start, key, message).unwrap_or(start),
+            };
             let span = path.find(&self.tree).span;
             return Culprit {
                 path,
