@@ -140,6 +140,10 @@ impl End {
         if let Some(probe) = &mut self.probe {
             probe.advance(now, self.endpoint.sender());
         }
+        // The application or another of its ends may be what is due.
+        if self.poll_timeout().is_none_or(|due| due > now) {
+            return;
+        }
         self.endpoint.handle_timeout(now);
         if let Some(probe) = &mut self.probe {
             probe.on_timers(now, self.endpoint.sender());

@@ -12,9 +12,9 @@ const LARGEST: u64 = 65_535;
 /// How a receiver's windows are said.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
-    /// User bytes of a full segment, and the multiple that windows are rounded to; none without handshake, where
-    /// any window is known.
-    units: Option<(u64, u64)>,
+    /// User bytes of a full segment, and by how many bits windows are shifted; none without handshake, where any window
+    /// is known, and where the largest needs no shift.
+    units: Option<(u64, u32)>,
 }
 
 impl Scale {
@@ -24,8 +24,9 @@ impl Scale {
         let scales =
             config.handshake.unwrap_or_default() && config.window_scaling.unwrap_or_default();
         let shift = (0..14).find(|shift| window >> shift <= LARGEST);
+        let shift = shift.unwrap_or(14);
         Self {
-            units: scales.then(|| (segment, 1 << shift.unwrap_or(14))),
+            units: (scales && shift > 0).then_some((segment, shift)),
         }
     }
 
@@ -34,10 +35,10 @@ impl Scale {
     pub(super) fn advertised(self, window: u64) -> u64 {
         match self.units {
             None => window,
-            Some((segment, unit)) => {
-                let bytes = window * segment;
+            Some((segment, shift)) => {
                 // What is more than 14 bits of scale can say is not said.
-                (bytes - bytes % unit).min(LARGEST * unit) / segment
+                let units = ((window * segment) >> shift).min(LARGEST);
+                (units << shift) / segment
             }
         }
     }
@@ -59,7 +60,7 @@ mod tests {
         let config: TcpConfig = toml::from_str("profile = \"modern\"\nwindow = 4096").unwrap();
         let scale = Scale::new(&config, 1_460);
         // 4096 * 1460 = 5,980,160 needs 7 bits, and is a multiple of 128.
-        assert_eq!(scale.units, Some((1_460, 128)));
+        assert_eq!(scale.units, Some((1_460, 7)));
         assert_eq!(scale.advertised(4_096), 4_096);
         // 146,000 is none.
         assert_eq!(scale.advertised(100), 99);

@@ -80,12 +80,38 @@ impl Largest {
     }
 }
 
+/// How fast segments leave, and what follows from it: it changes more rarely than they do.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Segments per second.
+    rate: f64,
+    /// Time between two segments.
+    interval: Duration,
+    /// Segments that hosts send and acknowledge at once.
+    at_once: u64,
+}
+
+impl Pace {
+    /// Full segments have `segment` user bytes.
+    fn new(rate: f64, segment: f64) -> Self {
+        let least = match rate * segment * 8.0 < SLOW_PACE {
+            true => 1,
+            false => 2,
+        };
+        Self {
+            rate,
+            interval: Duration::from_secs(1).mul_f64(1.0 / rate),
+            at_once: ((rate / 1024.0) as u64).max(least),
+        }
+    }
+}
+
 /// The model of the path.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Bbr {
     /// User bytes of a full segment.
     segment: f64,
-    initial_window: f64,
+    initial_window: u64,
     mode: Mode,
     /// Segments per second.
     bandwidth: Largest,
@@ -110,8 +136,8 @@ pub(in crate::tcp) struct Bbr {
     conserves: bool,
     /// It was idle, so an old round trip is no reason to probe.
     restarts: bool,
-    /// Segments per second; none before a round trip is known.
-    pace: Option<f64>,
+    /// None before a round trip is known.
+    pace: Option<Pace>,
 }
 
 impl Bbr {
@@ -119,7 +145,7 @@ impl Bbr {
     pub(super) fn new(config: &TcpConfig, segment: u32, share: f64) -> Self {
         Self {
             segment: f64::from(segment),
-            initial_window: f64::from(config.initial_window),
+            initial_window: u64::from(config.initial_window),
             mode: Mode::Startup,
             bandwidth: Largest::default(),
             policer: Policer::default(),
@@ -145,14 +171,14 @@ impl Bbr {
 
     /// Time between two segments; none before a round trip is known.
     pub(super) fn interval(&self) -> Option<Duration> {
-        self.pace
-            .map(|pace| Duration::from_secs(1).mul_f64(1.0 / pace))
+        self.pace.map(|pace| pace.interval)
     }
 
     /// The first round trip, of the handshake or of data: the pace of slow start.
     pub(super) fn on_first_rtt(&mut self, cwnd: &Cwnd, rtt: Duration) {
         if self.pace.is_none() && rtt > Duration::ZERO {
-            self.pace = Some(STARTUP_GAIN * cwnd.segments / rtt.as_secs_f64());
+            let rate = STARTUP_GAIN * cwnd.segments / rtt.as_secs_f64();
+            self.pace = Some(Pace::new(rate, self.segment));
         }
     }
 
@@ -220,9 +246,10 @@ impl Bbr {
     }
 
     fn set_pace(&mut self, gain: f64) {
-        let pace = self.rate() * gain * PACING_MARGIN;
-        if pace > 0.0 && (self.is_full || self.pace.is_none_or(|old| pace > old)) {
-            self.pace = Some(pace);
+        let rate = self.rate() * gain * PACING_MARGIN;
+        let old = self.pace.map_or(0.0, |pace| pace.rate);
+        if rate > old || (self.is_full && 0.0 < rate && rate < old) {
+            self.pace = Some(Pace::new(rate, self.segment));
         }
     }
 
@@ -242,7 +269,7 @@ impl Bbr {
             self.bandwidth.update(self.round, rate);
         }
         self.aggregation
-            .on_sample(sample, begins, self.rate(), cwnd.segments);
+            .on_sample(sample, begins, self.rate(), cwnd.segments as u64);
         begins
     }
 
@@ -256,12 +283,12 @@ impl Bbr {
         };
         let since = sample.now.saturating_since(self.cycle_began);
         let lasted = self.min_rtt.is_some_and(|rtt| since > rtt);
-        let flight = sample.flight_before as f64;
+        let flight = sample.flight_before;
         let over = if gain > 1.0 {
             // What is probed for has to be on its way, or lost.
-            lasted && (sample.lost > 0 || flight >= self.target(gain, 0.0))
+            lasted && (sample.lost > 0 || flight >= self.target(gain, 0))
         } else if gain < 1.0 {
-            lasted || flight <= self.target(1.0, 0.0)
+            lasted || flight <= self.target(1.0, 0)
         } else {
             lasted
         };
@@ -289,7 +316,7 @@ impl Bbr {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && sample.flight as f64 <= self.target(1.0, 0.0) {
+        if self.mode == Mode::Drain && sample.flight <= self.target(1.0, 0) {
             self.probe_bandwidth(sample.now);
         }
     }
@@ -342,39 +369,32 @@ impl Bbr {
     }
 
     /// Segments that the path holds, times `gain`, with so many beyond them, and what hosts send and acknowledge at once.
-    fn target(&self, gain: f64, beyond: f64) -> f64 {
+    fn target(&self, gain: f64, beyond: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else {
             return self.initial_window;
         };
-        let path = libm::ceil(self.rate() * min_rtt.as_secs_f64() * gain);
-        let pace = self.pace.unwrap_or(0.0);
-        let least = match pace * self.segment * 8.0 < SLOW_PACE {
-            true => 1.0,
-            false => 2.0,
-        };
-        let at_once = libm::floor(pace / 1024.0).max(least);
-        let whole = path + beyond + 3.0 * at_once;
-        let even = 2.0 * libm::ceil(whole / 2.0);
+        let path = libm::ceil(self.rate() * min_rtt.as_secs_f64() * gain) as u64;
+        let at_once = self.pace.map_or(1, |pace| pace.at_once);
+        let even = (path + beyond + 3 * at_once).next_multiple_of(2);
         match self.mode {
-            Mode::ProbeBandwidth(0) => even + 2.0,
+            Mode::ProbeBandwidth(0) => even + 2,
             _ => even,
         }
     }
 
     fn set_window(&mut self, cwnd: &mut Cwnd, gain: f64, sample: &RateSample) {
-        let arrived = sample.newly_delivered as f64;
-        if arrived > 0.0 && !self.is_recovering(cwnd, sample) {
+        let arrived = sample.newly_delivered;
+        if arrived > 0 && !self.is_recovering(cwnd, sample) {
             let beyond = match self.is_full {
                 true => self.aggregation.allowance(self.rate()),
-                false => 0.0,
+                false => 0,
             };
-            let target = self.target(gain, beyond);
+            let target = self.target(gain, beyond) as f64;
+            let window = cwnd.segments;
             if self.is_full {
-                cwnd.segments = (cwnd.segments + arrived).min(target);
-            } else if cwnd.segments < target
-                || (sample.total_delivered as f64) < self.initial_window
-            {
-                cwnd.segments += arrived;
+                cwnd.segments = (window + arrived as f64).min(target);
+            } else if window < target || sample.total_delivered < self.initial_window {
+                cwnd.segments += arrived as f64;
             }
             cwnd.segments = cwnd.segments.max(LEAST_WINDOW);
         }

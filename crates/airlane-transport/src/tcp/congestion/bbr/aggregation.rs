@@ -22,7 +22,7 @@ pub(super) struct Aggregation {
     /// Segments acknowledged since then.
     acked: u64,
     /// The largest excess of these round trips and of those before, segments.
-    largest: [f64; 2],
+    largest: [u64; 2],
     rounds: u32,
 }
 
@@ -31,7 +31,7 @@ impl Aggregation {
         Self {
             begin: Instant::ORIGIN,
             acked: 0,
-            largest: [0.0; 2],
+            largest: [0; 2],
             rounds: 0,
         }
     }
@@ -48,7 +48,7 @@ impl Aggregation {
         sample: &RateSample,
         begins_round: bool,
         bandwidth: f64,
-        window: f64,
+        window: u64,
     ) {
         if sample.newly_delivered == 0 {
             return;
@@ -57,7 +57,7 @@ impl Aggregation {
             self.rounds += 1;
             if self.rounds >= ROUNDS {
                 self.rounds = 0;
-                self.largest = [0.0, self.largest[0]];
+                self.largest = [0, self.largest[0]];
             }
         }
         let mut expected = bandwidth * sample.now.saturating_since(self.begin).as_secs_f64();
@@ -67,13 +67,13 @@ impl Aggregation {
             expected = 0.0;
         }
         self.acked += sample.newly_delivered;
-        let excess = (self.acked as f64 - libm::floor(expected)).min(window);
+        let excess = (self.acked - expected as u64).min(window);
         self.largest[0] = self.largest[0].max(excess);
     }
 
     /// Segments that the window has room for beyond the path's, which carries so many in a second.
-    pub(super) fn allowance(&self, bandwidth: f64) -> f64 {
+    pub(super) fn allowance(&self, bandwidth: f64) -> u64 {
         let [now, before] = self.largest;
-        now.max(before).min(libm::floor(bandwidth * LONGEST))
+        now.max(before).min((bandwidth * LONGEST) as u64)
     }
 }

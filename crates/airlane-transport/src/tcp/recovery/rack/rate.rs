@@ -42,8 +42,8 @@ pub(super) struct DeliveryRate {
     first_left: Instant,
     /// Until so many are delivered, samples say too little.
     limited: Option<u64>,
-    /// The newest that the present acknowledgment shows to have come, and when it left.
-    newest: Option<(Instant, Departure)>,
+    /// When the newest left that the present acknowledgment shows to have come, and its number.
+    newest: Option<(Instant, u64)>,
 }
 
 impl DeliveryRate {
@@ -69,12 +69,8 @@ impl DeliveryRate {
     /// `seq`, which is not below what was acknowledged before, has come.
     pub(super) fn on_delivered(&mut self, seq: u64, segment: &Segment) {
         self.delivered += 1;
-        let place = seq.saturating_sub(self.una) as usize;
-        let Some(departure) = self.departures.get(place) else {
-            return;
-        };
         if self.newest.is_none_or(|(left, _)| left <= segment.left) {
-            self.newest = Some((segment.left, *departure));
+            self.newest = Some((segment.left, seq));
         }
     }
 
@@ -85,13 +81,17 @@ impl DeliveryRate {
         una: u64,
         shortest: Option<Duration>,
     ) -> Option<Delivered> {
+        let newest = self.newest.take().and_then(|(left, seq)| {
+            let place = seq.checked_sub(self.una)?;
+            Some((left, *self.departures.get(place as usize)?))
+        });
         while self.una < una && self.departures.pop_front().is_some() {
             self.una += 1;
         }
         if self.limited.is_some_and(|until| self.delivered > until) {
             self.limited = None;
         }
-        let (left, newest) = self.newest.take()?;
+        let (left, newest) = newest?;
         self.delivered_at = now;
         self.first_left = left;
         let sending = left.saturating_since(newest.first_left);
