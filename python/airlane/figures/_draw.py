@@ -44,15 +44,16 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
     with house_style():
         figure = HouseFigure(figsize=(inches, rows * _PANEL_IN))
         axes = figure.subplots(rows, columns, squeeze=False)
-        handles: list[Handle] = []
+        panels: list[list[Handle]] = []
         for index, axis in enumerate(axes.flat):
             if index >= len(drawing.panels):
                 axis.set_axis_off()
                 continue
-            handles = _panel(axis, drawing, index, 0.8 * inches / columns)
+            panels.append(_panel(axis, drawing, index, 0.8 * inches / columns))
         _align(axes.flat, drawing)
         if named:
-            legend_above(figure, handles, entries)
+            # Bars that a panel does not have would stand in the legend without their look.
+            legend_above(figure, [max(line, key=len) for line in zip(*panels, strict=True)], entries)
     return figure
 
 
