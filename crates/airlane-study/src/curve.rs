@@ -2,7 +2,8 @@
 //! `file.good_bps until X23.time[clap-final]`.
 //!
 //! Of a flow with `progress.curve` each run has its new bytes by the end of each interval; between two of them they
-//! grow evenly. Beyond the last one nothing is known.
+//! grow evenly. Beyond the last one nothing is known. Each of these points is a number by name, as all that the store, the
+//! tables and Python's results keep: a series would need a form of its own in each of them, for this one reader.
 
 use crate::expression::Operand;
 use crate::store::RunRecord;

@@ -15,7 +15,8 @@ pub enum Profile {
     #[serde(rename = "ns2-1999")]
     Ns2In1999,
     /// ns-2 of July 2002, as Gopal 2007 used it: ticks of 10 ms, limited transmit, headers of 40 bytes, two segments behind a
-    /// SYN that is not sent, a window longer than any file, and what its Reno and NewReno did until 2003.
+    /// SYN that is not sent, a window longer than any file, and duplicates that inflate Reno's and NewReno's window as they
+    /// did until July 2003.
     #[serde(rename = "ns2-2002")]
     Ns2In2002,
     /// A BSD host of 1997 as Balakrishnan et al. measured with it (4.4BSD; Wright and Stevens 1995): no connection

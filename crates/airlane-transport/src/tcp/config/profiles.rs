@@ -62,7 +62,6 @@ impl TcpConfig {
                 profile,
                 limited_transmit: Some(true),
                 stray_inflation: Some(true),
-                repeated_cuts: Some(true),
                 header_size: Some(Size::from_bytes(40)),
                 window: 16_384,
                 initial_window: 2,
