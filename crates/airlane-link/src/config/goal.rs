@@ -103,10 +103,11 @@ impl Goal {
 
     /// Where packets wait, if not where those of the scheme usually do.
     pub fn queue(self) -> Option<QueueConfig> {
-        // Such a sender keeps what the path holds once more in front of it, and is not told by drops: the longest round
-        // trip that is usual on the ground.
+        // A paced sender keeps what the path holds once more in front of it, and is not told by drops. Others hear nothing while
+        // a repair holds their packets back, for twice a round trip and more, and only what waits is sent meanwhile. So
+        // it is the longest round trip that is usual on the ground.
         let longest = Duration::from_millis(300);
-        (self == Self::Paced).then(|| QueueConfig::patient(longest))
+        matches!(self, Self::Bulk | Self::Paced).then(|| QueueConfig::patient(longest))
     }
 
     /// Whether TCP/IP headers are shortened.
