@@ -137,6 +137,7 @@ impl Flow {
     }
 
     /// Whether the application has done what it was to do.
+    #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         each!(self, app => app.is_finished())
     }

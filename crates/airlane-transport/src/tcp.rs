@@ -138,6 +138,12 @@ impl Tcp {
         self.sender.is_finished() && self.handshake.is_open()
     }
 
+    /// Whether surely nothing leaves behind a segment with data that has left now.
+    #[inline]
+    pub fn is_held(&mut self, now: Instant) -> bool {
+        self.sender.is_held(now)
+    }
+
     /// The half that sends data.
     pub fn sender(&self) -> &Sender {
         &self.sender

@@ -275,6 +275,9 @@ impl End {
                     .with(Marks::AGAIN, data.retransmission)
                     .with(Marks::MARKABLE, data.ecn != Ecn::NotCapable)
                     .with(Marks::ECHO, data.cut);
+                if self.endpoint.is_held(now) {
+                    self.rest();
+                }
             }
             Some(Segment::Ack(ack)) => {
                 *packet = self.ack;

@@ -126,6 +126,19 @@ impl Recovery {
         each!(self, recovery => recovery.undo());
     }
 
+    /// Whether no segment may leave now, where that is told by the window alone.
+    #[inline]
+    pub(super) fn is_full(&self, control: &Control) -> bool {
+        match self {
+            Self::Reno(Reno { fast, .. })
+            | Self::NewReno(NewReno { fast, .. })
+            | Self::Eln(Eln { fast, .. }) => fast.is_full(control),
+            Self::Tahoe(_) | Self::Sack(_) | Self::Smart(_) | Self::Rack(_) | Self::Vegas(_) => {
+                false
+            }
+        }
+    }
+
     /// The segment that may leave now.
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control, now: Instant) -> Option<u64> {

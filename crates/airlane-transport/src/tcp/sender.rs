@@ -282,6 +282,12 @@ impl Sender {
         })
     }
 
+    /// Whether surely no other segment leaves behind one that has left now. Most do not, and to ask for it takes longer.
+    #[inline]
+    pub(super) fn is_held(&mut self, now: Instant) -> bool {
+        self.pacing.holds(now) || self.recovery.is_full(&self.control)
+    }
+
     /// The segment of which one byte has to leave now to probe the peer's window.
     #[inline]
     pub fn poll_probe(&mut self) -> Option<u64> {

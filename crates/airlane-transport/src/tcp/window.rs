@@ -122,10 +122,16 @@ impl SendWindow {
         self.nxt >= self.segments
     }
 
+    /// Whether `usable` segments are on their way, or more.
+    #[inline]
+    pub(super) const fn is_full(&self, usable: u64) -> bool {
+        self.nxt - self.una >= usable
+    }
+
     /// The next segment in order, if `usable` segments may be on their way.
     #[inline]
     pub(super) fn take_next(&mut self, usable: u64) -> Option<u64> {
-        if self.is_written_out() || self.nxt - self.una >= usable {
+        if self.is_written_out() || self.is_full(usable) {
             return None;
         }
         let seq = self.nxt;

@@ -16,7 +16,7 @@ use crate::tcp::{Ack, RecoveryKind, TcpConfig};
 
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Eln {
-    fast: Fast,
+    pub(super) fast: Fast,
     /// Duplicates that let a marked segment leave again.
     patience: u32,
     /// Whether an acknowledgment of this `snd_una` was marked.

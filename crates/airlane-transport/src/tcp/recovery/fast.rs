@@ -85,6 +85,12 @@ impl Fast {
         control.collapse();
     }
 
+    /// Whether the window is full, and nothing has to leave in spite of that.
+    #[inline]
+    pub(super) fn is_full(&self, control: &Control) -> bool {
+        !self.resend && control.window.is_full(control.usable(self.inflation))
+    }
+
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
         if std::mem::take(&mut self.resend) {

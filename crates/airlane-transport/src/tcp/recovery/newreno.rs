@@ -16,7 +16,7 @@ use crate::tcp::{Ack, Deflation, TcpConfig, TimerRestart};
 
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct NewReno {
-    fast: Fast,
+    pub(super) fast: Fast,
     deflation: Deflation,
     restart: TimerRestart,
     /// Whether this recovery has seen a partial acknowledgment.

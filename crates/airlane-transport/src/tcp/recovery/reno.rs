@@ -13,7 +13,7 @@ use crate::tcp::{Ack, TcpConfig};
 
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Reno {
-    fast: Fast,
+    pub(super) fast: Fast,
     /// Whether recovery has to have seen more than its first duplicates to end with the window deflated.
     late_deflation: bool,
 }
