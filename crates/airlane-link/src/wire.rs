@@ -71,7 +71,9 @@ impl Echo {
 }
 
 /// The header of a frame. Fields that a layout does not carry are zero.
+// Aligned as packets are, so that it is moved in whole words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(align(8))]
 pub struct Header {
     /// Service number, 0 to 15.
     pub service: u8,

@@ -26,6 +26,7 @@ use super::shorten::Shortener;
 use crate::config::AggregateOptions;
 use crate::context::Origin;
 use crate::flow::{Lane, Packet};
+use crate::ledger::ServiceLedger;
 
 /// A packet, and when it came.
 type Came<P> = (P, Instant);
@@ -108,15 +109,30 @@ enum Wait {
 
 /// What was put into a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Filled {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
+struct Filled {
+    packets: u64,
+    bytes: u64,
     /// Bytes of headers among them that need not travel.
-    pub(crate) spared: u64,
+    spared: u64,
     /// Whether it is a fragment.
-    pub(crate) fragment: bool,
+    fragment: bool,
     /// Where it comes from: the youngest of several packets.
-    pub(crate) from: Origin,
+    from: Origin,
+}
+
+impl Filled {
+    #[inline]
+    fn count(&self, ledger: &mut ServiceLedger) {
+        ledger.packets_sent += self.packets;
+        ledger.sent_bytes += self.bytes;
+        ledger.spared_bytes += self.spared;
+        if self.fragment {
+            ledger.fragments_sent += 1;
+            ledger.packets_cut += self.packets;
+        } else {
+            ledger.packets_joined += self.packets - 1;
+        }
+    }
 }
 
 impl<P: Packet> Packer<P> {
@@ -150,9 +166,17 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// A packet that goes as it is.
+    /// A packet goes as it is, and is counted; gives where it comes from.
+    // Apart from who gives the packet on: what has been looked into is moved in pieces.
+    #[inline(never)]
+    pub(crate) fn pass(&self, packet: &P, came: Instant, ledger: &mut ServiceLedger) -> Origin {
+        let filled = self.whole(packet, came);
+        filled.count(ledger);
+        filled.from
+    }
+
     #[inline]
-    pub(crate) fn whole(&self, packet: &P, came: Instant) -> Filled {
+    fn whole(&self, packet: &P, came: Instant) -> Filled {
         Filled {
             packets: 1,
             bytes: packet.len() as u64,
@@ -173,16 +197,23 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// The payload of the next frame, of what is held and then packets that `pop` gives.
+    /// The payload of the next frame, of what is held and then packets that `pop` gives, and where it comes from. It is
+    /// counted.
     #[inline]
-    pub(crate) fn fill(&mut self, mut pop: impl FnMut() -> Option<Came<P>>) -> Option<(P, Filled)> {
+    pub(crate) fn fill(
+        &mut self,
+        ledger: &mut ServiceLedger,
+        mut pop: impl FnMut(&mut ServiceLedger) -> Option<Came<P>>,
+    ) -> Option<(P, Origin)> {
         if P::DIVISIBLE {
-            return self.fill_from(&mut pop);
+            let (payload, filled) = self.fill_from(&mut || pop(ledger))?;
+            filled.count(ledger);
+            return Some((payload, filled.from));
         }
         // None is ever held that cannot be joined.
-        let (packet, came) = pop()?;
-        let filled = self.whole(&packet, came);
-        Some((packet, filled))
+        let (packet, came) = pop(ledger)?;
+        let from = self.pass(&packet, came, ledger);
+        Some((packet, from))
     }
 
     fn fill_from(&mut self, pop: &mut impl FnMut() -> Option<Came<P>>) -> Option<(P, Filled)> {
@@ -457,8 +488,9 @@ mod tests {
             let mut packer = Packer::new(1_400, None, Shortening::None, None, 0, None);
             aim.into_iter().for_each(|aim| packer.set_aim(aim));
             let mut packets = vec![Long(60_000)];
-            let mut pop = || Some((packets.pop()?, Instant::ORIGIN));
-            let parts = std::iter::from_fn(|| packer.fill(&mut pop));
+            let mut ledger = ServiceLedger::default();
+            let mut pop = |_: &mut _| Some((packets.pop()?, Instant::ORIGIN));
+            let parts = std::iter::from_fn(|| packer.fill(&mut ledger, &mut pop));
             let lens: Vec<usize> = parts.map(|(part, _)| part.0).collect();
             assert!(lens.len() <= MOST_FRAGMENTS, "{aim:?}: {}", lens.len());
             assert!(lens.iter().all(|len| *len <= 1_400), "{aim:?}: {lens:?}");

@@ -24,7 +24,7 @@ mod unpack;
 
 use airlane_base::Payload;
 
-pub(crate) use fill::{Filled, Packer, Shortening};
+pub(crate) use fill::{Packer, Shortening};
 pub(crate) use lost::EpochLoss;
 pub(crate) use unpack::{Holds, Unpacker};
 

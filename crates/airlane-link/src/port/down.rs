@@ -19,14 +19,14 @@ impl<P: Packet> Port<P> {
         let (flow, len) = (packet.flow(), packet.len());
         let classifier = &mut self.classifier;
         let choice = classifier.classify_packet(now, &flow, len, || packet.datagram());
-        let packet = match choice.before {
-            None if self.moving.is_empty() => packet,
-            before => match self.hold(now, &flow, choice.service, before, packet) {
-                Some(packet) => packet,
-                None => return true,
-            },
-        };
-        self.admit(now, usize::from(choice.service) % SERVICES, packet)
+        let number = usize::from(choice.service) % SERVICES;
+        if choice.before.is_none() && self.moving.is_empty() {
+            return self.admit(now, number, packet);
+        }
+        match self.hold(now, &flow, choice.service, choice.before, packet) {
+            Some(packet) => self.admit(now, number, packet),
+            None => true,
+        }
     }
 
     /// Takes a packet from IP and gives its frame, where nothing stands in front of it: the link is free and

@@ -11,14 +11,14 @@ use super::departure::{Handed, Outcome};
 use super::interface::Interface;
 use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
-use crate::context::{Context, Given, Output, PortFacts, earliest};
+use crate::context::{Context, Given, Origin, Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
 use crate::mechanism::dejitter::Dejitter;
 use crate::mechanism::repeats::Repeats;
 use crate::pack::contents::FRAGMENT_HEAD;
-use crate::pack::{EpochLoss, Filled, Holds, Packer, Shortening, Unpacker};
+use crate::pack::{EpochLoss, Holds, Packer, Shortening, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
 use crate::wire::{Codec, Frame, Header, Layout, Role};
@@ -259,10 +259,9 @@ impl<P: Packet> Slot<P> {
     #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
         self.note_polled(now);
-        let filled = self.packer.whole(&packet, now);
-        self.count_packed(&filled);
+        let from = self.packer.pass(&packet, now, &mut self.ledger);
         let mut cx = Context::new(now, out, &mut self.ledger);
-        let frame = self.service.send(&mut cx, packet, filled.from);
+        let frame = self.service.send(&mut cx, packet, from);
         self.note_handed_over(&frame.header, now);
         frame
     }
@@ -303,12 +302,11 @@ impl<P: Packet> Slot<P> {
             self.give(now, frame, None, to);
         } else if !waits
             && self.service.has_room()
-            && let Some((payload, filled)) = self.pack(now, arriving)
+            && let Some((payload, from)) = self.pack(now, arriving)
         {
-            self.count_packed(&filled);
             let mut cx = Context::new(now, out, &mut self.ledger);
-            let frame = self.service.send(&mut cx, payload, filled.from);
-            self.give(now, frame, filled.from.came, to);
+            let frame = self.service.send(&mut cx, payload, from);
+            self.give(now, frame, from.came, to);
         } else if asks
             && let mut cx = Context::new(now, out, &mut self.ledger)
             && let Some(frame) = self.service.scheme_mut().poll_spare(&mut cx)
@@ -332,45 +330,34 @@ impl<P: Packet> Slot<P> {
         to(Handed { frame, came }, len);
     }
 
-    /// The next payload, of packets that wait and then `arriving`.
+    /// The next payload, of packets that wait and then `arriving`, and where it comes from.
     #[inline]
-    fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Filled)> {
+    fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Origin)> {
         let too_old = |since| {
             let waited = now.saturating_since(since);
             self.waits_at_most.is_some_and(|most| waited > most)
         };
-        let mut drop = |reason, packet| {
-            count_drop(&mut self.ledger, &mut self.dropped, reason, packet);
-        };
+        let dropped = &mut self.dropped;
+        let mut drop = |ledger: &mut _, reason, packet| count_drop(ledger, dropped, reason, packet);
         if P::DIVISIBLE
             && let Some(packet) = self.packer.take_held_if(too_old)
         {
-            drop(DropReason::TooOld, packet);
+            drop(&mut self.ledger, DropReason::TooOld, packet);
         }
-        self.packer.fill(|| {
+        self.packer.fill(&mut self.ledger, |ledger| {
             loop {
-                let next = self.queue.pop_since(now, &mut drop);
+                let next = self
+                    .queue
+                    .pop_since(now, &mut |reason, packet| drop(ledger, reason, packet));
                 match next {
-                    Some((packet, since)) if too_old(since) => drop(DropReason::TooOld, packet),
+                    Some((packet, since)) if too_old(since) => {
+                        drop(ledger, DropReason::TooOld, packet)
+                    }
                     Some(_) => return next,
                     None => return arriving.take().map(|packet| (packet, now)),
                 }
             }
         })
-    }
-
-    #[inline]
-    fn count_packed(&mut self, filled: &Filled) {
-        let ledger = &mut self.ledger;
-        ledger.packets_sent += filled.packets;
-        ledger.sent_bytes += filled.bytes;
-        ledger.spared_bytes += filled.spared;
-        if filled.fragment {
-            ledger.fragments_sent += 1;
-            ledger.packets_cut += filled.packets;
-        } else {
-            ledger.packets_joined += filled.packets - 1;
-        }
     }
 
     /// A frame of `len` bytes is on its way out until `left`, or has been given up then.
@@ -544,6 +531,7 @@ impl<P: Packet> Slot<P> {
     }
 }
 
+#[cold]
 fn count_drop<P: Payload>(
     ledger: &mut ServiceLedger,
     dropped: &mut Option<Vec<(DropReason, P)>>,
