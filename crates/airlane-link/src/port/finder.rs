@@ -150,6 +150,8 @@ pub(super) struct Finder {
     round_trip: Duration,
     heard: Instant,
     silent: u32,
+    /// So many answers behind a silence may still show that it was an outage.
+    unsettled: usize,
     /// The rate before nothing was heard, if it is to come back, and when it last has.
     before_silence: u64,
     restored: Option<Instant>,
@@ -183,6 +185,7 @@ impl Finder {
             round_trip: LONGEST_AT_FIRST,
             heard: Instant::ORIGIN,
             silent: 0,
+            unsettled: 0,
             before_silence: 0,
             restored: None,
             samples: VecDeque::with_capacity(SAMPLES),
@@ -305,7 +308,11 @@ impl Finder {
             return;
         };
         let mark = self.under_way[at];
-        let was_silent = std::mem::take(&mut self.silent) > 0;
+        if std::mem::take(&mut self.silent) > 0 {
+            // Whatever it was, the search begins anew.
+            (self.gain, self.carried) = (0.25, Some(0.0));
+            self.unsettled = LEAST_MARKS;
+        }
         self.heard = now;
         self.round_trip = now.saturating_since(mark.left);
         // Older ones are lost, or overtaken.
@@ -327,13 +334,15 @@ impl Finder {
         };
         self.remember(now, sample);
         let queue = sample.delay_us - self.base_us();
-        if was_silent {
-            // Whatever it was, the search begins anew.
-            (self.gain, self.carried) = (0.25, Some(0.0));
+        if self.unsettled > 0 {
+            self.unsettled -= 1;
             if queue < self.allowed_us() {
-                // It was an outage: had the link become slower, the mark would have come late.
+                // It was an outage: had the link become slower, the first mark would have waited as long as nothing
+                // was heard. One alone is late now and then.
                 self.bps = self.bps.max(self.before_silence / 2).min(self.most);
-                (self.since, self.restored) = (now, Some(now));
+                (self.since, self.restored, self.unsettled) = (now, Some(now), 0);
+            } else if queue > (MISSED_FOR.as_nanos() / 2_000) as i64 {
+                self.unsettled = 0;
             }
         }
         let is_gone = queue < self.allowed_us() / 4;
