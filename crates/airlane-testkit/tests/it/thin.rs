@@ -335,6 +335,28 @@ fn a_request_for_a_packet_past_its_budget_is_not_answered() {
     }
 }
 
+/// An outage of 500 packets makes 500 requests, which take 2.4 s of this link: most are in vain before they leave.
+#[test]
+fn a_call_goes_on_behind_an_outage_before_all_is_asked_for() {
+    let over = Instant::ORIGIN + Duration::from_secs(10);
+    let mut setup = with_budget("rlp-oos", "300 ms").rate("128 kbit/s");
+    setup.config.frame_overhead = 66;
+    let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 1.0).until(over));
+    for id in 0..600 {
+        for end in [0, 1] {
+            pair.offer(end, TestPacket::new(1, id, 160));
+        }
+        pair.run_for(MS(20));
+    }
+    for end in [0, 1] {
+        let came = pair.delivered(end).iter();
+        let soon = came
+            .filter(|d| d.at < over + Duration::from_secs(1))
+            .count();
+        assert!(soon >= 30, "of 50 packets of the first second came {soon}");
+    }
+}
+
 proptest! {
     #![proptest_config(cases(100))]
 

@@ -341,8 +341,7 @@ impl<P: Payload> RlpReceiver<P> {
     /// Asks again, or gives up, where the time for an answer is over.
     pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let runs = self.policy.nak();
-        let answered = self.answered();
-        let budget = self.budget.map(|all| all.saturating_sub(self.delay()));
+        let late = self.answers_late(cx.now);
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
             let retries = self.asks.at_most();
             let inside = self.hole(timer.seq).is_some();
@@ -353,16 +352,14 @@ impl<P: Payload> RlpReceiver<P> {
                 continue;
             }
             self.asks.note_request(true);
-            let comes = cx.now + answered;
-            let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since.0) > b);
-            if hole.tries < retries && !too_old {
+            if hole.tries < retries && late.is_none_or(|since| hole.since.0 >= since) {
                 hole.tries += 1;
                 hole.waits = true;
                 self.naks.push_back(timer.seq);
+            } else if hole.tries < retries {
+                self.give_up_too_old(cx, timer.seq);
             } else {
-                let early = hole.tries < retries;
-                cx.ledger.given_up_too_old += u64::from(early);
-                cx.tell(if early { TOO_LATE } else { GAVE_UP });
+                cx.tell(GAVE_UP);
                 self.give_up(cx, timer.seq);
                 self.release(cx);
             }
@@ -370,17 +367,37 @@ impl<P: Payload> RlpReceiver<P> {
         self.prune_timers();
     }
 
+    /// Of what was missed before then the answer to a request that leaves now comes after the budget.
+    fn answers_late(&self, now: Instant) -> Option<Instant> {
+        let budget = self.budget?.saturating_sub(self.delay());
+        Some(now + self.answered() - budget)
+    }
+
+    fn give_up_too_old(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        cx.ledger.given_up_too_old += 1;
+        cx.tell(TOO_LATE);
+        self.give_up(cx, seq);
+        self.release(cx);
+    }
+
     /// Whether requests wait.
     pub(super) fn has_naks(&self) -> bool {
         !self.naks.is_empty()
     }
 
-    /// The next request.
-    pub(super) fn next_nak(&mut self) -> Option<Frame<P>> {
+    /// The next request. An outage of many frames on a slow link makes requests wait until they are in vain: these
+    /// would only keep back what is new.
+    pub(super) fn next_nak(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        let late = self.answers_late(cx.now);
         while let Some(seq) = self.naks.pop_front() {
-            if self.hole(seq).is_some_and(|hole| hole.waits) {
-                return Some(Frame::control(FrameKind::Nak, seq));
+            let Some(hole) = self.hole(seq).filter(|hole| hole.waits) else {
+                continue;
+            };
+            if hole.since.0 < cx.now && late.is_some_and(|late| hole.since.0 < late) {
+                self.give_up_too_old(cx, seq);
+                continue;
             }
+            return Some(Frame::control(FrameKind::Nak, seq));
         }
         None
     }
