@@ -249,9 +249,19 @@ impl<P: Packet> Port<P> {
     /// A frame begins to leave at the port's own pace.
     #[inline]
     fn leave(&mut self, now: Instant, token: &Token) {
-        let start = self.free_at.max(now - self.config.burst);
-        self.free_at = start + self.serialised.time(self.rate(), token.len);
-        self.done(now, token, self.free_at.max(now), Outcome::Sent(start));
+        let start = self.free_at.max(now - self.config.late);
+        let free_at = start + self.serialised.time(self.rate(), token.len);
+        self.free_at = free_at;
+        self.done(now, token, free_at.max(now), Outcome::Sent(start));
+        // What its departure lets go has waited for it, though a late driver finds the link free.
+        self.free_at = free_at;
+    }
+
+    /// The link has been free until now with nothing to send: that time is not made up for.
+    #[inline]
+    fn link_idle(&mut self, now: Instant) {
+        self.free_at = self.free_at.max(now - self.config.burst);
+        self.scheduler.link_idle();
     }
 
     /// The next frame for a medium that decides itself when frames leave, whether others are under way

@@ -25,7 +25,7 @@ use crate::schedule::{Scfq, Schedule, Turn};
 #[derive(Clone, Debug)]
 pub struct SharedLink {
     rate: Rate,
-    burst: Duration,
+    late: Duration,
     /// When the frame on the link is over.
     free_at: Instant,
     /// A turn for each port that has a frame, as long as that.
@@ -36,11 +36,12 @@ impl SharedLink {
     /// Ports at most; their numbers are below.
     pub const PORTS: usize = 64;
 
-    /// A free link of this rate. A driver that wakes up late makes up for `burst`, as in a port.
-    pub fn new(rate: Rate, burst: Duration) -> Self {
+    /// A free link of this rate. A driver that wakes up late makes up for this much: each port holds back by itself
+    /// what it sends after a pause.
+    pub fn new(rate: Rate, late: Duration) -> Self {
         Self {
             rate,
-            burst,
+            late,
             free_at: Instant::ORIGIN,
             turns: Box::default(),
         }
@@ -85,7 +86,7 @@ impl SharedLink {
     /// The frame of [`SharedLink::next`] leaves. When the next one can.
     pub fn pass(&mut self, now: Instant) -> Instant {
         if let Some(Turn { len, .. }) = self.turns.dequeue() {
-            let start = self.free_at.max(now - self.burst);
+            let start = self.free_at.max(now - self.late);
             self.free_at = start + self.rate.transmission_time(len);
         }
         self.free_at

@@ -108,8 +108,12 @@ pub struct PortConfig {
     pub alike: u8,
     /// Bytes that the layers below add to each frame.
     pub frame_overhead: usize,
-    /// How much lost time the shaper may make up for after a late wake-up.
+    /// So much earlier than it comes a frame may count that finds the link free, so that a few leave in a row.
     pub burst: Duration,
+    /// So much of the time in which the link stood free while frames waited, because the driver woke up late, is made
+    /// up for: they leave in a row.
+    #[serde(default)]
+    pub late: Duration,
     /// Frames of a service that may wait in the scheduler.
     pub handed_over: HandedOver,
     /// Holds IP back to the nominal rate, with an IP queue of this limit; none: does not.
@@ -146,6 +150,7 @@ impl PortConfig {
             alike: 0,
             frame_overhead: 0,
             burst: Duration::ZERO,
+            late: Duration::ZERO,
             handed_over: HandedOver::usual(header),
             pacing: None,
             pacing_overhead: 0,

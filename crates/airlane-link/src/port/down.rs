@@ -60,7 +60,7 @@ impl<P: Packet> Port<P> {
         let mut frame = slot.send(now, &mut self.out, packet.clone());
         frame.header.service = number as u8;
         let len = slot.frame_len(&frame) + self.config.frame_overhead;
-        self.scheduler.link_idle();
+        self.link_idle(now);
         self.scheduler.pass(number as u8, len);
         self.under_way += 1;
         let token = Token {
@@ -148,6 +148,9 @@ impl<P: Packet> Port<P> {
         mut arriving: Option<P>,
     ) {
         self.ready &= !(1 << number);
+        if self.under_way == 0 && now >= self.free_at && self.scheduler.is_empty() {
+            self.link_idle(now);
+        }
         let limit = self.config.handed_over.limit();
         let Some(slot) = &mut self.slots[number] else {
             return;
@@ -155,13 +158,9 @@ impl<P: Packet> Port<P> {
         if slot.is_timed() {
             self.next_timer.set(None);
         }
-        let idle = self.under_way == 0 && now >= self.free_at;
         let (scheduler, overhead) = (&mut self.scheduler, self.config.frame_overhead);
         let mut to = |mut handed: Handed<P>, len| {
             handed.frame.header.service = number as u8;
-            if idle && scheduler.is_empty() {
-                scheduler.link_idle();
-            }
             scheduler.enqueue(number as u8, len + overhead, handed);
         };
         while slot.handed_over() < limit

@@ -33,9 +33,11 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 /// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
 /// if nothing else was heard either.
 const LOST_KEEPALIVES: u64 = 3;
-/// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
-/// row instead of losing their turn.
-pub(super) const BURST: Duration = Duration::from_millis(1);
+/// What is read at once leaves in a row, up to so much of the link's time.
+const BURST: Duration = Duration::from_millis(1);
+/// How much lost time the shaper makes up for: on a busy machine a thread wakes up several time slices late, and each
+/// time a few frames have to leave in a row, or the rate would not be reached. Longer queues below would be seen.
+pub(super) const LATE: Duration = Duration::from_millis(20);
 /// Bytes of a long hello with all that is below it.
 const HELLO: usize = 1000;
 
@@ -107,6 +109,7 @@ impl PeerLink {
             alike: link.outer.taken(),
             frame_overhead: sizes.frame_overhead,
             burst: BURST,
+            late: LATE,
             rates: link.rates(),
             rate_limit: link.rate_limit,
             scheduler: link.scheduler.clone(),

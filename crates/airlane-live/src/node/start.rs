@@ -9,7 +9,7 @@ use super::Node;
 use super::below::Below;
 use super::guard::Guard;
 use super::lineage::Lineage;
-use super::link::{BURST, PeerLink, Sizes, who};
+use super::link::{LATE, PeerLink, Sizes, who};
 use super::links::Links;
 use super::path::Path;
 use super::plane::StatusPlane;
@@ -162,7 +162,7 @@ impl Node {
             pressure: Pressure::default(),
             below,
             links: Links::default(),
-            shared: SharedLink::new(link.rate, BURST),
+            shared: SharedLink::new(link.rate, LATE),
             plane: StatusPlane::new(),
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
