@@ -179,7 +179,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
 
     /// Requests first, then answers.
     fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
-        if let Some(nak) = self.receiver.next_nak(cx) {
+        if let Some(nak) = self.receiver.next_nak(cx.now) {
             return Some(nak);
         }
         let repair = self.sender.next_repair()?;

@@ -32,7 +32,7 @@ const RESYNC: &str = "resync";
 /// A missing frame.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Hole {
-    /// Attempts made or about to be.
+    /// Attempts made or about to be; none, if the first would have been in vain by when it could leave.
     tries: u32,
     /// The NAK has not left yet; the timer does not run.
     waits: bool,
@@ -351,15 +351,17 @@ impl<P: Payload> RlpReceiver<P> {
             if hole.tries != timer.attempt || hole.waits {
                 continue;
             }
-            self.asks.note_request(true);
+            if hole.tries > 0 {
+                self.asks.note_request(true);
+            }
             if hole.tries < retries && late.is_none_or(|since| hole.since.0 >= since) {
                 hole.tries += 1;
                 hole.waits = true;
                 self.naks.push_back(timer.seq);
-            } else if hole.tries < retries {
-                self.give_up_too_old(cx, timer.seq);
             } else {
-                cx.tell(GAVE_UP);
+                let early = hole.tries < retries;
+                cx.ledger.given_up_too_old += u64::from(early);
+                cx.tell(if early { TOO_LATE } else { GAVE_UP });
                 self.give_up(cx, timer.seq);
                 self.release(cx);
             }
@@ -373,28 +375,26 @@ impl<P: Payload> RlpReceiver<P> {
         Some(now + self.answered() - budget)
     }
 
-    fn give_up_too_old(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
-        cx.ledger.given_up_too_old += 1;
-        cx.tell(TOO_LATE);
-        self.give_up(cx, seq);
-        self.release(cx);
-    }
-
     /// Whether requests wait.
     pub(super) fn has_naks(&self) -> bool {
         !self.naks.is_empty()
     }
 
     /// The next request. An outage of many frames on a slow link makes requests wait until they are in vain: these
-    /// would only keep back what is new.
-    pub(super) fn next_nak(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
-        let late = self.answers_late(cx.now);
+    /// would only keep back what is new. Those that waited for less than a round trip leave all the same, as they tell the
+    /// sender of losses. A copy may still come for as long as an answer would.
+    pub(super) fn next_nak(&mut self, now: Instant) -> Option<Frame<P>> {
+        let late = self.answers_late(now);
+        let in_vain = late.map(|late| late.min(now - self.answered()));
         while let Some(seq) = self.naks.pop_front() {
-            let Some(hole) = self.hole(seq).filter(|hole| hole.waits) else {
+            let inside = self.hole(seq).is_some();
+            let hole = self.holes.get_mut(seq).filter(|_| inside);
+            let Some(hole) = hole.filter(|hole| hole.waits) else {
                 continue;
             };
-            if hole.since.0 < cx.now && late.is_some_and(|late| hole.since.0 < late) {
-                self.give_up_too_old(cx, seq);
+            if in_vain.is_some_and(|before| hole.since.0 < before) {
+                hole.tries = 0;
+                self.on_nak_left(seq, now);
                 continue;
             }
             return Some(Frame::control(FrameKind::Nak, seq));
