@@ -10,6 +10,7 @@
 //! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter
 //! q <= allowed, busy       rate x (1 + gain); the gain grows 2.5 times each round once the rate is 5 % beyond the
 //!                          last queue's, up to a half, and to twice the rate beyond twice that
+//! marks rise               at first, by more than 2 x allowed: as if all of them had found a queue
 //! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
 //!                          link carries, as it was never idle. Send at c/2 or 3c/4 until the queue is gone, then
 //!                          a bit below c
@@ -44,6 +45,8 @@ use seen::{Decayed, Least, Sample, Stretch};
 const MARK_BYTES: u64 = 8_000;
 const LEAST_MARK_BYTES: u64 = 2_500;
 const MARK_EVERY: Duration = Duration::from_millis(10);
+/// As often while no queue has been seen: a burst into a link that is slower than taken for is over soon.
+const MARK_EVERY_AT_FIRST: Duration = Duration::from_millis(2);
 const MARK_AFTER: Duration = Duration::from_millis(500);
 /// Marks on their way, and reports of late, that are remembered.
 const MARKS: usize = 256;
@@ -237,8 +240,11 @@ impl Finder {
     pub(super) fn departed(&mut self, now: Instant, sent: u64) {
         let (at, before) = self.marked;
         let since = now.saturating_since(at);
-        self.due |=
-            sent - before >= self.mark_bytes() && since >= MARK_EVERY || since >= MARK_AFTER;
+        let every = match self.carried {
+            Some(_) => MARK_EVERY,
+            None => MARK_EVERY_AT_FIRST,
+        };
+        self.due |= sent - before >= self.mark_bytes() && since >= every || since >= MARK_AFTER;
         self.go_on(now);
         if self.under_way.len() >= MISSED && self.phase == Phase::Grows {
             self.miss(now);
@@ -405,7 +411,8 @@ impl Finder {
         let lasts = last.left.saturating_since(first.left);
         let is_over = marks >= needs && lasts >= LEAST_ROUND;
         let overruns = marks >= LEAST_MARKS && self.queue_us(LEAST_MARKS - 1) > 3 * allowed;
-        if !is_over && !overruns {
+        let bursts = self.carried.is_none() && self.rises();
+        if !is_over && !overruns && !bursts {
             return;
         }
         let Some(seen) = Stretch::of(self.samples.range(begin..)) else {
@@ -414,7 +421,7 @@ impl Finder {
         let queue = self.queue_us(needs.div_ceil(2).min(marks));
         let all = last.sent.saturating_sub(first.sent) as f64;
         self.busy = seen.sent_bps >= 0.85 * self.bps as f64;
-        if queue > allowed {
+        if queue > allowed || bursts {
             let of_late = if overruns { needs } else { STRETCH };
             self.on_queue(now, queue, of_late);
             return;
@@ -435,6 +442,17 @@ impl Finder {
             self.grow(now, lasts + self.round_trip);
             self.look_below(now, PEEK_EVERY);
         }
+    }
+
+    /// Whether each of the last marks waited longer than the one before: a burst, which fills a queue that is gone before
+    /// the next, so that no round shows it. TCP that fills no rate yet sends so.
+    fn rises(&self) -> bool {
+        let delays = || self.samples.iter().rev().map(|sample| sample.delay_us);
+        let pairs = delays().zip(delays().skip(1));
+        let marks = 1 + pairs.take_while(|(later, earlier)| earlier < later).count();
+        let first = delays().nth(marks - 1).unwrap_or(0);
+        let last = delays().next().unwrap_or(0);
+        marks >= LEAST_MARKS && last - first > 2 * self.allowed_us()
     }
 
     /// More is lost than this only where something overflows, as a rule.

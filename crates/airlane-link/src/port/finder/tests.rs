@@ -318,6 +318,26 @@ fn a_link_that_becomes_six_times_as_fast_is_found_in_two_seconds() {
     }
 }
 
+/// Volleys of a window that is less than the link holds: the queue of each is gone before the next.
+#[test]
+fn bursts_into_an_unknown_link_show_it() {
+    for (delay, loss) in [(5, 0.0), (25, 0.0), (25, 0.1), (75, 0.05)] {
+        let mut world = World::new(20.0, delay);
+        (world.loss, world.room) = (loss, Duration::from_millis(50));
+        for _ in 0..10 {
+            world.offered_mbps = f64::INFINITY;
+            world.run(0.009);
+            world.offered_mbps = 2.0;
+            world.run(0.051);
+        }
+        let found = world.finder.rate().as_bps() as f64 / 1e6;
+        assert!(
+            (10.0..30.0).contains(&found),
+            "{delay} ms, {loss}: {found} Mbit/s"
+        );
+    }
+}
+
 /// A call never uses what an unknown link begins at. What silence took of that comes back with the first answer.
 #[test]
 fn a_call_finds_its_room_behind_an_outage() {
