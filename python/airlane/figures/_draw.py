@@ -53,7 +53,9 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
         _align(axes.flat, drawing)
         if named:
             # Bars that a panel does not have would stand in the legend without their look.
-            legend_above(figure, [max(line, key=len) for line in zip(*panels, strict=True)], entries)
+            legend_above(
+                figure, [max(line, key=len) for line in zip(*panels, strict=True)], entries
+            )
     return figure
 
 
