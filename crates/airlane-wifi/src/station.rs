@@ -1,14 +1,11 @@
 //! One station: its queue, the frame that it tries to send, and what it owes to others.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::num::NonZeroU32;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rng};
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::auto_rate::AutoRate;
 use crate::contention::Contention;
@@ -16,7 +13,7 @@ use crate::place::Position;
 use crate::reception::Reception;
 
 /// How often a frame is tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retries {
     /// Once; the contention window stays what it is.
@@ -28,40 +25,6 @@ pub enum Retries {
     Limit(NonZeroU32),
     /// Until it has been acknowledged.
     Unlimited,
-}
-
-// By hand, as serde's words for a choice with a value are those of its data model.
-impl<'de> Deserialize<'de> for Retries {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Limit {
-            limit: NonZeroU32,
-        }
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Retries;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"off\", \"on\", \"unlimited\" or a limit such as { limit = 16 }")
-            }
-            fn visit_str<E: Error>(self, word: &str) -> Result<Retries, E> {
-                match word {
-                    "off" => Ok(Retries::Off),
-                    "on" => Ok(Retries::On),
-                    "unlimited" => Ok(Retries::Unlimited),
-                    _ => Err(E::unknown_variant(
-                        word,
-                        &["off", "on", "unlimited", "{ limit = 16 }"],
-                    )),
-                }
-            }
-            fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Retries, M::Error> {
-                Limit::deserialize(MapAccessDeserializer::new(table))
-                    .map(|Limit { limit }| Retries::Limit(limit))
-            }
-        }
-        d.deserialize_any(Form)
-    }
 }
 
 /// Attempts of a frame that is sent without an RTS, and of an RTS.

@@ -42,7 +42,6 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     let mut search = Search {
         tree: tree.clone(),
         filled: vec![],
-        removed: None,
         trials: TRIALS,
     };
     let mut complaints = Vec::new();
@@ -88,6 +87,24 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
             };
             continue;
         }
+        if message::is_of_choice(error.message())
+            && let Some((choice, forms)) = choice_around(&schema, tree, &culprit.path)
+        {
+            // Without what was wrong in it, it has none of its forms.
+            if !complaints.iter().any(|told| told.path.is_within(&choice)) {
+                complaints.push(Complaint {
+                    span: choice.find(tree).span,
+                    text: message::of_choice(choice.last_key(), &forms),
+                    path: choice.clone(),
+                });
+            }
+            let goes_on = complaints.len() < PROBLEMS_AT_ONCE && choice.remove(&mut search.tree);
+            error = match search.attempt::<T>(search.tree.clone()) {
+                Err(next) if goes_on => next,
+                _ => return Err(complaints),
+            };
+            continue;
+        }
         let mut text = message::of_serde(error.message(), culprit.path.last_key());
         if text.help == message::WRITE_TABLE
             && let Some((example, names)) = schema.table_at(tree, steps)
@@ -109,7 +126,7 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
         let name = message::meant_key(error.message());
         match name.and_then(|name| culprit.path.rename(&mut search.tree, name)) {
             Some(renamed) => meant.push(renamed),
-            None if culprit.path.remove(&mut search.tree) => search.removed = Some(culprit.path),
+            None if culprit.path.remove(&mut search.tree) => {}
             None => return Err(complaints),
         }
         error = match search.attempt::<T>(search.tree.clone()) {
@@ -126,9 +143,21 @@ fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::d
 /// Whether a key of a table is missing only because what was wrong with it was taken out: that has been said
 /// already.
 fn is_said(key: &str, table: &KeyPath, complaints: &[Complaint]) -> bool {
-    let here = |complaint: &&Complaint| complaint.path.parent() == *table;
-    let mut complaints = complaints.iter().filter(here);
-    complaints.any(|complaint| complaint.path.last_key() == Some(key))
+    let key = table.with_key(key);
+    complaints.iter().any(|told| told.path.is_within(&key))
+}
+
+/// The choice that stands at `path` or has it for its only key, with the forms that it may have.
+fn choice_around(
+    schema: &FileSchema,
+    tree: &Spanned<DeTable<'_>>,
+    path: &KeyPath,
+) -> Option<(KeyPath, Vec<String>)> {
+    [path.clone(), path.parent()].into_iter().find_map(|path| {
+        schema
+            .choice_at(tree, path.as_steps())
+            .map(|forms| (path, forms))
+    })
 }
 
 struct Culprit {
@@ -142,8 +171,6 @@ struct Search<'i> {
     tree: Spanned<DeTable<'i>>,
     /// What could stand where something is missing: table, key and value.
     filled: Vec<(KeyPath, String, String)>,
-    /// The culprit that was taken out last.
-    removed: Option<KeyPath>,
     trials: usize,
 }
 
@@ -186,13 +213,7 @@ impl Search<'_> {
             None => KeyPath::default(),
         };
         if let Some(key) = message::missing_key(message) {
-            // What was taken out is missed where it was, whatever other tables a key of this name would change.
-            let removed = self.removed.as_ref();
-            let removed = removed.filter(|path| path.last_key() == Some(key));
-            let path = match removed.map(KeyPath::parent) {
-                Some(table) => table,
-                None => self.hole::<T>(&start, key, message).unwrap_or(start),
-            };
+            let path = self.hole::<T>(&start, key, message).unwrap_or(start);
             let span = path.find(&self.tree).span;
             return Culprit {
                 path,

@@ -85,6 +85,25 @@ pub(super) fn meant_key(message: &str) -> Option<&str> {
     nearest(unknown_key(message)?, alternatives(message))
 }
 
+/// Whether a value that may be a name or a table with one key is neither, in the words of `toml` or in those of
+/// `serde`, which reads what has a `kind`.
+pub(super) fn is_of_choice(message: &str) -> bool {
+    message.starts_with("wanted exactly 1 element")
+        || message == "wanted string or table"
+        || message.starts_with("expected table, found ")
+        || message.ends_with("expected map with a single key")
+        || message.ends_with("expected string or map")
+        || message.ends_with("expected unit")
+        || message.contains("unit variant")
+}
+
+/// That `key` has none of its `forms`.
+pub(super) fn of_choice(key: Option<&str>, forms: &[String]) -> Text {
+    let key = key.unwrap_or("this");
+    let help = format!("choices: {}", forms.join(", "));
+    Text::new(&format!("`{key}` has none of the forms it may have"), &help)
+}
+
 /// A message of `serde` about the value of `key`.
 pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     let key = key.unwrap_or("this");
@@ -100,6 +119,11 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     if let Some(rest) = message.strip_prefix("unknown variant `") {
         let name = rest.split_once('`').map_or("", |(name, _)| name);
         let known = alternatives(message);
+        if name == key {
+            // The name of a form with a value.
+            let help = suggestion(name, &known, "choices");
+            return Text::new(&format!("{UNKNOWN_KEY}{name}`"), &help);
+        }
         return Text::new(
             &format!("`{key}` cannot be \"{name}\""),
             &suggestion(name, &known, "choices"),

@@ -479,3 +479,70 @@ proptest! {
         check(WORLD, &format!("links.radio.{key}={value}"));
     }
 }
+
+/// A value that may be a name, or a table whose only key is one.
+#[test]
+fn a_choice_is_refused_once_and_where_it_is_wrong() {
+    #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum Tries {
+        Off,
+        On,
+        Limit(std::num::NonZeroU32),
+    }
+    #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Station {
+        tries: Tries,
+        // Of the name of a choice.
+        limit: Option<u8>,
+    }
+    #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "kebab-case")]
+    enum Medium {
+        Wifi(Station),
+    }
+    #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        a: Option<Station>,
+        b: Option<Station>,
+        c: Option<Medium>,
+    }
+    impl Validate for File {
+        fn validate(&self, _: &mut Problems) {}
+    }
+    let choices = "choices: \"off\", \"on\", { limit = 1 }";
+    for (tries, place, help) in [
+        ("{ limit = 0 }", ".limit", "write a whole number, 1 or more"),
+        (
+            "{ limit = '16' }",
+            ".limit",
+            "write a whole number, 1 or more",
+        ),
+        (
+            "{ limt = 16 }",
+            ".limt",
+            "did you mean `limit`? choices: off, on, limit",
+        ),
+        ("'of'", "", "did you mean `off`? choices: off, on, limit"),
+        ("'limit'", "", choices),
+        ("{}", "", choices),
+        ("{ off = 1 }", "", choices),
+        ("{ limit = 16, on = 1 }", "", choices),
+        ("16", "", choices),
+        ("[16]", "", choices),
+    ] {
+        for (table, kind) in [("a", ""), ("c", "kind = 'wifi'\n")] {
+            let text =
+                format!("[{table}]\n{kind}tries = {tries}\n[b]\ntries = 'on'\nlimit = 300\n");
+            let error = load::<File>(&text, "radio.toml").unwrap_err();
+            let told = error.problems().iter();
+            let told: Vec<_> = told.map(|p| (p.path.as_str(), p.help.as_str())).collect();
+            let here = format!("{table}.tries{place}");
+            // What is wrong elsewhere is told beside it.
+            let behind = ("b.limit", "write a whole number from 0 to 255");
+            assert_eq!(told, [(here.as_str(), help), behind], "{error}");
+        }
+    }
+}

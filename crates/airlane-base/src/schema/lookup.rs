@@ -4,7 +4,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::FileSchema;
+use super::{FileSchema, written};
 use crate::config::{self, Step};
 
 /// The key that says which form a table has, by convention of all our files.
@@ -73,6 +73,28 @@ impl FileSchema {
         };
         let example = self.example(schema).filter(Value::is_object);
         Some((example.or_else(|| self.example(tables[0]))?, names))
+    }
+
+    /// What may stand at `steps`, as it would be written, where that is one of several names or a table with one key.
+    pub(crate) fn choice_at(
+        &self,
+        tree: &Spanned<DeTable<'_>>,
+        steps: &[Step],
+    ) -> Option<Vec<String>> {
+        let (schema, _) = self.walk(tree, steps)?;
+        let mut choices = Vec::new();
+        for form in self.forms(schema) {
+            if let Some(name) = form.get("const") {
+                choices.push(written(name));
+            } else if let Some(names) = form.get("enum").and_then(Value::as_array) {
+                choices.extend(names.iter().map(written));
+            } else {
+                let keys = form.get("properties")?.as_object()?;
+                let only = self.example(form).filter(|_| keys.len() == 1)?;
+                choices.push(written(&only));
+            }
+        }
+        (choices.len() > 1).then_some(choices)
     }
 
     /// Where `steps` lead, in the schema and in the file.
