@@ -112,7 +112,6 @@ pub struct PortConfig {
     pub burst: Duration,
     /// So much of the time in which the link stood free while frames waited, because the driver woke up late, is made
     /// up for: they leave in a row.
-    #[serde(default)]
     pub late: Duration,
     /// Frames of a service that may wait in the scheduler.
     pub handed_over: HandedOver,

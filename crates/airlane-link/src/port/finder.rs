@@ -70,6 +70,9 @@ const PEEK_EVERY: Duration = Duration::from_secs(8);
 /// So many marks without a report, for so long and two round trips, are too many.
 const MISSED: usize = 8;
 const MISSED_FOR: Duration = Duration::from_millis(200);
+/// A first mark behind a silence that comes so much later than the quickest waited in the queue of a slower link: half
+/// of the least time for which nothing was heard.
+const SLOWER_US: i64 = 100_000;
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
 /// What was sent before an outage holds for so long at least, or was no rate of this link.
@@ -343,11 +346,10 @@ impl Finder {
         if self.unsettled > 0 {
             self.unsettled -= 1;
             if queue < self.allowed_us() {
-                // It was an outage: had the link become slower, the first mark would have waited as long as nothing
-                // was heard. One alone is late now and then.
+                // It was an outage. One mark alone is late now and then.
                 self.bps = self.bps.max(self.before_silence / 2).min(self.most);
                 (self.since, self.restored, self.unsettled) = (now, Some(now), 0);
-            } else if queue > (MISSED_FOR.as_nanos() / 2_000) as i64 {
+            } else if queue > SLOWER_US {
                 self.unsettled = 0;
             }
         }

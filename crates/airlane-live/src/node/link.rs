@@ -36,7 +36,8 @@ const LOST_KEEPALIVES: u64 = 3;
 /// What is read at once leaves in a row, up to so much of the link's time.
 const BURST: Duration = Duration::from_millis(1);
 /// How much lost time the shaper makes up for: on a busy machine a thread wakes up several time slices late, and each
-/// time a few frames have to leave in a row, or the rate would not be reached. Longer queues below would be seen.
+/// time a few frames have to leave in a row, or the rate would not be reached. They stand in a queue below for as long, which
+/// may be 30 ms where a rate is found.
 pub(super) const LATE: Duration = Duration::from_millis(20);
 /// Bytes of a long hello with all that is below it.
 const HELLO: usize = 1000;

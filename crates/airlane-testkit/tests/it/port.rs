@@ -92,40 +92,35 @@ fn bytes_on_the_link_follow_the_rates() {
 /// the rate is reached. What a link did not use while nothing waited is gone, but for `burst`.
 #[test]
 fn a_late_driver_makes_up_for_what_waited_and_for_nothing_else() {
-    for (lateness_ms, kept) in [(0, 1.0), (5, 1.0), (19, 1.0), (40, 0.5)] {
+    let second = Duration::from_secs(1);
+    let begin = Instant::ORIGIN + second;
+    let filled = || {
         let mut setup = Setup::new(Live)
             .rate("10 Mbit/s")
             .service(1, 1.0, RAW, ROOMY);
         setup.config.burst = Duration::from_millis(1);
         setup.config.late = Duration::from_millis(20);
         let mut port = setup.build();
-        let second = Duration::from_secs(1);
-        let (begin, lateness) = (Instant::ORIGIN + second, Duration::from_millis(lateness_ms));
         for id in 0..5_000 {
             port.handle_packet(begin, TestPacket::new(1, id, 1_000));
         }
-        let mut now = begin;
-        let mut bytes = 0;
+        port
+    };
+    for (lateness_ms, kept) in [(0, 1.0), (5, 1.0), (19, 1.0), (40, 0.5)] {
+        let mut port = filled();
+        let (mut now, mut bytes) = (begin, 0);
         while now < begin + second {
             while let Some(frame) = port.poll_transmit(now) {
                 bytes += port.frame_len(&frame);
             }
-            now = port.poll_timeout().unwrap() + lateness;
+            now = port.poll_timeout().unwrap() + Duration::from_millis(lateness_ms);
         }
         let part = bytes as f64 * 8.0 / 10e6;
         assert!((part - kept).abs() < 0.03, "{lateness_ms} ms late: {part}");
     }
-    let mut setup = Setup::new(Live)
-        .rate("10 Mbit/s")
-        .service(1, 1.0, RAW, ROOMY);
-    setup.config.burst = Duration::from_millis(1);
-    setup.config.late = Duration::from_millis(20);
-    let mut port = setup.build();
-    let now = Instant::ORIGIN + Duration::from_secs(9);
-    for id in 0..50 {
-        port.handle_packet(now, TestPacket::new(1, id, 1_000));
-    }
-    let at_once = std::iter::from_fn(|| port.poll_transmit(now)).count();
+    // The link was free for a second before.
+    let mut port = filled();
+    let at_once = std::iter::from_fn(|| port.poll_transmit(begin)).count();
     assert_eq!(at_once, 2, "of 0.8 ms each");
 }
 
