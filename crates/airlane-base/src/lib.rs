@@ -3,6 +3,7 @@
 
 mod both_ways;
 pub mod config;
+mod decayed_loss;
 mod frame_length;
 pub mod payload;
 mod quantity;
@@ -14,6 +15,7 @@ pub mod units;
 pub mod varint;
 
 pub use both_ways::{BothWays, Directed};
+pub use decayed_loss::DecayedLoss;
 pub use frame_length::FrameLength;
 pub use payload::{Payload, unpadded};
 pub use quantity::UnitError;

@@ -92,8 +92,6 @@ pub struct Port<P> {
     received_bytes: u64,
     /// End of the measuring interval.
     interval_ends: Instant,
-    /// Frames for services that do not exist here.
-    unknown_service: u64,
     /// Longest payload of a frame now; not more than at the start.
     room: usize,
     /// What the other end has; none where nobody tells.
@@ -165,7 +163,6 @@ impl<P: Packet> Port<P> {
             received_bytes: 0,
             sent_bytes_before: 0,
             interval_ends: Instant::ORIGIN + INTERVAL,
-            unknown_service: 0,
             room: config.frame_payload(),
             peer: None,
             offers_changed: false,

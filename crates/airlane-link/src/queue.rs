@@ -104,15 +104,10 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// The packet whose turn it is. CoDel may first drop others of its flow, but never the last
+    /// The packet whose turn it is, and when it came. CoDel may first drop others of its flow, but never the last
     /// one: while the queue is not empty this gives a packet.
-    pub fn pop(&mut self, now: Instant, dropped: &mut impl FnMut(DropReason, P)) -> Option<P> {
-        self.pop_since(now, dropped).map(|(packet, _)| packet)
-    }
-
-    /// Gives the packet whose turn it is, and when it came; see [`pop`](Self::pop).
     #[inline]
-    pub fn pop_since(
+    pub fn pop(
         &mut self,
         now: Instant,
         dropped: &mut impl FnMut(DropReason, P),

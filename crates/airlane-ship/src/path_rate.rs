@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Rate};
+use airlane_base::{DecayedLoss, Duration, Instant, Rate};
 use airlane_link::wire::Report;
 
 /// A mark for so many bytes, not more often than this, and after so long for any.
@@ -77,29 +77,6 @@ struct Sample {
     received: u64,
 }
 
-/// A part of the bytes, of which old ones count less.
-#[derive(Clone, Copy, Debug, Default)]
-struct Decayed {
-    lost: f64,
-    all: f64,
-}
-
-impl Decayed {
-    fn add(&mut self, lost: f64, all: f64, memory: f64) {
-        let keeps = memory / (memory + all);
-        self.lost = (self.lost + lost) * keeps;
-        self.all = (self.all + all) * keeps;
-    }
-
-    fn ratio(self) -> f64 {
-        if self.all > 0.0 {
-            self.lost / self.all
-        } else {
-            0.0
-        }
-    }
-}
-
 /// Finds how fast to send.
 #[derive(Clone, Debug)]
 pub(crate) struct PathRate {
@@ -126,9 +103,9 @@ pub(crate) struct PathRate {
     sent: u64,
     reported: u64,
     // Losses.
-    now: Decayed,
+    now: DecayedLoss,
     /// Of this stretch, and the ratios of those before, with their ends.
-    stretch: Decayed,
+    stretch: DecayedLoss,
     stretches: VecDeque<(Instant, f64)>,
     /// So much was lost at this rate, and the rate was taken back in this round.
     doubt: Option<(f64, f64, u64)>,
@@ -156,8 +133,8 @@ impl PathRate {
             samples: VecDeque::with_capacity(MARKS),
             sent: 0,
             reported: 0,
-            now: Decayed::default(),
-            stretch: Decayed::default(),
+            now: DecayedLoss::default(),
+            stretch: DecayedLoss::default(),
             stretches: VecDeque::with_capacity(LOSSES),
             doubt: None,
         }
@@ -474,7 +451,7 @@ impl PathRate {
             self.doubt = Some((lost, bps, self.round));
             self.bandwidth.clear();
             self.bandwidth.push_back((self.round, bps * BACK));
-            self.now = Decayed::default();
+            self.now = DecayedLoss::default();
             if self.mode == Mode::Startup {
                 self.mode = Mode::Drain(0);
             }

@@ -265,11 +265,6 @@ impl<P: Packet> Port<P> {
         self.classifier.flows(now, name)
     }
 
-    /// Frames received for services that do not exist here.
-    pub fn unknown_service_frames(&self) -> u64 {
-        self.unknown_service
-    }
-
     /// The service table as both ends of a link must have it: what would misdeliver if it differed,
     /// one line a service. Shares and timers may differ from end to end.
     pub fn service_table(&self) -> String {

@@ -77,7 +77,6 @@ impl<P: Packet> Port<P> {
     pub(super) fn admit(&mut self, now: Instant, number: usize, packet: P) -> bool {
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
-            self.unknown_service += 1;
             return now >= self.free_at;
         };
         slot.offer(&packet);

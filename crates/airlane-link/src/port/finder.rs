@@ -36,10 +36,10 @@ mod seen;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Rate};
+use airlane_base::{DecayedLoss, Duration, Instant, Rate};
 
 use crate::wire::Report;
-use seen::{Decayed, Least, Sample, Stretch};
+use seen::{Least, Sample, Stretch};
 
 /// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
 const MARK_BYTES: u64 = 8_000;
@@ -101,7 +101,7 @@ struct Mark {
 }
 
 /// What is lost at first is more than as a rule, if it is much.
-const NOTHING_LOST: Decayed = Decayed {
+const NOTHING_LOST: DecayedLoss = DecayedLoss {
     lost: 0.0,
     all: LOSS_RULE / 2.0,
 };
@@ -165,8 +165,8 @@ pub(super) struct Finder {
     samples: VecDeque<Sample>,
     base: Option<Least>,
     jitter_us: i64,
-    loss_now: Decayed,
-    loss_rule: Decayed,
+    loss_now: DecayedLoss,
+    loss_rule: DecayedLoss,
 }
 
 impl Finder {
@@ -197,7 +197,7 @@ impl Finder {
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
             jitter_us: 0,
-            loss_now: Decayed::default(),
+            loss_now: DecayedLoss::default(),
             loss_rule: NOTHING_LOST,
         }
     }
@@ -233,7 +233,7 @@ impl Finder {
         (self.due, self.busy) = (false, false);
         self.under_way.clear();
         self.samples.clear();
-        (self.loss_now, self.loss_rule) = (Decayed::default(), NOTHING_LOST);
+        (self.loss_now, self.loss_rule) = (DecayedLoss::default(), NOTHING_LOST);
     }
 
     // ---- marks
@@ -571,7 +571,7 @@ impl Finder {
         self.doubt = Doubt::Loss(lost, self.bps);
         self.take_back(carried);
         self.look_below(now, PEEK_EVERY / 4);
-        (self.since, self.loss_now) = (now, Decayed::default());
+        (self.since, self.loss_now) = (now, DecayedLoss::default());
     }
 
     /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes

@@ -348,7 +348,7 @@ impl<P: Packet> Slot<P> {
             loop {
                 let next = self
                     .queue
-                    .pop_since(now, &mut |reason, packet| drop(ledger, reason, packet));
+                    .pop(now, &mut |reason, packet| drop(ledger, reason, packet));
                 match next {
                     Some((packet, since)) if too_old(since) => {
                         drop(ledger, DropReason::TooOld, packet)

@@ -89,9 +89,9 @@ fn drop_tail_refuses_the_newcomer() {
     }
     assert_eq!(dropped, [(DropReason::QueueFull, 2)]);
     assert_eq!((queue.len(), queue.bytes()), (2, 200));
-    assert_eq!(queue.pop(ms(0), &mut never).unwrap().number, 0);
-    assert_eq!(queue.pop(ms(0), &mut never).unwrap().number, 1);
-    assert_eq!(queue.pop(ms(0), &mut never), None);
+    assert_eq!(queue.pop(ms(0), &mut never).unwrap().0.number, 0);
+    assert_eq!(queue.pop(ms(0), &mut never).unwrap().0.number, 1);
+    assert!(queue.pop(ms(0), &mut never).is_none());
 }
 
 #[test]
@@ -142,11 +142,11 @@ fn a_sparse_flow_goes_before_standing_ones() {
     }
     for round in 0..20 {
         queue.push(ms(20 * round), packet(flows[3], round, 160), &mut never);
-        let next = queue.pop(ms(20 * round), &mut never).unwrap();
+        let (next, _) = queue.pop(ms(20 * round), &mut never).unwrap();
         assert_eq!((next.flow, next.number), (flows[3], round));
         for _ in 0..5 {
             assert_ne!(
-                queue.pop(ms(20 * round), &mut never).unwrap().flow,
+                queue.pop(ms(20 * round), &mut never).unwrap().0.flow,
                 flows[3]
             );
         }
@@ -165,7 +165,7 @@ fn a_flow_that_runs_empty_is_not_new_at_once() {
     let mut served = [0, 0];
     for number in 0..40 {
         queue.push(ms(0), packet(flows[1], number, 1_500), &mut never);
-        let next = queue.pop(ms(0), &mut never).unwrap();
+        let (next, _) = queue.pop(ms(0), &mut never).unwrap();
         served[usize::from(next.flow == flows[1])] += 1;
     }
     assert_eq!(served, [20, 20]);
@@ -319,6 +319,7 @@ proptest! {
             }
             for _ in 0..departures {
                 let sent = queue.pop(now, &mut |_, p| dropped.push(p.number));
+                let sent = sent.map(|(packet, _)| packet);
                 prop_assert_eq!(sent, oracle.deque(now.as_nanos()));
                 prop_assert_eq!(&dropped, &oracle.dropped);
             }
@@ -342,7 +343,7 @@ proptest! {
             }
         }
         for number in 0..pops {
-            let p = queue.pop(ms(0), &mut never).unwrap();
+            let (p, _) = queue.pop(ms(0), &mut never).unwrap();
             let i = flows.iter().position(|f| *f == p.flow).unwrap();
             served[i] += p.len as i64;
             queue.push(ms(0), packet(p.flow, 2 + number as u64, p.len), &mut never);
@@ -387,7 +388,7 @@ proptest! {
                 let waiting = !queue.is_empty();
                 let sent = queue.pop(now, &mut |_, p| gone.push(p));
                 prop_assert_eq!(sent.is_some(), waiting);
-                if let Some(p) = sent {
+                if let Some((p, _)) = sent {
                     if let Some(last) = last_sent.insert(p.flow, p.number) {
                         prop_assert!(last < p.number);
                     }

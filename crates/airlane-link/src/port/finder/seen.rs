@@ -57,29 +57,6 @@ impl Stretch {
     }
 }
 
-/// A part of the bytes, of which old ones count less.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Decayed {
-    pub(super) lost: f64,
-    pub(super) all: f64,
-}
-
-impl Decayed {
-    pub(super) fn add(&mut self, lost: f64, all: f64, memory: f64) {
-        let keeps = memory / (memory + all);
-        self.lost = (self.lost + lost) * keeps;
-        self.all = (self.all + all) * keeps;
-    }
-
-    pub(super) fn ratio(self) -> f64 {
-        if self.all > 0.0 {
-            self.lost / self.all
-        } else {
-            0.0
-        }
-    }
-}
-
 /// The least delay of the last one or two [`MEMORY`]s, microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least {
