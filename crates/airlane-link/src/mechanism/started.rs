@@ -63,6 +63,13 @@ impl StartedTimers {
         self.queue.front().map(|t| t.at + runs())
     }
 
+    /// When this one was started, if it runs.
+    pub(crate) fn started_at(&self, seq: Seq, attempt: u32) -> Option<Instant> {
+        let mut all = self.queue.iter();
+        all.find(|t| t.seq == seq && t.attempt == attempt)
+            .map(|t| t.at)
+    }
+
     /// Whether none runs.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()

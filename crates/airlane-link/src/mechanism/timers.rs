@@ -232,6 +232,15 @@ impl TimerPolicy {
         self.measured().unwrap_or(self.fixed.nak)
     }
 
+    /// How long an answer may take where the one to an earlier request took so long: answers come in the order of
+    /// requests, so that of many the last take longer than a round trip.
+    pub(crate) fn nak_behind(&self, took: Duration) -> Duration {
+        let nak = self.nak();
+        // Fixed timers are half as long again as a round trip.
+        let round_trip = self.srtt().unwrap_or(nak * 2 / 3);
+        nak.max(took + nak.saturating_sub(round_trip))
+    }
+
     /// A measured round trip leaves out how long the peer held its acknowledgment, which a timer
     /// must wait for all the same.
     pub(crate) fn rto(&self) -> Duration {

@@ -112,6 +112,9 @@ pub(crate) struct SelectiveRepeat<P, A> {
     asking: A,
     /// Of requests, where they are repeated.
     nak_timers: Option<StartedTimers>,
+    /// How long the last answer took, while others are waited for: they come in the order of requests, so that of many the
+    /// last takes longer than a round trip.
+    answered: Duration,
     ack: DelayedAck,
 }
 
@@ -143,6 +146,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             nak_timers: config
                 .repeat_naks
                 .then(|| StartedTimers::with_capacity(window)),
+            answered: Duration::ZERO,
             ack: DelayedAck::default(),
         }
     }
@@ -208,12 +212,15 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         let received = &self.received;
         if let Some(timers) = &mut self.nak_timers {
             timers.prune(|timer| received.asked(timer.seq) == Some(timer.attempt));
+            if timers.is_empty() {
+                self.answered = Duration::ZERO;
+            }
         }
     }
 
     /// Asks again where the time for an answer is over.
     fn repeat_naks(&mut self, now: Instant) {
-        let runs = self.policy.nak();
+        let runs = self.policy.nak_behind(self.answered);
         let Some(timers) = &mut self.nak_timers else {
             return;
         };
@@ -258,6 +265,10 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             Arrival::Missing { asked } => {
                 window.store(seq, packet, original, cx.now);
                 if header.kind != FrameKind::Copy {
+                    let timers = self.nak_timers.as_ref();
+                    if let Some(left) = timers.and_then(|t| t.started_at(seq, asked)) {
+                        self.answered = cx.now.saturating_since(left);
+                    }
                     self.asking.on_missing(window, seq, asked);
                 }
             }
@@ -443,7 +454,8 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             due = earliest(due, copies.deadline());
         }
         if let Some(timers) = &self.nak_timers {
-            due = earliest(due, timers.deadline(|| self.policy.nak()));
+            let runs = || self.policy.nak_behind(self.answered);
+            due = earliest(due, timers.deadline(runs));
         }
         due
     }
@@ -473,6 +485,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         }
         if let Some(timers) = &mut self.nak_timers {
             timers.clear();
+            self.answered = Duration::ZERO;
         }
         self.policy.on_progress();
         self.sent.reset(&mut cx.out.lost);

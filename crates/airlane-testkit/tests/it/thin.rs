@@ -115,6 +115,26 @@ fn a_lost_request_is_repeated() {
     assert!(again < MS(260), "{again} when requests are repeated");
 }
 
+/// Answers to the requests of a fade leave one behind the other, so that the last come long behind a round trip.
+#[test]
+fn what_is_being_answered_is_not_asked_for_again() {
+    for lasts in [20, 60, 120] {
+        let scheme = "kind = \"sr-m2\", window = 4096, repeat-naks = true";
+        let mut pair = warm(scheme, fade(MS(lasts)));
+        for ms in 0..600 {
+            offer(&mut pair, 20 + 2 * ms..22 + 2 * ms, 1_000);
+            pair.run_for(MS(1));
+        }
+        pair.run_for(Duration::from_secs(2));
+        assert_eq!(pair.ids(1, 1), (0..1_220).collect::<Vec<_>>());
+        let (recovered, late) = (pair.ledger(1, 1).packets_recovered, pair.ledger(1, 1).late);
+        assert!(
+            recovered > lasts && late * 20 < recovered,
+            "{lasts} ms: {late} of {recovered} came twice"
+        );
+    }
+}
+
 #[test]
 fn keepalives_end_when_nobody_answers() {
     let mut pair = warm(
