@@ -56,7 +56,8 @@ const ALLOWED_US: i64 = 6_000;
 /// A round has as many marks at least, and lasts as long.
 const LEAST_MARKS: usize = 4;
 const MOST_MARKS: usize = 16;
-/// Marks of a queue that say what the link carries.
+/// Marks of a queue that say what the link carries, at least and at most.
+const FOUND: usize = 3;
 const STRETCH: usize = 24;
 const LEAST_ROUND: Duration = Duration::from_millis(30);
 /// An unstated rate begins here, and none falls below the least.
@@ -412,7 +413,7 @@ impl Finder {
         let allowed = self.allowed_us();
         let lasts = last.left.saturating_since(first.left);
         let is_over = marks >= needs && lasts >= LEAST_ROUND;
-        let overruns = marks >= LEAST_MARKS && self.queue_us(LEAST_MARKS - 1) > 3 * allowed;
+        let overruns = marks >= LEAST_MARKS && self.queue_us(FOUND) > 3 * allowed;
         let bursts = self.carried.is_none() && self.rises();
         if !is_over && !overruns && !bursts {
             return;
@@ -494,12 +495,15 @@ impl Finder {
     /// A queue stands, or grows.
     fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
         let (base, allowed) = (self.base_us(), self.allowed_us());
-        // The link was never idle between the marks that found a queue.
+        // The link was never idle between the marks that found a queue; before the first of them it may have been.
         let found = self.samples.iter().rev().take(of_late);
         let found = found
             .take_while(|sample| sample.delay_us - base > allowed / 2)
             .count();
-        let begin = self.samples.len() - found.max(LEAST_MARKS).min(self.samples.len());
+        if found < FOUND {
+            return;
+        }
+        let begin = self.samples.len() - found;
         let seen = Stretch::of(self.samples.range(begin..));
         let (Some(to), Some(seen)) = (self.samples.back(), seen) else {
             return;

@@ -318,6 +318,29 @@ fn a_link_that_becomes_six_times_as_fast_is_found_in_two_seconds() {
     }
 }
 
+/// What came before a burst, and long before, does not say how fast the burst crosses the link.
+#[test]
+fn a_burst_behind_little_traffic_is_no_slow_link() {
+    for burst_ms in 3..12 {
+        for (seed, pause_ms) in [(1, 40), (2, 40), (3, 100), (4, 100), (5, 250), (6, 250)] {
+            let mut world = World::new(20.0, 25);
+            world.rng = Streams::new(seed, 0).stream("link");
+            world.jitter = Duration::from_micros(200);
+            let mut least = f64::INFINITY;
+            for _ in 0..8 {
+                // One frame for each pause.
+                let pause = 0.001 * f64::from(pause_ms);
+                world.offered_mbps = 0.01 / pause;
+                world.run(3.0 * pause);
+                (world.next, world.offered_mbps) = (world.now, f64::INFINITY);
+                world.run(0.001 * f64::from(burst_ms));
+                least = least.min(world.finder.carries().as_bps() as f64 / 1e6);
+            }
+            assert!(least > 10.0, "{burst_ms}, {pause_ms} ms: {least} Mbit/s");
+        }
+    }
+}
+
 /// Volleys of a window that is less than the link holds: the queue of each is gone before the next.
 #[test]
 fn bursts_into_an_unknown_link_show_it() {
