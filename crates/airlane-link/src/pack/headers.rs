@@ -444,15 +444,7 @@ impl<'a> Fields<'a> {
     }
 
     fn number(&mut self) -> Option<u32> {
-        let mut number = 0;
-        for shift in [0, 7, 14, 21, 28] {
-            let byte = *self.take(1)?.first()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return u32::try_from(number).ok();
-            }
-        }
-        None
+        u32::try_from(airlane_base::varint::read(&mut self.0)?).ok()
     }
 }
 
