@@ -15,12 +15,15 @@ use airlane_testkit::live::LiveError;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::ceiling::Ceiling;
 use super::channel::{self, Endpoints};
 use super::impaired::{Bench, ImpairedPlan};
 use super::site::Programs;
 use super::tool::Tool;
 use super::traffic::TrafficKind;
 use crate::progress::ProgressLine;
+
+const FILE: &str = "file Mbit/s";
 
 /// What may be worse beside the headers.
 const TOLERATED: f64 = 0.03;
@@ -93,6 +96,9 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellFigures {
     file_mbps: Option<f64>,
+    /// What the file could get beside the pages that were fetched.
+    #[serde(default)]
+    file_ceiling_mbps: Option<f64>,
     page_mean_ms: Option<f64>,
     call_loss_pct: Option<f64>,
     call_p99_ms: Option<f64>,
@@ -192,7 +198,7 @@ impl MeasuredCell {
         let headers = airlane.share / plain.share;
         let packet_pct = 100.0 / plain.call_packets.max(1) as f64;
         let figures = [
-            ("file Mbit/s", plain.file_mbps, airlane.file_mbps),
+            (FILE, plain.file_mbps, airlane.file_mbps),
             ("page ms", plain.page_mean_ms, airlane.page_mean_ms),
             ("call lost %", plain.call_loss_pct, airlane.call_loss_pct),
             (
@@ -264,11 +270,16 @@ impl fmt::Display for NeverWorse {
                     bound,
                 } = worse;
                 count += 1;
-                writeln!(
+                write!(
                     f,
-                    "{}  {what:<12} {airlane:>8.2}, without {plain:>8.2} (bound {bound:.2})",
+                    "{}  {what:<12} {airlane:>8.2}, without {plain:>8.2} (bound {bound:.2}",
                     measured.cell
                 )?;
+                // Who fetches more pages has more of them in the file's way.
+                match measured.airlane.file_ceiling_mbps {
+                    Some(ceiling) if what == FILE => writeln!(f, ", ceiling {ceiling:.2})")?,
+                    _ => writeln!(f, ")")?,
+                }
             }
         }
         let cells = self.cells.len();
@@ -394,11 +405,20 @@ fn figures(bench: &Bench<'_>, tool: Tool, cell: &Cell) -> Result<CellFigures, Li
         ..config
     };
     let (report, mtu) = bench.traffic(tool, &air, &config)?;
-    Ok(of_report(
-        &report,
-        f64::from(mtu),
-        f64::from(tool.overhead()),
-    ))
+    let pages = report.pages.as_ref().map_or(0, |pages| pages.completed);
+    let ceiling = Ceiling {
+        rate_bps: cell.mbps * 1e6,
+        survival: 1.0 - cell.loss_pct / 100.0,
+        mtu,
+        overhead: tool.overhead(),
+        // The services of a file that names none shorten them.
+        compact_headers: tool.is_airlane(),
+        pages_per_s: pages as f64 / bench.plan.measure.as_secs_f64(),
+    };
+    Ok(CellFigures {
+        file_ceiling_mbps: together.then(|| ceiling.file_bps() / 1e6),
+        ..of_report(&report, f64::from(mtu), f64::from(tool.overhead()))
+    })
 }
 
 fn of_report(report: &TrafficReport, mtu: f64, overhead: f64) -> CellFigures {
@@ -408,6 +428,7 @@ fn of_report(report: &TrafficReport, mtu: f64, overhead: f64) -> CellFigures {
     let sent = ways.into_iter().flatten().map(|way| way.sent);
     CellFigures {
         file_mbps: report.file.as_ref().map(|file| file.goodput_bps / 1e6),
+        file_ceiling_mbps: None,
         page_mean_ms: pages.map(|pages| pages.mean_ns / 1e6),
         call_loss_pct: report.voice_loss().map(|loss| loss * 100.0),
         call_p99_ms: p99.max().map(|ns| ns as f64 / 1e6),
@@ -440,6 +461,7 @@ mod tests {
     fn measured(file: [f64; 2], page: [f64; 2], call: [f64; 2]) -> MeasuredCell {
         let figures = |at: usize, share| CellFigures {
             file_mbps: Some(file[at]),
+            file_ceiling_mbps: None,
             page_mean_ms: Some(page[at]),
             call_loss_pct: Some(call[at]),
             call_p99_ms: None,
