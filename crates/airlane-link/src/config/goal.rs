@@ -120,9 +120,8 @@ impl Goal {
         match self {
             Self::Voice => 0.1,
             Self::Interactive => 0.15,
-            Self::Video => 0.3,
-            // A page is short and somebody waits for it: it has no less than the file beside it.
-            Self::Web | Self::Bulk | Self::Paced => 0.5,
+            Self::Web | Self::Video => 0.3,
+            Self::Bulk | Self::Paced => 0.5,
         }
     }
 }
