@@ -16,7 +16,7 @@ mod message;
 pub(crate) mod path;
 mod problem;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -178,7 +178,10 @@ impl Document {
         for error in errors.iter().filter(|e| only_repeated || !repeated(e)) {
             let span = error.span().unwrap_or(0..0);
             let mut problem = document.problem(span, "", message::Text::new("", ""));
-            let text = message::of_syntax(error.message(), &problem.source);
+            let text = match repeated(error) {
+                true => message::of_repeated(error.message(), text, problem.line),
+                false => message::of_syntax(error.message(), &problem.source),
+            };
             (problem.message, problem.help) = (text.message, text.help);
             if problems.iter().all(|p| p.line != problem.line) {
                 problems.push(problem);
@@ -390,6 +393,13 @@ impl Document {
         let file = |p: &Problem| p.file != self.sources[0].name;
         problems.sort_by_key(|p| (file(p), p.line, p.column));
         problems.truncate(PROBLEMS_AT_ONCE);
+        // The same advice for each of several mistakes of one kind is given once.
+        let mut given = BTreeSet::new();
+        for problem in &mut problems {
+            if !given.insert(problem.help.clone()) {
+                problem.help.clear();
+            }
+        }
         RefusedFile { problems }
     }
 }

@@ -170,6 +170,34 @@ pub(super) fn of_syntax(message: &str, line: &str) -> Text {
     }
 }
 
+/// A message of `toml` about the key or the header in this line of `file`, which stands there already.
+pub(super) fn of_repeated(message: &str, file: &str, line: usize) -> Text {
+    let lines = || file.lines().map(str::trim);
+    let here = lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let is_header = |line: &str| line.starts_with('[');
+    let above: Vec<&str> = lines().take(line.saturating_sub(1)).collect();
+    let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());
+    let first = if is_header(here) {
+        above.iter().rposition(|line| *line == here)
+    } else {
+        let table = above.iter().rposition(|line| is_header(line));
+        let table = table.map_or(0, |at| at + 1);
+        let same = |line: &&str| key(line).is_some() && key(line) == key(here);
+        let found = above[table..].iter().position(same);
+        found.map(|at| table + at)
+    };
+    let already = match first {
+        Some(at) => format!(", and this one stands at line {}", at + 1),
+        None => String::new(),
+    };
+    let help = if is_header(here) {
+        format!("a table has one header{already}: put its keys together under one of the two")
+    } else {
+        format!("a key stands once in its table{already}: keep one of the two")
+    };
+    Text::new(message, &help)
+}
+
 /// Of the known names the one that `written` was probably meant to be. Signs other than letters and
 /// digits count least: `F42` is `F4.2`.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

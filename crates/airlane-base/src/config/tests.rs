@@ -139,7 +139,7 @@ fn every_refusal_names_the_culprit() {
         ("retries = 2", "retries = -2", "14:11: `retries` cannot be -2", "from 0 to 255"),
         ("schema = 1", "", "1:1: `schema` is missing", "add `schema = 0`"),
         ("[links.radio]", "[links.radio", "2:13: unclosed table", ""),
-        ("schema = 1", "schema = 1\nschema = 2", "2:1: duplicate key", ""),
+        ("schema = 1", "schema = 1\nschema = 2", "2:1: duplicate key", "once in its table, and this one stands at line 1: keep one of the two"),
     ];
     for (old, new, place, help) in cases {
         let error = refusal(old, new);
@@ -156,6 +156,24 @@ fn every_refusal_names_the_culprit() {
             "one problem each: {error}"
         );
     }
+}
+
+#[test]
+fn advice_is_given_once_and_says_where_the_first_of_two_stands() {
+    let text = "a = 1\n[t]\na = 1\n[u]\na = 2\n[t]\nb = 1\n";
+    let error = load::<World>(text, "w.toml").unwrap_err().to_string();
+    assert!(error.contains("w.toml:6:2: duplicate key"), "{error}");
+    assert!(
+        error.contains("header, and this one stands at line 2: put"),
+        "{error}"
+    );
+    let text = "schema = 1\nnonsense = 1\nabsurd = 2\n";
+    let error = load::<World>(text, "w.toml").unwrap_err().to_string();
+    assert!(
+        error.contains("`nonsense`") && error.contains("`absurd`"),
+        "{error}"
+    );
+    assert_eq!(error.matches("keys that exist here").count(), 1, "{error}");
 }
 
 #[test]
