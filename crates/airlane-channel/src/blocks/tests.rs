@@ -239,7 +239,8 @@ fn no_outcomes_lead_beyond_the_bounds() {
 #[test]
 fn refusals_say_what_would_be_right() {
     let refusal = |text: &str| Blocks::read(text).unwrap_err().to_string();
-    assert!(refusal("0102").contains("line 1: \"2\" is neither 0 nor 1"));
+    assert!(refusal("0102").contains("line 1: \"0102\" is neither 0 nor 1"));
+    assert!(refusal("00\nrun 1").contains("line 2: \"run\" is neither 0 nor 1"));
     assert!(refusal("").contains("no blocks"));
     assert!(refusal("r 3 x").contains("no length of a row"));
     assert!(refusal("r 99999999 2").contains("at most 100000000"));

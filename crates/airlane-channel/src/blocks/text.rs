@@ -9,18 +9,22 @@ use super::{Blocks, BlocksHeader, MOST_BLOCKS};
 const FIRST: &str = "# airlane blocks 1";
 /// Characters of a line that is written.
 const LINE: u32 = 100;
+/// Characters of a wrong word that an error repeats.
+const WORD: usize = 20;
 
 /// Why a text is no trace of blocks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlocksError {
     /// Something else than blocks, or lengths of rows.
-    #[error("line {line}: \"{found}\" is neither 0 nor 1; a line of row lengths begins with r")]
+    #[error(
+        "line {line}: \"{found}\" is neither 0 nor 1; a line of row lengths is r and the lengths"
+    )]
     Character {
         /// The line, from 1.
         line: usize,
-        /// What was found.
-        found: char,
+        /// What was found: the word of it that is not made of 0 and 1.
+        found: String,
     },
     /// A length that is no number.
     #[error(
@@ -84,9 +88,10 @@ impl Blocks {
             if text.starts_with('#') {
                 continue;
             }
-            if let Some(lengths) = text.strip_prefix('r') {
+            let mut words = text.split_whitespace().peekable();
+            if words.next_if_eq(&"r").is_some() {
                 let mut erased = false;
-                for found in lengths.split_whitespace() {
+                for found in words {
                     let wrong = || BlocksError::Length {
                         line,
                         found: found.to_owned(),
@@ -97,13 +102,18 @@ impl Blocks {
                 }
                 continue;
             }
-            for found in text.chars().filter(|c| !c.is_whitespace()) {
-                let is = match found {
-                    '0' => false,
-                    '1' => true,
-                    _ => return Err(BlocksError::Character { line, found }),
-                };
-                add(&mut blocks, is, 1, line)?;
+            for word in words {
+                for found in word.chars() {
+                    let is = match found {
+                        '0' => false,
+                        '1' => true,
+                        _ => {
+                            let found = word.chars().take(WORD).collect();
+                            return Err(BlocksError::Character { line, found });
+                        }
+                    };
+                    add(&mut blocks, is, 1, line)?;
+                }
             }
         }
         if blocks.is_empty() {

@@ -39,7 +39,12 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Blocks> {
     Ok(Blocks::read(text).map_err(|error| wrong(error.to_string()))?)
 }
 
-fn write(blocks: &Blocks, form: BlocksForm, to: Option<&Path>) -> anyhow::Result<()> {
+/// `longer` says what would have more of what is erased, if nothing is.
+fn write(blocks: &Blocks, form: BlocksForm, to: Option<&Path>, longer: &str) -> anyhow::Result<()> {
+    if blocks.erased() == 0 {
+        let len = blocks.len();
+        output::warn(&format!("none of the {len} blocks is erased{longer}"));
+    }
     let text = match form {
         BlocksForm::Characters => blocks.to_text(),
         BlocksForm::Rows => blocks.to_rows(),
@@ -79,7 +84,11 @@ pub(crate) fn generate(args: &TraceGenerateArgs) -> anyhow::Result<()> {
     };
     let mut random = Streams::new(args.seed, 0).stream("blocks");
     let blocks = args.model.generate(len, header, &mut random);
-    write(&blocks, args.to, args.out.as_deref())
+    let longer = format!(
+        "; a longer --duration than {} or another --seed may have some",
+        block * u64::from(len)
+    );
+    write(&blocks, args.to, args.out.as_deref(), &longer)
 }
 
 /// Runs `trace convert`.
@@ -103,7 +112,7 @@ pub(crate) fn convert(args: &TraceConvertArgs) -> anyhow::Result<()> {
         }
         BlocksSource::Recording => recording(args)?,
     };
-    write(&blocks, args.to, args.out.as_deref())
+    write(&blocks, args.to, args.out.as_deref(), "")
 }
 
 fn block(args: &TraceConvertArgs) -> anyhow::Result<Duration> {
