@@ -1,23 +1,31 @@
 //! Reading the files that the verbs take.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
-use airlane_base::config::{Document, RefusedFile};
+use airlane_base::config::{Document, RefusedFile, nearest};
 use airlane_live::config::LiveConfig;
 use airlane_sim::Scenario;
-use airlane_study::{StudyError, Work};
+use airlane_study::{StudyError, Work, shipped};
 use anyhow::Context as _;
 
 use crate::args::StudiesArgs;
 use crate::fault::BadInput;
 
-/// The document in `path` with `assignments` on top of it.
+/// The document in `path` with `assignments` on top of it. Where there is no such file, the name of a scenario that
+/// comes with the program stands for it.
 ///
 /// # Errors
 /// If the file cannot be read, is not TOML, or an assignment fits nowhere.
 pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Document> {
-    let bytes =
-        std::fs::read(path).with_context(|| BadInput(format!("cannot read {}", path.display())))?;
+    let shipped = || shipped::scenarios().find(|(name, _)| path == Path::new(name));
+    let bytes = match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => match shipped() {
+            Some((_, text)) => text.as_bytes().to_vec(),
+            None => return Err(BadInput(missing(path, &error)).into()),
+        },
+        read => read.with_context(|| BadInput(format!("cannot read {}", path.display())))?,
+    };
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
             .iter()
@@ -30,6 +38,19 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
         document.set(assignment)?;
     }
     Ok(document)
+}
+
+/// That there is no such file, and the scenario of the program that was probably meant.
+fn missing(path: &Path, error: &std::io::Error) -> String {
+    let name = path.display();
+    let known = shipped::scenarios().map(|(name, _)| name);
+    let bare = path.extension().is_none() && path.components().count() == 1;
+    let help = match path.to_str().and_then(|name| nearest(name, known)) {
+        Some(meant) if bare => format!("; did you mean {meant}, which comes with the program?"),
+        _ if bare => "; `airlane scenario list` has the names that may stand here".to_owned(),
+        _ => String::new(),
+    };
+    format!("cannot read {name}: {error}{help}")
 }
 
 /// The live file in `document`, which was read from `path`. Keys are looked for beside it.
@@ -70,17 +91,15 @@ pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scena
     }
 }
 
-/// The works in the folder that was named; else those in `studies`, and where there is no such folder
-/// those that came with the program.
+/// The works in the folder that was named; else those in `studies`, if it has any, and those that came with the
+/// program, of which one in the folder takes the place.
 ///
 /// # Errors
 /// If a file is missing or wrong.
 pub(crate) fn works(studies: &StudiesArgs) -> Result<Vec<Work>, StudyError> {
-    let here = Path::new("studies");
     match &studies.studies {
         Some(folder) => Work::load_all(folder),
-        None if here.is_dir() => Work::load_all(here),
-        None => Work::shipped(),
+        None => Work::here_and_shipped(Path::new("studies")),
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
         return output::print(&json(&output)?);
     }
     warn_unfinished(&scenario, &summary);
+    warn_identical(&scenario, &summary);
     output::print(&run_text(&scenario, &summary, &results))
 }
 
@@ -157,6 +158,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     for (scenario, results) in scenarios.iter().zip(&results) {
         if let Some(summary) = summary(results) {
             warn_unfinished(scenario, &summary);
+            warn_identical(scenario, &summary);
         }
     }
     let mut comparisons = Vec::new();
@@ -273,6 +275,17 @@ fn warn_unfinished(scenario: &Scenario, summary: &Summary) {
         output::warn(&format!(
             "{}: in {missing} of {runs} runs \"{until}\" was not done after {}",
             scenario.name, scenario.duration
+        ));
+    }
+}
+
+/// Says where an interval of 0 is none of chance.
+fn warn_identical(scenario: &Scenario, summary: &Summary) {
+    if summary.identical_runs {
+        let (name, runs) = (&scenario.name, summary.runs);
+        output::warn_once(&format!(
+            "{name}: all {runs} runs are the same, as nothing random had a part in them: \"± 0\" is no measure of chance, \
+             and one run says as much"
         ));
     }
 }

@@ -6,6 +6,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use airlane_base::config::nearest;
 use airlane_study::{
     Grid, Manifest, ManifestWork, Needs, Plan, Report, RunRequest, Shard, Store, StudyError,
     Verdict, Verdicts, Work, WorkOutcome, WorkResults, alternatives_of,
@@ -164,12 +165,12 @@ pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    finish(&plans, &mut store, &args.out, &args.show, before)
+    finish(&plans, &mut store, &manifest, &args.out, &args.show, before)
 }
 
 /// Runs `study merge`.
 pub(crate) fn merge(args: &StudyReportArgs) -> anyhow::Result<()> {
-    let (plans, mut store) = reopen(args)?;
+    let (manifest, plans, mut store) = reopen(args)?;
     let before = committed(&plans, &args.show)?;
     let keys: Vec<_> = plans.iter().flat_map(Plan::keys).collect();
     if let Some(missing) = keys.iter().find(|key| store.get(key).is_none()) {
@@ -181,15 +182,22 @@ pub(crate) fn merge(args: &StudyReportArgs) -> anyhow::Result<()> {
         .into());
     }
     store.merge()?;
-    finish(&plans, &mut store, &args.folder, &args.show, before)
+    finish(
+        &plans,
+        &mut store,
+        &manifest,
+        &args.folder,
+        &args.show,
+        before,
+    )
 }
 
 /// Runs `study report`.
 pub(crate) fn report(args: &StudyPageArgs) -> anyhow::Result<()> {
     let StudyReportArgs { folder, show, .. } = &args.report;
-    let (plans, store) = reopen(&args.report)?;
+    let (manifest, plans, store) = reopen(&args.report)?;
     let before = committed(&plans, show)?;
-    let outcomes = judge(&plans, &store, folder)?;
+    let outcomes = judge(&plans, &store, &manifest, folder)?;
     let shown = present(&plans, &outcomes, show, before);
     if args.html.is_some() || !show.json {
         page::write(folder, args.html.as_deref())?;
@@ -227,12 +235,22 @@ pub(crate) fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, Stu
                         others.join(" or ")
                     )));
                 }
-                let known = works.iter().flat_map(|work| {
-                    let studies = work.studies.iter().map(|study| study.id.as_str());
-                    std::iter::once(work.id.as_str()).chain(studies)
-                });
+                let studies = works.iter().flat_map(|work| &work.studies);
+                let studies = studies.map(|study| study.id.as_str());
+                let ids: Vec<&str> = works.iter().map(|work| work.id.as_str()).collect();
                 let name = study.unwrap_or(id);
-                return Err(StudyError::unknown("work or study", name, known));
+                let help = match nearest(name, ids.iter().copied().chain(studies)) {
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => format!(
+                        "there are: {}; `airlane study list` has their studies",
+                        ids.join(", ")
+                    ),
+                };
+                return Err(StudyError::Unknown {
+                    what: "work or study",
+                    name: name.to_owned(),
+                    help,
+                });
             }
         }
     }
@@ -290,6 +308,11 @@ fn command(args: &StudyRunArgs) -> Vec<String> {
     for grid in &args.grid {
         option("--grid", Some(grid.clone()));
     }
+    let folder = args.studies.studies.as_ref();
+    option(
+        "--studies",
+        folder.map(|folder| folder.display().to_string()),
+    );
     for (given, name) in [
         (args.alternatives, "--alternatives"),
         (args.figure_only, "--figure-only"),
@@ -347,7 +370,7 @@ fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyh
 }
 
 /// The plans of a folder and its results.
-fn reopen(args: &StudyReportArgs) -> anyhow::Result<(Vec<Plan>, Store)> {
+fn reopen(args: &StudyReportArgs) -> anyhow::Result<(Manifest, Vec<Plan>, Store)> {
     let manifest = Manifest::read(&args.folder)?;
     let works = input::works(&args.studies)?;
     let mut plans = vec![];
@@ -370,13 +393,14 @@ fn reopen(args: &StudyReportArgs) -> anyhow::Result<(Vec<Plan>, Store)> {
         };
         plans.push(Plan::new(work, &described.asked, &request)?);
     }
-    Ok((plans, Store::open(&args.folder)?))
+    Ok((manifest, plans, Store::open(&args.folder)?))
 }
 
 /// Writes the tables of complete results, then shows them.
 fn finish(
     plans: &[Plan],
     store: &mut Store,
+    manifest: &Manifest,
     folder: &Path,
     show: &StudyOutputArgs,
     before: Option<Committed>,
@@ -384,17 +408,22 @@ fn finish(
     for plan in plans {
         plan.write_tables(store, folder)?;
     }
-    present(plans, &judge(plans, store, folder)?, show, before)
+    present(plans, &judge(plans, store, manifest, folder)?, show, before)
 }
 
 /// Judges complete results and leaves what it found beside them.
-fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<WorkOutcome>> {
+fn judge(
+    plans: &[Plan],
+    store: &Store,
+    manifest: &Manifest,
+    folder: &Path,
+) -> anyhow::Result<Vec<WorkOutcome>> {
     let mut outcomes: Vec<WorkOutcome> = vec![];
     for plan in plans {
         outcomes.extend(plan.outcomes(store)?);
     }
-    for plan in plans {
-        if let Some(results) = WorkResults::new(plan, &outcomes) {
+    for (plan, asked) in plans.iter().zip(&manifest.works) {
+        if let Some(results) = WorkResults::new(plan, &outcomes, asked, manifest.options()) {
             results.write(folder)?;
         }
     }

@@ -20,6 +20,8 @@ pub struct Summary {
     pub runs: u64,
     /// Repetitions in which the flow named by `until` had finished.
     pub finished_runs: u64,
+    /// Whether there are several and they are the same in all but their number: nothing random had a part in them.
+    pub identical_runs: bool,
     /// In the order of the file.
     pub flows: Vec<FlowSummary>,
 }
@@ -87,8 +89,15 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
         version: first.version,
         runs: runs.len() as u64,
         finished_runs: runs.iter().filter(|r| r.finished).count() as u64,
+        identical_runs: runs.len() > 1 && runs.iter().all(|run| is_same(run, first)),
         flows,
     })
+}
+
+/// Whether two repetitions differ in nothing but their number.
+fn is_same(one: &RunResult, other: &RunResult) -> bool {
+    let run = other.run;
+    RunResult { run, ..one.clone() } == *other
 }
 
 /// Every metric that some repetition measured, in the order in which results list them.

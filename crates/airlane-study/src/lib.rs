@@ -28,6 +28,7 @@ mod markdown;
 mod metrics;
 mod outcome;
 mod pattern;
+mod plain;
 mod plan;
 mod point;
 mod report;

@@ -83,6 +83,19 @@ impl ManifestWork {
     }
 }
 
+impl ManifestWork {
+    /// What was asked for, as it is named on the command line.
+    pub(crate) fn named(&self) -> Vec<String> {
+        match self.asked.as_slice() {
+            [] => vec![self.id.clone()],
+            studies => studies
+                .iter()
+                .map(|study| format!("{}/{study}", self.id))
+                .collect(),
+        }
+    }
+}
+
 impl Manifest {
     /// What a command asks for.
     pub fn new(command: Vec<String>, request: RunRequest, works: Vec<ManifestWork>) -> Self {
@@ -93,6 +106,12 @@ impl Manifest {
             request,
             works,
         }
+    }
+
+    /// What the command was told after the works and studies.
+    pub fn options(&self) -> &[String] {
+        let first = self.command.iter().position(|word| word.starts_with("--"));
+        &self.command[first.unwrap_or(self.command.len())..]
     }
 
     /// Writes it into a folder.

@@ -76,6 +76,7 @@ fn section(
         if !others.is_empty() {
             alternatives(out, work, yardstick, others);
         }
+        unjudged(out, base);
         return;
     }
     out.push_str("| claim | figure | published | measured | verdict |\n|---|---|---|---|---|\n");
@@ -103,6 +104,24 @@ fn section(
         alternatives(out, work, yardstick, others);
     }
     apart(out, base);
+    unjudged(out, base);
+}
+
+fn unjudged(out: &mut String, base: &WorkOutcome) {
+    if base.unjudged.is_empty() {
+        return;
+    }
+    out.push_str("### Not judged\n\n| claim | figure | published | why not |\n|---|---|---|---|\n");
+    for claim in &base.unjudged {
+        let (id, study) = (&claim.id, &claim.study);
+        let _ = writeln!(
+            out,
+            "| {id} | {study} | {} | {} |",
+            cell(&claim.published),
+            claim.why()
+        );
+    }
+    out.push('\n');
 }
 
 fn apart(out: &mut String, base: &WorkOutcome) {

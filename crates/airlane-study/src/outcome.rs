@@ -11,6 +11,7 @@ use crate::data::MeasuredData;
 use crate::error::StudyError;
 use crate::figure;
 use crate::figure::outcome::FigureOutcome;
+use crate::plain::plain;
 use crate::plan::{Plan, PlannedStudy, PlannedVariant};
 use crate::store::{RunRecord, Store, VERSION};
 use crate::study::Study;
@@ -56,8 +57,22 @@ pub struct WorkOutcome {
 pub struct Unjudged {
     /// Id in the specification.
     pub id: String,
+    /// The study that would judge it.
+    pub study: String,
+    /// What was published.
+    pub published: String,
     /// The studies.
     pub reads: Vec<String>,
+}
+
+impl Unjudged {
+    /// In words: why it is not judged.
+    pub fn why(&self) -> String {
+        format!(
+            "it reads {}, which --figure-only leaves out",
+            self.reads.join(", ")
+        )
+    }
 }
 
 /// How many claims fared how.
@@ -123,7 +138,7 @@ pub struct ClaimOutcome {
     /// Of each comparison that does not hold: values, interval or printed value, and the rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
-    /// Why it misses, as far as that is known.
+    /// Why it misses, as far as that is known; plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -209,8 +224,12 @@ impl Plan {
                 .unjudged
                 .extend(study.claims.iter().filter_map(|claim| {
                     let reads = variant.left_out(claim);
-                    let id = claim.id.clone();
-                    (!reads.is_empty()).then_some(Unjudged { id, reads })
+                    (!reads.is_empty()).then(|| Unjudged {
+                        id: claim.id.clone(),
+                        study: study.id.clone(),
+                        published: claim.published.clone(),
+                        reads,
+                    })
                 }));
             for mut claim in self.claims(&data, variant, planned)? {
                 if let Some(by) = contradicted.get(&claim.id) {
@@ -354,7 +373,7 @@ impl Plan {
                         .work
                         .notes
                         .get(&claim.id)
-                        .map(|note| note.trim().to_owned()),
+                        .map(|note| plain(note.trim())),
                 })
             })
             .collect()

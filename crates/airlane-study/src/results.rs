@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::claim::ComparisonCounts;
 use crate::error::StudyError;
 use crate::grid::{Choice, choices};
+use crate::manifest::ManifestWork;
 use crate::outcome::WorkOutcome;
 use crate::plan::Plan;
 use crate::report::{AlternativeReport, Report};
@@ -24,7 +25,9 @@ pub struct WorkResults {
     /// Each of several choices that ran without what is committed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grid: Vec<GridPoint>,
-    /// After `airlane study run WORK` or `WORK/STUDY`, what gives the same results again.
+    /// What `airlane study run` was asked for: the work, or studies of it.
+    pub asked: Vec<String>,
+    /// After that, or after one of its studies, what gives the same results again.
     pub options: Vec<String>,
 }
 
@@ -59,7 +62,13 @@ impl GridPoint {
 
 impl WorkResults {
     /// Of `outcomes`, which may be of several works, those of a plan; none if there are none.
-    pub fn new(plan: &Plan, outcomes: &[WorkOutcome]) -> Option<Self> {
+    /// `asked` and `options` are those of the command that it was run by.
+    pub fn new(
+        plan: &Plan,
+        outcomes: &[WorkOutcome],
+        asked: &ManifestWork,
+        options: &[String],
+    ) -> Option<Self> {
         let own = outcomes.iter().filter(|o| o.work == plan.work.id);
         let own: Vec<WorkOutcome> = own.cloned().collect();
         let alternatives = Report::new(&own).alternatives;
@@ -70,26 +79,26 @@ impl WorkResults {
             vec![]
         };
         let outcome = own.into_iter().next()?;
-        let mut options = vec![
-            "--runs".to_owned(),
-            outcome.runs.to_string(),
-            "--seed".to_owned(),
-            outcome.seed.to_string(),
-        ];
-        for set in &plan.set {
-            options.extend(["--set".to_owned(), set.clone()]);
+        // Those two are said where the work's own were taken, too.
+        let numbers = [("--runs", plan.runs), ("--seed", plan.seed)];
+        let mut full: Vec<String> = vec![];
+        for (name, number) in numbers {
+            full.extend([name.to_owned(), number.to_string()]);
         }
-        if let Some(name) = &outcome.alternative {
-            options.extend(["--alternative".to_owned(), name.clone()]);
-        }
-        if !outcome.unjudged.is_empty() {
-            options.push("--figure-only".to_owned());
+        let mut options = options.iter();
+        while let Some(option) = options.next() {
+            if numbers.iter().any(|(name, _)| name == option) {
+                options.next();
+            } else {
+                full.push(option.clone());
+            }
         }
         Some(Self {
             outcome,
             alternatives,
             grid,
-            options,
+            asked: asked.named(),
+            options: full,
         })
     }
 

@@ -55,8 +55,37 @@ struct Line {
     scenario: String,
     seed: u64,
     run: u64,
-    /// JSON has no NaN.
-    values: BTreeMap<String, Option<f64>>,
+    values: BTreeMap<String, f64>,
+    /// Metrics that could not be measured. JSON has no NaN.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unmeasured: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: String,
+}
+
+impl Line {
+    fn new<'v>(key: &RunKey, values: impl Iterator<Item = (&'v String, f64)> + Clone) -> Self {
+        let unmeasured = values.clone().filter(|(_, value)| !value.is_finite());
+        Self {
+            version: VERSION.to_owned(),
+            scenario: key.0.clone(),
+            seed: key.1,
+            run: key.2,
+            values: (values.filter(|(_, value)| value.is_finite()))
+                .map(|(name, value)| (name.clone(), value))
+                .collect(),
+            unmeasured: unmeasured.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    fn text(&self) -> Result<String, StudyError> {
+        let text = serde_json::to_string(self)
+            .map_err(|e| StudyError::Results(format!("a result cannot be written: {e}")))?;
+        Ok(text + "\n")
+    }
 }
 
 impl Store {
@@ -83,18 +112,17 @@ impl Store {
             if line.last() != Some(&b'\n') {
                 break;
             }
-            let line: Line = serde_json::from_slice(line)
-                .map_err(|e| StudyError::file(path, format!("line {}: {e}", number + 1)))?;
-            if line.version != VERSION {
+            let wrong = |e| StudyError::file(path, format!("line {}: {e}", number + 1));
+            // Another version's values may look otherwise.
+            let version: Version = serde_json::from_slice(line).map_err(wrong)?;
+            if version.version != VERSION {
                 self.foreign += 1;
                 continue;
             }
-            let values = line
-                .values
-                .values()
-                .map(|v| v.unwrap_or(f64::NAN))
-                .collect();
-            let names: Vec<String> = line.values.into_keys().collect();
+            let mut line: Line = serde_json::from_slice(line).map_err(wrong)?;
+            let unmeasured = line.unmeasured.into_iter().map(|name| (name, f64::NAN));
+            line.values.extend(unmeasured);
+            let (names, values) = line.values.into_iter().unzip();
             self.keep((line.scenario, line.seed, line.run), names, values);
         }
         Ok(())
@@ -144,20 +172,8 @@ impl Store {
         values: &BTreeMap<String, f64>,
         suffix: &str,
     ) -> Result<(), StudyError> {
-        let finite = |value: f64| value.is_finite().then_some(value);
-        let line = Line {
-            version: VERSION.to_owned(),
-            scenario: key.0.clone(),
-            seed: key.1,
-            run: key.2,
-            values: values
-                .iter()
-                .map(|(name, value)| (name.clone(), finite(*value)))
-                .collect(),
-        };
-        let mut text = serde_json::to_string(&line)
-            .map_err(|e| StudyError::Results(format!("a result cannot be written: {e}")))?;
-        text.push('\n');
+        let values = values.iter().map(|(name, value)| (name, *value));
+        let text = Line::new(key, values).text()?;
         let (path, file) = self.file(suffix)?;
         file.write_all(text.as_bytes())
             .map_err(StudyError::io(path))
@@ -215,22 +231,8 @@ impl Store {
         let mut text = String::new();
         for key in sorted {
             let record = &self.records[key];
-            let finite = |value: &f64| value.is_finite().then_some(*value);
-            let line = Line {
-                version: VERSION.to_owned(),
-                scenario: key.0.clone(),
-                seed: key.1,
-                run: key.2,
-                values: record
-                    .names
-                    .iter()
-                    .cloned()
-                    .zip(record.values.iter().map(finite))
-                    .collect(),
-            };
-            text += &serde_json::to_string(&line)
-                .map_err(|e| StudyError::Results(format!("a result cannot be written: {e}")))?;
-            text.push('\n');
+            let values = record.names.iter().zip(record.values.iter().copied());
+            text += &Line::new(key, values).text()?;
         }
         std::fs::write(&path, text).map_err(StudyError::io(&path))?;
         // In this order: whoever is killed here loses nothing.
@@ -285,7 +287,12 @@ mod tests {
         let read = Store::open(folder.path()).unwrap();
         let record = read.get(&key(7)).unwrap();
         assert_eq!(record.get("z").to_bits(), (0.1 + 7.0 / 3.0f64).to_bits());
-        assert!(record.get("a").is_nan());
+        assert!(record.get("a").is_nan() && record.names.contains(&"a".to_owned()));
+        let text = std::fs::read_to_string(folder.path().join("runs.jsonl")).unwrap();
+        assert!(
+            text.contains("\"unmeasured\":[\"a\"]") && !text.contains("null"),
+            "{text}"
+        );
         assert!(read.get(&key(6)).is_none());
     }
 

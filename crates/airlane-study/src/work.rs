@@ -185,16 +185,28 @@ impl Work {
         folders.iter().map(|folder| Self::load(folder)).collect()
     }
 
-    /// Reads every work that came with the program, in the order of their names.
+    /// Reads every work in a folder, which need not exist nor have any, then every work that came with the program and
+    /// has no namesake there; each in the order of their names.
     ///
     /// # Errors
-    /// None in a program that passed its tests.
-    pub fn shipped() -> Result<Vec<Self>, StudyError> {
-        let folders = Files::Shipped.works(Path::new(STUDIES))?;
-        let works = folders.iter();
-        works
-            .map(|folder| Self::from(Files::Shipped, folder))
-            .collect()
+    /// As [`load`](Self::load).
+    pub fn here_and_shipped(folder: &Path) -> Result<Vec<Self>, StudyError> {
+        let mut all = match folder.is_dir() {
+            true => Files::Disk.works(folder)?,
+            false => vec![],
+        }
+        .iter()
+        .map(|folder| Self::load(folder))
+        .collect::<Result<Vec<_>, _>>()?;
+        for shipped in Files::Shipped.works(Path::new(STUDIES))? {
+            if all
+                .iter()
+                .all(|work| Some(work.id.as_ref()) != shipped.file_name())
+            {
+                all.push(Self::from(Files::Shipped, &shipped)?);
+            }
+        }
+        Ok(all)
     }
 
     /// Claims that others of this work exclude, whatever is measured, each with what excludes it; none where numbers
@@ -344,7 +356,7 @@ mod tests {
     fn the_program_has_the_works_and_scenarios_of_the_sources() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let on_disk = Work::load_all(&sources.join("studies")).unwrap();
-        let shipped = Work::shipped().unwrap();
+        let shipped = Work::here_and_shipped(Path::new("none")).unwrap();
         assert_eq!(format!("{shipped:?}"), format!("{on_disk:?}"));
         let scenarios = Files::Disk.toml_files(&sources.join("scenarios")).unwrap();
         let names: Vec<String> = scenarios.iter().map(|path| stem(path)).collect();

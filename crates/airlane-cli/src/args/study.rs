@@ -41,7 +41,7 @@ pub enum StudyVerb {
 /// Where the works are.
 #[derive(Debug, Args)]
 pub struct StudiesArgs {
-    /// Folder with one folder for each work [default: studies, or without it those of the program]
+    /// Folder with one folder for each work [default: studies, and the works that come with the program]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub studies: Option<PathBuf>,
 }

@@ -176,9 +176,10 @@ pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
         let mut table = Table::new(head);
         for OfWork { item: claim, .. } in &report.unjudged {
             table.row([
-                claim.id.clone(),
-                format!("reads {}", claim.reads.join(", ")),
+                claim.id.as_str(),
+                &format!("published: {}", claim.published),
             ]);
+            table.row(["", &format!("why not:   {}", claim.why())]);
         }
         text += &table.render();
         text.push('\n');
@@ -201,7 +202,11 @@ pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
         text.push('\n');
     }
     let counts = report.counts;
-    text += &format!("{} claims: {}\n", counts.total(), counts.words());
+    let unjudged = match report.unjudged.len() {
+        0 => String::new(),
+        more => format!("; {more} more are not judged"),
+    };
+    text += &format!("{} claims: {}{unjudged}\n", counts.total(), counts.words());
     text
 }
 

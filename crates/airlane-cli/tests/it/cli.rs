@@ -1127,6 +1127,29 @@ fn a_trace_is_fitted_and_what_no_model_made_is_said() {
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("0 of 4 blocks are erased"), "{error}");
+
+    // A word that only begins like a line of lengths is repeated whole.
+    std::fs::write(&file, "radio: 0101\n").unwrap();
+    let error = String::from_utf8(airlane(&["trace", "fit", path]).stderr).unwrap();
+    assert!(
+        error.contains("line 1: \"radio:\" is neither 0 nor 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_trace_without_erasures_is_made_with_a_warning() {
+    let told = |p: &str| {
+        let made = airlane(&["trace", "generate", p, "--blocks", "20"]);
+        assert!(made.status.success() && stdout(&made).contains("parts = [20]"));
+        stderr(&made).to_owned()
+    };
+    let clean = told("bernoulli 0.0001");
+    assert!(
+        clean.contains("none of the 20 blocks is erased; a longer --duration than 400 ms"),
+        "{clean}"
+    );
+    assert_eq!(told("bernoulli 0.9"), "");
 }
 
 #[test]

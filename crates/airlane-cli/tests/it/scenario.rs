@@ -226,3 +226,74 @@ fn a_point_that_is_none_is_refused_with_the_values_that_there_are() {
         assert!(said.contains(part), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn the_name_of_a_scenario_that_is_listed_stands_for_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| airlane(folder.path(), arguments, "");
+    let (short, name) = (["--set", "duration=1 s", "--json"], "three-applications");
+    for verb in [
+        &["sim", "run", name][..],
+        &["sim", "compare", name, "three-applications-raw"],
+    ] {
+        let output = run(&[verb, &short].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let written = run(&["scenario", "show", name]).stdout;
+    std::fs::write(folder.path().join("file.toml"), &written).unwrap();
+    assert_eq!(
+        run(&["explain", name]).stdout,
+        run(&["explain", "file.toml"]).stdout
+    );
+    // A file of that name is the file.
+    std::fs::copy(
+        folder.path().join("file.toml"),
+        folder.path().join("wlan-lan1"),
+    )
+    .unwrap();
+    assert_eq!(
+        run(&["explain", "wlan-lan1"]).stdout,
+        run(&["explain", name]).stdout
+    );
+
+    let said = |name: &str| text(&run(&["sim", "run", name]).stderr).to_owned();
+    let misspelt = said("three-aplications");
+    assert!(
+        misspelt.contains("did you mean three-applications, which"),
+        "{misspelt}"
+    );
+    assert!(said("nothing-such").contains("`airlane scenario list`"));
+    assert!(!said("nothing.toml").contains("scenario list"));
+}
+
+#[test]
+fn runs_without_chance_are_said_to_be_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let clean = [
+        "sim",
+        "run",
+        "cellular-lan1",
+        "--set",
+        "links.*.errors={ kind = \"none\" }",
+        "--set",
+        "duration=5 s",
+    ];
+    let run = |more: &[&str]| airlane(folder.path(), &[&clean[..], more].concat(), "");
+    let told = run(&["--runs", "3"]);
+    assert!(
+        text(&told.stderr).contains("all 3 runs are the same"),
+        "{}",
+        text(&told.stderr)
+    );
+    assert!(!text(&run(&[]).stderr).contains("are the same"));
+    let json = run(&["--runs", "3", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["summary"]["identical_runs"], true);
+    let lossy = [
+        "--runs",
+        "3",
+        "--set",
+        "links.radio.errors={ kind = \"uniform\", rate = 0.1 }",
+    ];
+    assert!(!text(&run(&lossy).stderr).contains("are the same"));
+}

@@ -284,10 +284,14 @@ fn what_runs_is_said_first_and_can_be_the_figure_alone() {
     assert!(figure.contains("chain: 2 runs, 0 known before"), "{figure}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        text.contains("not judged") && text.contains("reads F1.1"),
+        text.contains("not judged")
+            && text.contains("why not:   it reads F1.1, which --figure-only leaves out"),
         "{text}"
     );
-    assert!(text.contains("1 claims:"), "{text}");
+    assert!(
+        text.contains("1 claims:") && text.contains("; 1 more are not judged"),
+        "{text}"
+    );
     let saved = std::fs::read_to_string(folder.path().join("v.json")).unwrap();
     assert!(saved.contains("own") && !saved.contains("reads"), "{saved}");
     let again = study(&["report", "figure", "--json"]);
@@ -334,7 +338,72 @@ fn a_study_that_is_not_there_is_one_that_was_meant() {
     }
     let said = ends_with(2, &study(&["run", "something-else"]));
     assert!(
-        said.contains("there are: chain, F1.1, F1.2, F1.3"),
+        said.contains("there are: chain, balakrishnan-1997, "),
         "{said}"
+    );
+}
+
+#[test]
+fn what_a_page_says_to_run_gives_that_page_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let options = [
+        &["--set", "duration=22 s", "--runs", "2"][..],
+        &["--alternative", "long", "--grid", "traffic-seed=1,2"],
+        &["--alternatives", "--alternative-runs", "2", "--figure-only"],
+    ];
+    for options in options {
+        let out = |name: &str| folder.join(name).join("small/outcome.json");
+        ends_with(
+            0,
+            &run(
+                folder,
+                &["small/loss", "other"],
+                &[options, &["--out", "first"]].concat(),
+            ),
+        );
+        let first = std::fs::read_to_string(out("first")).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&first).unwrap();
+        let words =
+            |key: &str| -> Vec<String> { serde_json::from_value(written[key].clone()).unwrap() };
+        assert_eq!(words("asked"), ["small/loss"]);
+        let options = [words("options"), vec!["--out".into(), "again".into()]].concat();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        ends_with(0, &run(folder, &["small/loss"], &options));
+        assert_eq!(std::fs::read_to_string(out("again")).unwrap(), first);
+    }
+}
+
+#[test]
+fn a_folder_of_ones_own_hides_no_work_of_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airlane"));
+        let output = command
+            .args(["study", "list"])
+            .current_dir(folder.path())
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    std::fs::create_dir(folder.path().join("studies")).unwrap();
+    assert!(
+        list().contains("\nxylomenos-1999: G. Xylomenos"),
+        "{}",
+        list()
+    );
+    // One of the same name stands for that of the program.
+    for name in ["mine", "xylomenos-1999"] {
+        let work = folder.path().join("studies").join(name);
+        std::fs::create_dir(&work).unwrap();
+        std::fs::write(work.join("work.toml"), "title = \"of mine\"\nruns = 1\n").unwrap();
+    }
+    let all = list();
+    assert!(
+        all.contains("mine: of mine\n") && all.contains("\ngopal-2007: "),
+        "{all}"
+    );
+    assert!(
+        all.contains("\nxylomenos-1999: of mine\n") && !all.contains("G. Xylomenos, Multi"),
+        "{all}"
     );
 }

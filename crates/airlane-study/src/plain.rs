@@ -1,0 +1,53 @@
+//! Markdown as text: what notes say, for a terminal and for a page that shows letters as they are.
+
+/// `markdown` without its marks; a link keeps where it leads, from the folder of the sources.
+pub(crate) fn plain(markdown: &str) -> String {
+    let mut text = String::with_capacity(markdown.len());
+    let mut rest = markdown;
+    while let Some((before, words, target, after)) = next_link(rest) {
+        let document = target.split('#').next().unwrap_or_default();
+        text.push_str(&format!("{before}{words} (docs/{document})"));
+        rest = after;
+    }
+    text.push_str(rest);
+    text.replace("**", "").replace('`', "")
+}
+
+/// What stands before the first `[words](target)`, its parts, and what follows.
+fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
+    let (left, right) = text.split_once("](")?;
+    let (before, words) = left.rsplit_once('[')?;
+    let (target, after) = right.split_once(')')?;
+    Some((before, words, target, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::work::Work;
+
+    #[test]
+    fn marks_are_gone_and_links_say_where_they_lead() {
+        let note = "[Snoop](experiments.md#snoop), **not** [Web](experiments.md); see `a [x]`.";
+        let text = "Snoop (docs/experiments.md), not Web (docs/experiments.md); see a [x].";
+        assert_eq!(plain(note), text);
+    }
+
+    #[test]
+    fn nothing_that_is_shown_of_a_work_has_marks() {
+        let marked = |text: &str| text.contains("](") || text.contains('`') || text.contains("**");
+        for work in Work::here_and_shipped(Path::new("none")).unwrap() {
+            let claims = work.studies.iter().flat_map(|study| &study.claims);
+            let shown =
+                claims.flat_map(|claim| [Some(claim.published.clone()), claim.reason.clone()]);
+            let titles = work.studies.iter().map(|study| study.title.clone());
+            let others = work.alternatives.values().map(|other| other.title.clone());
+            let notes = work.notes.values().map(|note| plain(note));
+            for text in shown.flatten().chain(titles).chain(others).chain(notes) {
+                assert!(!marked(&text), "{}: {text}", work.id);
+            }
+        }
+    }
+}
