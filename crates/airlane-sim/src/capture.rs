@@ -22,6 +22,7 @@
 mod air;
 mod file;
 mod headers;
+mod options;
 
 use std::collections::VecDeque;
 use std::io::Write;

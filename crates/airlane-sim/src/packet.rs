@@ -59,7 +59,7 @@ pub(crate) struct Packet {
     pub(crate) seq: u64,
     /// Length without link headers, bytes.
     pub(crate) len: u32,
-    /// The timestamp that an acknowledgment echoes; 0 where there is none. What left when stands in `created`.
+    /// The timestamp that it echoes; 0 where there is none. What left when stands in `created`.
     pub(crate) echoed: u32,
     /// Which connection of the flow; packets of older ones are ignored.
     pub(crate) connection: u32,

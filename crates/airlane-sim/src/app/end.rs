@@ -36,6 +36,8 @@ pub(crate) struct End {
     syn_len: u32,
     /// Whether segments carry the time at which they left.
     stamps: bool,
+    /// That of the packet that came last, which data echoes; nobody but a capture reads that.
+    heard: u32,
     /// Of its sender, where somebody asks.
     probe: Option<Box<WindowProbe>>,
 }
@@ -65,11 +67,11 @@ impl End {
             ack_len: config.ack_size.as_bytes() as u32,
             options: config.options(),
             window: config.window_of(segment),
-            scale: (u32::BITS - config.window_of(segment).leading_zeros())
-                .saturating_sub(u16::BITS),
+            scale: unsaid_bits(config.window_of(segment)),
             header_len: config.header_len(),
             syn_len: config.syn_len(),
             stamps: config.timestamps.unwrap_or_default(),
+            heard: 0,
             probe: None,
         }
     }
@@ -97,7 +99,7 @@ impl End {
         [sends, receives]: [u32; 2],
     ) {
         self.endpoint.restart(config, phase);
-        self.stirred = true;
+        (self.stirred, self.heard) = (true, 0);
         for (blank, number) in [(&mut self.data, sends), (&mut self.ack, receives)] {
             *blank = self.place.blank(blank.role(), number, blank.endpoints);
         }
@@ -206,6 +208,9 @@ impl End {
             }
             self.endpoint.handle_segment(now, segment);
             self.stirred = true;
+            if self.stamps {
+                self.heard = Timestamp::of(packet.created).number();
+            }
         }
     }
 
@@ -271,6 +276,7 @@ impl End {
                 *packet = self.data;
                 packet.seq = data.seq;
                 packet.len = self.header_len + data.len;
+                packet.echoed = self.heard;
                 packet.marks = Marks::default()
                     .with(Marks::AGAIN, data.retransmission)
                     .with(Marks::MARKABLE, data.ecn != Ecn::NotCapable)
@@ -308,18 +314,25 @@ impl End {
             Some(Segment::Syn { answers: true }) => {
                 *packet = self.ack;
                 packet.len = self.syn_len;
+                packet.echoed = self.heard;
                 packet.marks = Marks::AGREES;
             }
             Some(Segment::Probe(seq)) => {
                 *packet = self.data;
                 packet.seq = *seq;
                 packet.len = self.header_len + 1;
+                packet.echoed = self.heard;
                 packet.marks = Marks::PROBE;
             }
         }
         packet.created = now;
         true
     }
+}
+
+/// How many bits of what such a window lacks have no room in a packet.
+pub(crate) const fn unsaid_bits(window: u32) -> u32 {
+    (u32::BITS - window.leading_zeros()).saturating_sub(u16::BITS)
 }
 
 /// How the blocks of an acknowledgment stand in its packet.
@@ -334,7 +347,7 @@ fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
 
 /// The blocks that a packet reports.
 #[inline]
-fn blocks_of(packet: &Packet) -> Blocks {
+pub(crate) fn blocks_of(packet: &Packet) -> Blocks {
     let mut blocks = Blocks::default();
     let mut below = packet.marks.has(Marks::REPEATED);
     for [offset, len] in packet.blocks {

@@ -7,6 +7,8 @@ use crate::packet::{Header, Packet, Role};
 /// The first dynamic port, and how many there are.
 pub(crate) const DYNAMIC_PORTS: u16 = 49_152;
 const DYNAMIC: u32 = 16_384;
+/// From the port of one connection to that of the next; odd, so it reaches every port.
+const STEP: u32 = 613;
 
 /// Where a flow sits and what stands in its packets' headers.
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +64,14 @@ impl FlowPlace {
     /// The port of connection `number` at the second end: they go through all dynamic ports
     /// (RFC 6335) before one comes again.
     pub(crate) fn client_port(&self, number: u32) -> u16 {
-        const STEP: u32 = 613; // odd, so it reaches every port
         let first = u32::from(self.header.dst_port - DYNAMIC_PORTS);
         DYNAMIC_PORTS + (number.wrapping_mul(STEP).wrapping_add(first) % DYNAMIC) as u16
+    }
+
+    /// The port of the connection before the one that has `port`.
+    pub(crate) fn port_before(port: u16) -> u16 {
+        let place = u32::from(port.wrapping_sub(DYNAMIC_PORTS)).wrapping_sub(STEP);
+        DYNAMIC_PORTS + (place % DYNAMIC) as u16
     }
 
     /// The node where a packet of this flow enters the network.

@@ -1,15 +1,19 @@
 //! Simulated packets as bytes: IPv4, TCP or UDP, and zeros for user data.
 //!
-//! The simulator, like the dissertation, counts no headers: a data packet is its user data, a pure
-//! acknowledgment is 40 bytes. A capture has real headers, IP 20, TCP 20 or UDP 8 bytes, so a data
-//! packet is that much longer in it than its simulated size, and an acknowledgment is exactly its
-//! headers, 40 bytes. Lengths and checksums are right.
+//! Lengths and checksums are right. Where a scenario counts headers (`header-size`), an IP packet is as long as the
+//! link counts it; what it counts beside IP and TCP, as those of Ethernet, stands as zeros behind the packet. Where it
+//! counts none, as the dissertation, a data packet is its headers (IP 20, TCP 20 or UDP 8 bytes) longer than on the
+//! link, and a pure acknowledgment is its headers, whatever `ack-size` says.
 //!
-//! TCP numbers count bytes: segments times their size, the last one of a transfer may be shorter.
-//! Both directions start at 1, as behind a handshake, whether one is simulated or not; the end of the data has a flag
-//! and no number, and timestamps are left out. What an end says
-//! beside its data (how far it has received) and beside its acknowledgments (how far it has sent)
-//! is what it said last at this place; the simulator's endpoints go one way each.
+//! TCP's headers are made of what the ends agreed on: a SYN has the largest segment, the permission of selective
+//! acknowledgments, timestamps and the scale of windows, and what follows has what came of it. Windows are what is
+//! advertised, so scaled; without a scale the field says 65,535 where it cannot say more.
+//!
+//! TCP numbers count bytes: segments times their size, the last one of a transfer may be shorter. Both directions
+//! start at 1, as after a handshake, whether one is simulated or not; the end of the data has a number. What an end says
+//! beside its data (how far it has received, and its window) and beside its acknowledgments (how far it has sent)
+//! is what it said last at this place; the simulator's endpoints go one way each. Two of these are one connection
+//! where TCP has a handshake: both have the port of the first.
 //!
 //! CLAP's packets have their own length, IP 20 bytes of it, and zeros behind that: the bits of a NACK travel beside the
 //! packet.
@@ -18,16 +22,17 @@ use std::collections::BTreeMap;
 
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, Port};
-use airlane_transport::tcp::ReportKind;
-use etherparse::{
-    IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
-};
+use airlane_transport::tcp::{Range, ReportKind, TcpConfig, Timestamp};
+use etherparse::{IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
 
+use super::options::{Options, STAMPS_LEN};
+use crate::app::end::{blocks_of, unsaid_bits};
+use crate::app::place::FlowPlace;
 use crate::packet::{CLAP, Marks, Packet, Role};
-use crate::scenario::{Scenario, TransportConfig};
+use crate::scenario::{FlowConfig, RelayConfig, Scenario, TransportConfig};
 
-/// User bytes that IPv4 and TCP headers leave of the largest IP packet.
-pub(super) const LARGEST_PACKET: u64 = 65_535 - 40;
+/// User bytes that headers of IPv4 and TCP, timestamps included, leave of the largest IP packet.
+pub(super) const LARGEST_PACKET: u64 = 65_535 - 40 - STAMPS_LEN;
 /// Connections of a flow that are remembered; nothing of older ones is under way.
 const CONNECTIONS: usize = 256;
 const TIME_TO_LIVE: u8 = 64;
@@ -36,13 +41,16 @@ const FIRST_BYTE: u64 = 1;
 /// What one end of a connection has sent.
 #[derive(Clone, Debug, Default)]
 struct Sent {
-    /// Segments that are shorter than the others, in order, with the bytes that all of them up to
-    /// here lack.
-    short: Vec<(u64, u64)>,
+    /// Segments that are shorter than the others, in order, with the bytes that all of them up to here lack; a request
+    /// that is one packet may be longer.
+    short: Vec<(u64, i64)>,
     /// Bytes up to the end of the highest segment.
     high: u64,
-    /// Bytes of the other end that it has acknowledged.
+    /// Bytes of the other end that it has acknowledged, and what its window lacked then, segments.
     acknowledged: u64,
+    closed: u32,
+    /// When its last packet left, as its timestamp says.
+    stamp: u32,
 }
 
 impl Sent {
@@ -50,17 +58,17 @@ impl Sent {
     fn offset(&self, seq: u64, size: u64) -> u64 {
         let before = self.short.partition_point(|(short, _)| *short < seq);
         let lacking = before.checked_sub(1).map_or(0, |last| self.short[last].1);
-        seq * size - lacking
+        (seq * size).saturating_add_signed(-lacking)
     }
 
     fn note(&mut self, seq: u64, len: u64, size: u64) {
-        let lacking = size.saturating_sub(len);
+        let lacking = size as i64 - len as i64;
         let place = self.short.partition_point(|(short, _)| *short < seq);
         let is_known = self
             .short
             .get(place)
             .is_some_and(|(short, _)| *short == seq);
-        if lacking > 0 && !is_known {
+        if lacking != 0 && !is_known {
             let before = place.checked_sub(1).map_or(0, |last| self.short[last].1);
             self.short.insert(place, (seq, before));
             for (_, all) in &mut self.short[place..] {
@@ -71,21 +79,99 @@ impl Sent {
     }
 }
 
+/// What the ends of a connection have agreed on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Agreed {
+    /// The whole advertised window, segments, and how many bits of what it lacks have no room in a packet.
+    window: u32,
+    unsaid_bits: u32,
+    /// By how many bits windows are shifted in headers.
+    shift: Option<u32>,
+    /// Simulated headers of a data packet, bytes; the real ones stand for them.
+    header_len: u32,
+    /// Whether acknowledgments name the segment that caused them, and report no blocks; whether they report some.
+    smart: bool,
+    sack: bool,
+    stamps: bool,
+    handshake: bool,
+    ecn: bool,
+    /// Length of a SYN.
+    syn_len: u32,
+}
+
+impl Agreed {
+    fn new(tcp: &TcpConfig, size: u64) -> Self {
+        let window = tcp.window_of(size as u32);
+        Self {
+            window,
+            unsaid_bits: unsaid_bits(window),
+            shift: tcp.window_shift(size as u32),
+            header_len: tcp.header_len(),
+            smart: tcp.report() == ReportKind::Smart,
+            sack: tcp.report() == ReportKind::Sack,
+            stamps: tcp.timestamps.unwrap_or_default(),
+            handshake: tcp.handshake.unwrap_or_default(),
+            ecn: tcp.ecn.unwrap_or_default(),
+            syn_len: tcp.syn_len(),
+        }
+    }
+
+    /// The number of a packet's connection, and the ports of its ends, its sender's first. A request and its reply, each
+    /// on a connection of its own, are one where there is a handshake: the first of the two has an odd number.
+    fn connection(&self, packet: &Packet, from: usize) -> (u32, [u16; 2]) {
+        let mut ports = [packet.header.src_port, packet.header.dst_port];
+        let number = packet.connection;
+        if !self.handshake || number == 0 || number % 2 == 1 {
+            return (number, ports);
+        }
+        let client = &mut ports[1 - from];
+        *client = FlowPlace::port_before(*client);
+        (number - 1, ports)
+    }
+
+    /// The field of a header where the window lacks `closed` segments, of `size` bytes each: of what says as much
+    /// the least, as a part of a segment is not sent.
+    fn field(&self, closed: u32, size: u64) -> u16 {
+        let window = u64::from(self.window.saturating_sub(closed)) * size;
+        let units = window.div_ceil(1 << self.shift.unwrap_or(0));
+        u16::try_from(units).unwrap_or(u16::MAX)
+    }
+}
+
 /// What a flow's packets have in common.
 #[derive(Clone, Debug)]
 struct FlowFacts {
     /// User bytes of a full segment.
     size: u64,
-    /// The whole advertised window, segments.
-    window: u32,
-    /// Simulated headers of a data packet, bytes; the real ones stand for them.
-    header_len: u32,
-    /// Whether acknowledgments name the segment that caused them, and report no blocks.
-    smart: bool,
-    /// Length of a SYN.
-    syn_len: u32,
-    /// By number: the first end, the second end.
-    connections: BTreeMap<u32, [Sent; 2]>,
+    /// One, or two where a relay splits the connection; none without TCP.
+    legs: Vec<Agreed>,
+    /// By number and endpoints: the first end, the second end.
+    connections: BTreeMap<(u32, u8), [Sent; 2]>,
+}
+
+impl FlowFacts {
+    fn new(flow: &FlowConfig) -> Self {
+        let size = flow.app.packet().map_or(1, |size| size.as_bytes());
+        let second = flow.relay.as_ref().map(|relay| {
+            let RelayConfig::Split { transport, .. } = relay;
+            transport.as_ref().unwrap_or(&flow.transport)
+        });
+        let legs = [Some(&flow.transport), second].into_iter().flatten();
+        let agreed = legs.filter_map(|leg| match leg {
+            TransportConfig::Tcp(tcp) => Some(Agreed::new(tcp, size)),
+            TransportConfig::Udp(_) | TransportConfig::Clap(_) => None,
+        });
+        Self {
+            size,
+            legs: agreed.collect(),
+            connections: BTreeMap::new(),
+        }
+    }
+
+    fn agreed(&self, packet: &Packet) -> Agreed {
+        let leg = usize::from(packet.endpoints).min(self.legs.len().saturating_sub(1));
+        self.legs.get(leg).copied().unwrap_or_default()
+    }
 }
 
 /// Gives packets their bytes, as they pass one place.
@@ -98,27 +184,8 @@ pub(super) struct CaptureHeaders {
 impl CaptureHeaders {
     /// For a resolved scenario.
     pub(super) fn new(scenario: &Scenario) -> Self {
-        let flows = scenario.flows.iter().map(|flow| {
-            let size = flow.app.packet().map_or(1, |size| size.as_bytes());
-            let (window, header_len, smart, syn_len) = match &flow.transport {
-                TransportConfig::Tcp(tcp) => {
-                    let smart = tcp.report() == ReportKind::Smart;
-                    let window = tcp.window_of(size as u32);
-                    (window, tcp.header_len(), smart, tcp.syn_len())
-                }
-                TransportConfig::Udp(_) | TransportConfig::Clap(_) => (0, 0, false, 0),
-            };
-            FlowFacts {
-                size,
-                window,
-                header_len,
-                smart,
-                syn_len,
-                connections: BTreeMap::new(),
-            }
-        });
         Self {
-            flows: flows.collect(),
+            flows: scenario.flows.iter().map(FlowFacts::new).collect(),
             zeros: Vec::new(),
         }
     }
@@ -143,6 +210,7 @@ impl CaptureHeaders {
 
     /// Appends the packet's bytes.
     pub(super) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
         // What is encrypted is shown as its ends know it.
         let raw = packet.header.protocol == CLAP;
         let (user, tcp) = if raw {
@@ -182,13 +250,15 @@ impl CaptureHeaders {
                 .write(bytes, payload),
         };
         written.expect("the length was bounded, and a vector takes everything");
+        // What is counted of other layers.
+        let len = (packet.len as usize).max(bytes.len() - start);
+        bytes.resize(start + len, 0);
     }
 
     /// User bytes of a packet and its TCP header.
     fn tcp(&mut self, packet: &Packet) -> (u64, TcpHeader) {
         let facts = &mut self.flows[packet.flow as usize];
-        let ends = facts.connections.entry(packet.connection).or_default();
-        let size = facts.size;
+        let (size, agreed) = (facts.size, facts.agreed(packet));
         // Data of the main direction comes from the first end, its acknowledgments from the other.
         let (from, is_data) = match packet.role() {
             Role::Data => (0, true),
@@ -196,88 +266,88 @@ impl CaptureHeaders {
             Role::Request => (1, true),
             _ => (0, false),
         };
-        let (user, sequence) = if is_data {
-            let len = u64::from(packet.len.saturating_sub(facts.header_len));
-            if !packet.marks.has(Marks::PROBE) && len > 0 {
-                ends[from].note(packet.seq, len, size);
-            }
-            (len, ends[from].offset(packet.seq, size))
-        } else {
-            let acknowledged = ends[1 - from].offset(packet.seq, size);
-            ends[from].acknowledged = ends[from].acknowledged.max(acknowledged);
-            (0, ends[from].high)
-        };
-        let acknowledged = if is_data {
-            ends[from].acknowledged
-        } else {
-            ends[1 - from].offset(packet.seq, size)
-        };
-        let number = |offset: u64| (offset + FIRST_BYTE) as u32;
-        let peer = &ends[1 - from];
-        let in_bytes = |seq: u64| peer.offset(seq, size);
-        let ports = (packet.header.src_port, packet.header.dst_port);
-        let window = u64::from(facts.window.saturating_sub(packet.closed.into())) * size;
-        let window = u16::try_from(window).unwrap_or(u16::MAX);
-        let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), window);
-        let agrees = !is_data && packet.marks.has(Marks::AGREES);
-        let asks = is_data && packet.marks.has(Marks::PROBE) && packet.len == facts.syn_len;
-        if agrees || asks {
-            return (0, syn(header, agrees));
-        }
-        header.ack = true;
-        header.fin = is_data && user == 0;
-        let echo = packet.marks.has(Marks::ECHO);
-        (header.ece, header.cwr) = (echo && !is_data, echo && is_data);
-        header.psh = is_data && user < size;
-        header.acknowledgment_number = number(acknowledged);
-        let mut blocks = packet
-            .news()
-            .iter()
-            .filter(|[_, len]| *len > 0)
-            .map(|[from, len]| {
-                let from = packet.seq + u64::from(*from);
-                let ends = [from, from + u64::from(*len)];
-                let [from, to] = ends.map(|seq| number(in_bytes(seq)));
-                (from, to)
-            });
-        if facts.smart || packet.marks.has(Marks::ELN) {
-            let caused_by = blocks.next().map(|(from, _)| from);
-            set_experiments(&mut header, caused_by, packet.marks.has(Marks::ELN));
-        } else if let Some(first) = blocks.next() {
-            let rest = std::array::from_fn(|_| blocks.next());
-            let option = TcpOptionElement::SelectiveAcknowledgement(first, rest);
-            let written =
-                header.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, option]);
-            written.expect("three blocks fit into a TCP header");
-        }
         if facts.connections.len() > CONNECTIONS {
             facts.connections.pop_first();
         }
-        (user, header)
+        let (connection, [from_port, to_port]) = agreed.connection(packet, from);
+        let ends = facts.connections.entry((connection, packet.endpoints));
+        let [sent, peer] = match (ends.or_default(), from) {
+            ([first, second], 0) => [first, second],
+            ([first, second], _) => [second, first],
+        };
+        let number = |offset: u64| (offset + FIRST_BYTE) as u32;
+        let probes = packet.marks.has(Marks::PROBE);
+        let asks = is_data && probes && packet.len == agreed.syn_len;
+        let agrees = !is_data && packet.marks.has(Marks::AGREES);
+
+        sent.stamp = Timestamp::of(packet.created).number();
+        let echoed = match packet.echoed {
+            // The acknowledgment of a handshake's second segment echoes nothing here.
+            0 if !asks => peer.stamp,
+            echoed => echoed,
+        };
+        let stamps = agreed.stamps.then_some([sent.stamp, echoed]);
+        let mut header = TcpHeader::new(from_port, to_port, 0, 0);
+        if asks || agrees {
+            header.syn = true;
+            header.ack = agrees;
+            header.sequence_number = FIRST_BYTE as u32 - 1;
+            header.acknowledgment_number = if agrees { FIRST_BYTE as u32 } else { 0 };
+            (header.ece, header.cwr) = (agreed.ecn, agreed.ecn && asks);
+            // That of a SYN is never scaled.
+            header.window_size = Agreed {
+                shift: None,
+                ..agreed
+            }
+            .field(0, size);
+            let largest = size + if agreed.stamps { STAMPS_LEN } else { 0 };
+            let largest = u16::try_from(largest).unwrap_or(u16::MAX);
+            let options = Options::of_syn(largest, agreed.sack, stamps, agreed.shift);
+            return (0, with_options(header, &options));
+        }
+
+        let mut options = Options::with_stamps(stamps);
+        let user = if is_data {
+            let len = u64::from(packet.len.saturating_sub(agreed.header_len));
+            header.fin = len == 0;
+            header.psh = len < size;
+            if !probes {
+                sent.note(packet.seq, len.max(1), size);
+            }
+            header.sequence_number = number(sent.offset(packet.seq, size));
+            len
+        } else {
+            let acknowledged = peer.offset(packet.seq, size);
+            sent.acknowledged = sent.acknowledged.max(acknowledged);
+            sent.closed = u32::from(packet.closed) << agreed.unsaid_bits;
+            header.sequence_number = number(sent.high);
+            let blocks = blocks_of(packet);
+            let numbers =
+                |block: &Range| [block.start, block.end].map(|seq| number(peer.offset(seq, size)));
+            let blocks: Vec<[u32; 2]> = blocks.iter().map(numbers).collect();
+            match blocks.first() {
+                Some([cause, _]) if agreed.smart => options.push_cause(*cause),
+                _ => options.push_blocks(&blocks),
+            }
+            if packet.marks.has(Marks::ELN) {
+                options.push_loss();
+            }
+            0
+        };
+        header.ack = true;
+        header.acknowledgment_number = match is_data {
+            true => number(sent.acknowledged),
+            false => number(peer.offset(packet.seq, size)),
+        };
+        header.window_size = agreed.field(sent.closed, size);
+        let echo = packet.marks.has(Marks::ECHO);
+        (header.ece, header.cwr) = (echo && !is_data, echo && is_data);
+        (user, with_options(header, &options))
     }
 }
 
-/// The beginning of a connection, which asks or agrees.
-fn syn(mut header: TcpHeader, agrees: bool) -> TcpHeader {
-    header.syn = true;
-    header.ack = agrees;
-    header.sequence_number = FIRST_BYTE as u32 - 1;
-    header.acknowledgment_number = if agrees { FIRST_BYTE as u32 } else { 0 };
+fn with_options(mut header: TcpHeader, options: &Options) -> TcpHeader {
+    let written = header.set_options_raw(options.as_bytes());
+    written.expect("timestamps and three blocks fit into a TCP header");
     header
-}
-
-/// The options of a SMART acknowledgment and of an explicit loss notification, as RFC 6994 has experiments:
-/// kind 253, length, an identifier, and a sequence number or nothing.
-fn set_experiments(header: &mut TcpHeader, caused_by: Option<u32>, eln: bool) {
-    const KIND: u8 = 253;
-    let mut options = Vec::with_capacity(12);
-    if let Some(seq) = caused_by {
-        options.extend([KIND, 8, b'S', b'M']);
-        options.extend(seq.to_be_bytes());
-    }
-    if eln {
-        options.extend([KIND, 4, b'E', b'L']);
-    }
-    let written = header.set_options_raw(&options);
-    written.expect("12 bytes fit into a TCP header");
 }

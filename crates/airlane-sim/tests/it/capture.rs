@@ -14,11 +14,11 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 
 /// A record of a capture, parsed as far as it is IP.
 #[derive(Debug)]
-struct Record {
-    at_ns: u128,
-    outbound: bool,
-    comment: Option<String>,
-    bytes: Vec<u8>,
+pub(crate) struct Record {
+    pub(crate) at_ns: u128,
+    pub(crate) outbound: bool,
+    pub(crate) comment: Option<String>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What stands in the headers of a record.
@@ -33,7 +33,10 @@ struct Parsed {
 }
 
 /// Takes captures in the given places of one run.
-fn captured(scenario: &Scenario, points: &[&str]) -> (RunResult, Vec<(DataLink, Vec<Record>)>) {
+pub(crate) fn captured(
+    scenario: &Scenario,
+    points: &[&str],
+) -> (RunResult, Vec<(DataLink, Vec<Record>)>) {
     let mut files: Vec<Vec<u8>> = points.iter().map(|_| Vec::new()).collect();
     let captures = points
         .iter()
@@ -44,7 +47,7 @@ fn captured(scenario: &Scenario, points: &[&str]) -> (RunResult, Vec<(DataLink, 
     (result, files.iter().map(|file| read(file)).collect())
 }
 
-fn read(file: &[u8]) -> (DataLink, Vec<Record>) {
+pub(crate) fn read(file: &[u8]) -> (DataLink, Vec<Record>) {
     let mut reader = PcapNgReader::new(file).unwrap();
     let mut records = vec![];
     while let Some(block) = reader.next_block() {

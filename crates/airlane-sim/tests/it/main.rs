@@ -31,6 +31,7 @@ mod shipped;
 mod snoop;
 mod storm;
 mod tcp;
+mod tcp_headers;
 mod unlabelled;
 mod web;
 mod wifi;

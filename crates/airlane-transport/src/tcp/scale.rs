@@ -19,14 +19,9 @@ pub(super) struct Scale {
 
 impl Scale {
     pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
-        let segment = u64::from(segment.max(1));
-        let window = u64::from(config.window_of(segment as u32)) * segment;
-        let scales =
-            config.handshake.unwrap_or_default() && config.window_scaling.unwrap_or_default();
-        let shift = (0..14).find(|shift| window >> shift <= LARGEST);
-        let shift = shift.unwrap_or(14);
+        let shift = config.window_shift(segment).filter(|shift| *shift > 0);
         Self {
-            units: (scales && shift > 0).then_some((segment, shift)),
+            units: shift.map(|shift| (u64::from(segment.max(1)), shift)),
         }
     }
 
@@ -45,6 +40,16 @@ impl Scale {
 }
 
 impl TcpConfig {
+    /// By how many bits headers shift the windows of a connection that agrees on it, where a full segment has
+    /// `segment` user bytes; none where it does not.
+    pub fn window_shift(&self, segment: u32) -> Option<u32> {
+        let segment = u64::from(segment.max(1));
+        let window = u64::from(self.window_of(segment as u32)) * segment;
+        let scales = self.handshake.unwrap_or_default() && self.window_scaling.unwrap_or_default();
+        let shift = (0..14).find(|shift| window >> shift <= LARGEST);
+        scales.then_some(shift.unwrap_or(14))
+    }
+
     /// The window that a header without scale can say, where a full segment has `segment` user bytes; segments.
     pub(super) fn unscaled(segment: u32) -> u32 {
         (LARGEST / u64::from(segment.max(1))).max(1) as u32
