@@ -168,6 +168,20 @@ fn repeat_ns2(
     all.into_iter().map(|(_, measured)| measured).collect()
 }
 
+/// The mean gap of each TCP: what is in all of its settings shows here, be it small in each.
+fn mean_gaps(comparisons: &[BesideNs2]) -> String {
+    let tcp = |c: &BesideNs2| c.label.split(" | ").next().map(str::to_owned);
+    let groups: Vec<String> = comparisons
+        .chunk_by(|a, b| tcp(a) == tcp(b))
+        .map(|group| {
+            let mean = group.iter().map(BesideNs2::gap).sum::<f64>() / group.len() as f64;
+            let name = tcp(&group[0]).unwrap_or_default();
+            format!("{name} {:+.1} % ({})", mean * 100.0, group.len())
+        })
+        .collect();
+    groups.join("; ")
+}
+
 /// The report: what was compared, and every setting.
 pub fn markdown(comparisons: &[BesideNs2]) -> String {
     let mut text = String::from(
@@ -205,6 +219,8 @@ pub fn markdown(comparisons: &[BesideNs2]) -> String {
         )
         .expect("writing to a string cannot fail");
     }
+    writeln!(text, "Mean gaps: {}.\n", mean_gaps(comparisons))
+        .expect("writing to a string cannot fail");
     text.push_str(
         "| TCP | link | topology | window | queue | errors | runs | ns-2, kbit/s | Airlane, kbit/s | \
          gap ± standard error | timeouts, ns-2 | timeouts, Airlane | |\n\

@@ -40,10 +40,9 @@ impl Eln {
 
     #[inline]
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
-        self.fast.leave();
         self.marked = ack.eln;
         self.expired = false;
-        control.acknowledge(now, ack);
+        self.fast.end(control, now, ack);
         control.open(now);
     }
 

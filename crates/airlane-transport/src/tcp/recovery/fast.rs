@@ -6,9 +6,9 @@
 
 use airlane_base::Instant;
 
-use crate::tcp::TcpConfig;
 use crate::tcp::control::Control;
 use crate::tcp::duplicates::Duplicates;
+use crate::tcp::{Ack, TcpConfig};
 
 #[derive(Clone, Debug)]
 pub(super) struct Fast {
@@ -33,12 +33,23 @@ impl Fast {
         }
     }
 
-    #[inline]
-    pub(super) fn leave(&mut self) {
+    fn leave(&mut self) {
         self.in_recovery = false;
         self.inflation = 0;
         self.resend = false;
         self.duplicates.count = 0;
+    }
+
+    /// An acknowledgment of new data after which nothing is being repaired. If it ends a recovery it counts for the
+    /// repair alone: duplicates have told of what came behind the hole.
+    #[inline]
+    pub(super) fn end(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        let repaired = self.in_recovery;
+        self.leave();
+        control.acknowledge(now, ack);
+        if repaired {
+            control.acked = 1;
+        }
     }
 
     /// A duplicate inflates the window, if it comes in a recovery.

@@ -2,7 +2,8 @@
 //!
 //! An acknowledgment below `recover` is partial: it shows that the segment at its number is lost too. That
 //! segment leaves at once, one hole each round trip, and recovery goes on. The acknowledgment of all that
-//! was sent before the loss ends it with `cwnd` at half of what was in use.
+//! was sent before the loss ends it with `cwnd` at half of what was in use, and then opens the window as any
+//! other does: so in ns-2 and BSD, and no RFC says otherwise.
 //!
 //! Where works differ: what a partial acknowledgment does to the inflated window
 //! ([`Deflation`]), and whether each of them restarts the timer or only the first
@@ -34,15 +35,11 @@ impl NewReno {
     }
 
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
-        if !self.fast.in_recovery {
-            self.fast.leave();
-            control.acknowledge(now, ack);
-            control.open(now);
-        } else if ack.ack >= self.fast.duplicates.recover {
-            self.fast.leave();
-            control.acknowledge(now, ack);
-        } else {
+        if self.fast.in_recovery && ack.ack < self.fast.duplicates.recover {
             self.on_partial(control, now, ack);
+        } else {
+            self.fast.end(control, now, ack);
+            control.open(now);
         }
     }
 

@@ -32,8 +32,7 @@ impl Reno {
         let kept = self.late_deflation
             && self.fast.in_recovery
             && duplicates.count == duplicates.threshold;
-        self.fast.leave();
-        control.acknowledge(now, ack);
+        self.fast.end(control, now, ack);
         if kept {
             let threshold = self.fast.duplicates.threshold;
             control.congestion.keep(threshold.into());

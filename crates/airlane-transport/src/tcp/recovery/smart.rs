@@ -45,7 +45,7 @@ impl Smart {
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         let before = control.window.una;
         control.acknowledge(now, ack);
-        if before >= self.recover || before < self.behind_timeout {
+        if control.window.una >= self.recover || before < self.behind_timeout {
             control.open(now);
         }
         self.on_ack(control, now, ack);
