@@ -11,6 +11,8 @@ use crate::message::{Got, Part};
 /// Parts under way at most, the first included.
 const WINDOW: u32 = 64;
 const FIRST_WINDOW: u32 = 8;
+/// Parts are taken so far beyond the first that is missing.
+const AHEAD: u32 = u128::BITS;
 /// No message is longer.
 pub(crate) const LONGEST: usize = 32 << 20;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -73,13 +75,54 @@ impl Outgoing {
     }
 }
 
+/// A message on its way here. All its parts have one length but the last, which may be shorter, so that memory follows
+/// the bytes that came and not what a peer declares.
 #[derive(Clone, Debug, Default)]
 struct Incoming {
     turn: u16,
-    parts: Vec<Option<Box<[u8]>>>,
-    /// All below came.
+    /// How many parts there are; 0 before one came.
+    count: u32,
+    /// Bytes of each part but the last.
+    size: usize,
+    bytes: Vec<u8>,
+    /// All parts below came.
     next: u32,
-    bytes: usize,
+    /// Bit i: part `next + i` came.
+    later: u128,
+}
+
+impl Incoming {
+    /// Whether a part can belong to the message.
+    fn fits(&self, part: &Part<'_>) -> bool {
+        let len = part.bytes.len();
+        let is_last = part.number + 1 == part.count;
+        let (size, count) = match self.count {
+            0 => (len, part.count),
+            _ => (self.size, self.count),
+        };
+        // The last part does not tell how long the others are.
+        (part.count == 1 || self.count > 0 || !is_last)
+            && count == part.count
+            && (len == size || is_last && len < size)
+            && count as usize <= LONGEST / size.max(1) + 1
+            && (self.next..self.next + AHEAD).contains(&part.number)
+    }
+
+    fn keep(&mut self, part: &Part<'_>) {
+        if self.count == 0 {
+            (self.size, self.count) = (part.bytes.len(), part.count);
+        }
+        let from = part.number as usize * self.size;
+        let to = from + part.bytes.len();
+        if self.bytes.len() < to {
+            self.bytes.resize(to, 0);
+        }
+        self.bytes[from..to].copy_from_slice(part.bytes);
+        self.later |= 1 << (part.number - self.next);
+        let whole = self.later.trailing_ones();
+        self.next += whole;
+        self.later = self.later.checked_shr(whole).unwrap_or(0);
+    }
 }
 
 /// Both directions of one end.
@@ -170,47 +213,27 @@ impl Exchange {
             });
             return None;
         }
-        let most = LONGEST / part.bytes.len().max(1) + 1;
-        let possible =
-            part.turn == expected && part.number < part.count && part.count as usize <= most;
         let takes = &mut self.takes;
-        if takes.parts.is_empty() && possible {
-            takes.parts = vec![None; part.count as usize];
+        let is_next = part.turn == expected && part.number < part.count;
+        let is_known = is_next && part.number < takes.next && part.count == takes.count;
+        if !is_known {
+            if !is_next || !takes.fits(&part) {
+                return None;
+            }
+            takes.keep(&part);
         }
-        if !possible
-            || part.count as usize != takes.parts.len()
-            || part.number >= takes.next + 2 * WINDOW
-        {
-            return None;
-        }
-        let slot = &mut takes.parts[part.number as usize];
-        if slot.is_none() && takes.bytes + part.bytes.len() <= LONGEST {
-            *slot = Some(part.bytes.into());
-            takes.bytes += part.bytes.len();
-        }
-        let came = |n: u32| takes.parts.get(n as usize).is_some_and(Option::is_some);
-        let mut next = takes.next;
-        while came(next) {
-            next += 1;
-        }
-        let later = (0..64)
-            .filter(|i| came(next + 1 + i))
-            .fold(0, |mask, i| mask | 1 << i);
-        takes.next = next;
         self.got = Some(Got {
             turn: part.turn,
-            next,
-            later,
+            next: takes.next,
+            later: (takes.later >> 1) as u64,
         });
-        if next as usize != takes.parts.len() {
+        if takes.next != takes.count {
             return None;
         }
         // The ends speak in turn: this is the answer to what was said last, whether or not anybody said that it came.
         self.sends = None;
-        let takes = &mut self.takes;
-        let parts = std::mem::take(&mut takes.parts);
-        (takes.turn, takes.next, takes.bytes) = (expected, 0, 0);
-        Some(parts.into_iter().flatten().flatten().collect())
+        let whole = std::mem::replace(&mut self.takes, Incoming { turn: expected, ..Incoming::default() });
+        Some(whole.bytes)
     }
 
     pub(crate) fn poll_got(&mut self) -> Option<Got> {
@@ -341,6 +364,12 @@ mod tests {
         };
         assert_eq!(end.handle_part(part(u32::MAX, 0)), None);
         assert_eq!(end.handle_part(part(10, 10)), None);
-        assert!(end.takes.parts.is_empty() && end.poll_got().is_none());
+        assert!(end.takes.bytes.is_empty() && end.poll_got().is_none());
+        // One byte a part would be 33 million parts: what is kept is what came.
+        let tiny = |number| Part { turn: 1, number, count: LONGEST as u32, bytes: &[0] };
+        for number in 0..300 {
+            assert_eq!(end.handle_part(tiny(number)), None);
+        }
+        assert!(end.takes.bytes.capacity() < 4_096);
     }
 }

@@ -5,6 +5,9 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
+/// A path has at most so many parts: each is looked up when a list is checked.
+const DEEPEST: usize = 128;
+
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -62,6 +65,12 @@ impl Manifest {
         {
             let is_plain = |part| matches!(part, Component::Normal(_));
             // `a/./b` has plain components alone, too, but is no plain name.
+            let parts = path.split('/').count();
+            if parts > DEEPEST {
+                return Err(format!(
+                    "a path of {parts} parts is too deep; at most {DEEPEST} are taken"
+                ));
+            }
             let plain = Path::new(path).components().all(is_plain)
                 && path.split('/').all(|part| !part.is_empty() && part != ".");
             if !plain || path.len() > 4_000 || path.contains('\0') {
@@ -167,6 +176,8 @@ mod tests {
         ]);
         assert!(long.contains("16 EiB"), "{long}");
         assert!(refused(vec![entry("a", Kind::Folder, 1)]).contains("0 would be"));
+        let deep = refused(vec![entry(&"a/".repeat(1_999), Kind::Folder, 0)]);
+        assert!(deep.contains("2000 parts"), "{deep}");
     }
 
     #[test]
