@@ -4,6 +4,7 @@
 //! Two ends know each other by a *ticket*, 32 bytes that both have and nobody else: the keys of both follow from it.
 
 mod digest;
+mod inbox;
 mod interface;
 mod line;
 mod receive;
@@ -40,7 +41,7 @@ pub enum ShipError {
     #[error("{0}")]
     Input(String),
     /// The operating system refuses a file.
-    #[error("{}: {doing}: {source}", path.display())]
+    #[error("{}: {doing}: {source}", airlane_ship::printable(&path.to_string_lossy()))]
     File {
         /// Which file.
         path: PathBuf,

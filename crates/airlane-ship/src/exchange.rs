@@ -232,7 +232,13 @@ impl Exchange {
         }
         // The ends speak in turn: this is the answer to what was said last, whether or not anybody said that it came.
         self.sends = None;
-        let whole = std::mem::replace(&mut self.takes, Incoming { turn: expected, ..Incoming::default() });
+        let whole = std::mem::replace(
+            &mut self.takes,
+            Incoming {
+                turn: expected,
+                ..Incoming::default()
+            },
+        );
         Some(whole.bytes)
     }
 
@@ -366,7 +372,12 @@ mod tests {
         assert_eq!(end.handle_part(part(10, 10)), None);
         assert!(end.takes.bytes.is_empty() && end.poll_got().is_none());
         // One byte a part would be 33 million parts: what is kept is what came.
-        let tiny = |number| Part { turn: 1, number, count: LONGEST as u32, bytes: &[0] };
+        let tiny = |number| Part {
+            turn: 1,
+            number,
+            count: LONGEST as u32,
+            bytes: &[0],
+        };
         for number in 0..300 {
             assert_eq!(end.handle_part(tiny(number)), None);
         }

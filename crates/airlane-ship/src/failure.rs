@@ -26,3 +26,16 @@ pub enum Failure {
     )]
     LongList(usize),
 }
+
+/// What another host wrote, without the control characters that a terminal obeys, and not longer than a message.
+pub fn printable(text: &str) -> String {
+    const MOST: usize = 1_000;
+    let plain = |c: char| {
+        if c.is_control() {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            c
+        }
+    };
+    text.chars().take(MOST).map(plain).collect()
+}

@@ -36,7 +36,7 @@ mod taker;
 #[cfg(test)]
 mod tests;
 
-pub use failure::Failure;
+pub use failure::{Failure, printable};
 pub use manifest::{Entry, Kind, Manifest};
 pub use message::{Digest, LONGEST_DATAGRAM, OVERHEAD};
 pub use ranges::Ranges;

@@ -71,6 +71,23 @@ impl Ranges {
         self.0.get(place).map(|(from, _)| (*from).max(at))
     }
 
+    /// Those of the `len` bytes from `start` on, counted from there.
+    #[must_use]
+    pub fn within(&self, start: u64, len: u64) -> Self {
+        let mut within = Self::none();
+        let first = self
+            .0
+            .partition_point(|(from, count)| from + count <= start);
+        for &(from, count) in &self.0[first..] {
+            if from >= start + len {
+                break;
+            }
+            let (begin, end) = (from.max(start), (from + count).min(start + len));
+            within.push(begin - start, end - begin);
+        }
+        within
+    }
+
     /// Both together.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
@@ -121,6 +138,8 @@ mod tests {
             let both = x.with(&y);
             prop_assert_eq!(both.check(60), Ok(()));
             prop_assert_eq!(numbers(&both), &a | &b);
+            let inside: BTreeSet<u64> = a.range(at..at + 9).map(|n| n - at).collect();
+            prop_assert_eq!(numbers(&x.within(at, 9)), inside);
             // Neighbours are one.
             prop_assert_eq!(&both, &of(&numbers(&both)));
         }

@@ -6,7 +6,7 @@ use airlane_transport::clap::{
 };
 
 use crate::exchange::Exchange;
-use crate::failure::Failure;
+use crate::failure::{Failure, printable};
 use crate::manifest::Manifest;
 use crate::message::{
     Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode,
@@ -307,7 +307,7 @@ impl Shipper {
         let said = serde_json::from_slice(text);
         match said {
             Err(error) => self.fail(Failure::NotUnderstood(error.to_string())),
-            Ok(ToShipper::Refused(why)) => self.fail(Failure::Refused(why)),
+            Ok(ToShipper::Refused(why)) => self.fail(Failure::Refused(printable(&why))),
             Ok(ToShipper::Missing(missing)) => self.on_missing(now, missing),
             Ok(ToShipper::Done) => {
                 self.phase = ShipperPhase::Done;
@@ -362,7 +362,7 @@ impl Shipper {
         self.manifest
             .entries()
             .get(place)
-            .map_or_else(String::new, |entry| entry.path.clone())
+            .map_or_else(String::new, |entry| printable(&entry.path))
     }
 
     /// What the interfaces on the way offer, where an IP packet has so many bytes beside its contents. It counts until it

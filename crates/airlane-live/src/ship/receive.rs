@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::thread::JoinHandle;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::SecurePeer;
-use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, Taker, TakerPhase};
+use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, Taker, TakerPhase, printable};
 
 use super::digest::Digester;
 use super::line::Line;
@@ -57,30 +58,39 @@ pub fn receive(
     let instance = clock::since_1970() as u16;
     let mut taker = Taker::new(clock::now(), instance);
     let mut job: Option<Job> = None;
+    let mut failed = None;
     let mut told = clock::now();
     loop {
         let now = clock::now();
         let taken = line.receive(now, |contents| {
             taker.handle(now, contents, &mut |at, bytes: &[u8]| match &mut job {
-                Some(job) => job.store.keep(at, bytes),
-                None => Ok(()),
+                Some(Job {
+                    store: Some(store), ..
+                }) => store.keep(at, bytes),
+                _ => Ok(()),
             })
         });
-        if let Err(error) = taken {
-            // The other end is told why before this one ends.
-            taker.refuse(&error.to_string());
-            transmit(now, &mut taker, &mut line);
-            return Err(error);
-        }
         if job.as_ref().is_some_and(|job| job.number != taker.job()) {
             // Its sender was started anew, or gave way to another: what it has left is on the disk.
             job = None;
         }
         taker.handle_timeout(now);
-        let ended = go_on(now, options, &mut taker, &mut job, watch);
+        let went = taken.and_then(|()| go_on(now, options, &mut taker, &mut job, watch));
+        let ended = went.unwrap_or_else(|error| {
+            // The job fails, and not the receiver; its sender is told why, and its parts are kept.
+            watch(ShipEvent::Note(format!("refused: {error}")));
+            taker.refuse(&error.to_string());
+            job = None;
+            failed = Some(error);
+            false
+        });
         transmit(now, &mut taker, &mut line);
-        if ended? && !options.stay {
-            return Ok(());
+        if ended {
+            match failed.take() {
+                _ if options.stay => {}
+                Some(error) => return Err(error),
+                None => return Ok(()),
+            }
         }
         let more = job.as_ref().is_some_and(|job| job.more);
         if now.saturating_since(told) >= TELL {
@@ -94,10 +104,12 @@ pub fn receive(
             .unwrap_or(Instant::FAR_FUTURE)
             .min(told + TELL);
         if line.wait(now, if more { now } else { due }, stop)? {
-            if let Some(job) = &mut job
+            if let Some(Job {
+                store: Some(store), ..
+            }) = &mut job
                 && taker.phase() == TakerPhase::Receiving
             {
-                job.store.save(&taker.missing())?;
+                store.save(&taker.missing())?;
             }
             return match job {
                 Some(_) => Err(ShipError::Stopped),
@@ -119,15 +131,12 @@ fn go_on(
     match taker.phase() {
         TakerPhase::Waiting => Ok(false),
         TakerPhase::Offered => {
-            match Job::new(now, options, taker) {
+            match Job::new(now, options, taker, watch) {
                 Ok((new, missing)) => {
                     taker.ask_for(missing);
                     *job = Some(new);
                 }
-                Err(why) => {
-                    watch(ShipEvent::Note(format!("refused: {why}")));
-                    taker.refuse(&why);
-                }
+                Err(error) => return Err(error),
             }
             Ok(false)
         }
@@ -147,13 +156,9 @@ fn go_on(
         }
         TakerPhase::Failed => {
             let heard = taker.is_heard() || taker.is_alone(now);
-            match taker.failure() {
-                _ if !heard => Ok(false),
-                Some(failure) if !options.stay => Err(ShipError::Job(failure.clone())),
-                _ if !options.stay => {
-                    Err(ShipError::Input("what was offered was refused".to_owned()))
-                }
-                _ => Ok(false),
+            match taker.failure().filter(|_| heard && !options.stay) {
+                Some(failure) => Err(ShipError::Job(failure.clone())),
+                None => Ok(heard),
             }
         }
     }
@@ -167,13 +172,21 @@ fn transmit(now: Instant, taker: &mut Taker, line: &mut Line) {
     line.flush();
 }
 
+/// Files get their names, and reach the disk, in a thread of their own: this may take longer than a sender waits for a word.
+struct Placing {
+    thread: JoinHandle<Result<(), ShipError>>,
+    files: Vec<ShippedFile>,
+}
+
 /// What is received now.
 struct Job {
     number: u64,
     began: Instant,
     /// Bytes that were here before.
     had: u64,
-    store: Store,
+    /// None while files get their names.
+    store: Option<Store>,
+    placing: Option<Placing>,
     digester: Digester,
     /// Whether the digester can go on at once.
     more: bool,
@@ -186,14 +199,19 @@ impl Job {
         now: Instant,
         options: &ReceiveOptions,
         taker: &Taker,
-    ) -> Result<(Self, Ranges), String> {
-        let manifest = taker.manifest().ok_or("there is no list")?;
-        let (store, missing) = Store::open(&options.folder, manifest, options.overwrite)?;
+        watch: Watch<'_>,
+    ) -> Result<(Self, Ranges), ShipError> {
+        let manifest = taker.manifest().ok_or(ShipError::Job(Failure::Silence))?;
+        let (mut store, missing) = Store::open(&options.folder, manifest, options.overwrite)?;
+        for note in store.notes() {
+            watch(ShipEvent::Note(note));
+        }
         let job = Self {
             number: taker.job(),
             began: now,
             had: manifest.total() - missing.bytes(),
-            store,
+            store: Some(store),
+            placing: None,
             digester: Digester::new(manifest),
             more: false,
             saved: now,
@@ -221,9 +239,15 @@ impl Job {
         taker: &mut Taker,
         watch: Watch<'_>,
     ) -> Result<(), ShipError> {
+        if let Some(placing) = self.placing.take_if(|placing| placing.thread.is_finished()) {
+            return self.placed(now, placing, taker, watch);
+        }
+        let Some(store) = &mut self.store else {
+            return Ok(());
+        };
         if now.saturating_since(self.saved) >= SAVE && taker.phase() == TakerPhase::Receiving {
             self.saved = now;
-            self.store.save(&taker.missing())?;
+            store.save(&taker.missing())?;
         }
         self.more = false;
         for _ in 0..DIGEST_IN_A_ROW {
@@ -233,8 +257,7 @@ impl Job {
             {
                 break;
             }
-            self.store.flush()?;
-            let store = &mut self.store;
+            store.flush()?;
             self.more = self.digester.step(end, |at, bytes| store.read(at, bytes))?;
             if !self.more {
                 break;
@@ -253,14 +276,14 @@ impl Job {
             if mine != theirs {
                 watch(ShipEvent::Note(format!(
                     "{} came otherwise than it was sent: again",
-                    entry.path
+                    printable(&entry.path)
                 )));
                 damaged.push(starts[place], entry.bytes);
             }
         }
         if !damaged.is_empty() {
             self.digester.restart();
-            self.store.save(&damaged)?;
+            store.make_anew(&damaged)?;
             taker.ask_for(damaged);
             return Ok(());
         }
@@ -272,17 +295,29 @@ impl Job {
                 bytes: entry.bytes,
                 blake3: digest.0.clone(),
             });
-        let shipped = shipped.collect();
-        self.store.finish()?;
+        let files = shipped.collect();
+        if let Some(mut store) = self.store.take() {
+            let thread = std::thread::spawn(move || store.finish());
+            self.placing = Some(Placing { thread, files });
+        }
+        Ok(())
+    }
+
+    fn placed(
+        &mut self,
+        now: Instant,
+        Placing { thread, files }: Placing,
+        taker: &mut Taker,
+        watch: Watch<'_>,
+    ) -> Result<(), ShipError> {
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         taker.accept();
         self.done = Some(now);
-        let took = clock::now().saturating_since(self.began);
-        watch(ShipEvent::Done(Shipment::new(
-            shipped,
-            self.had,
-            took,
-            taker.packets(),
-        )));
+        let took = now.saturating_since(self.began);
+        let shipment = Shipment::new(files, self.had, took, taker.packets());
+        watch(ShipEvent::Done(shipment));
         Ok(())
     }
 }

@@ -144,7 +144,11 @@ impl List {
         } else {
             Kind::File
         };
-        let since = facts.mtime().max(0) as u64 * 1_000_000_000 + facts.mtime_nsec() as u64;
+        // Those beyond 2554 have no room.
+        let seconds = u64::try_from(facts.mtime()).unwrap_or(0);
+        let since = seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(facts.mtime_nsec() as u64);
         self.entries.push(Entry {
             path: text.to_owned(),
             kind,

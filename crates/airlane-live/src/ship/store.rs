@@ -1,105 +1,249 @@
 //! Where files lie while they come, and where they go when all of them are here.
 //!
-//! A job has a folder of its own beside its files, `.airlane-` and a name that follows from its list: each file by its
-//! number, and what is missing of them (`missing.json`). It is what a later try goes on with.
+//! Files that are not whole lie in `.airlane-parts` beside their places, each under a name that follows from its path,
+//! length and time, with what is missing of them: a later try goes on with each file that has not changed. What another
+//! job left stays for a week.
 
-use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+use std::collections::BTreeMap;
+use std::fs::{File, FileTimes, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use airlane_ship::{Entry, Kind, Manifest, Ranges};
+use airlane_ship::{Entry, Kind, Manifest, Ranges, printable};
+use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
 
 use super::ShipError;
+use super::inbox::{Inbox, is_folder};
 
 /// Neighbours are written together, up to this.
 const TOGETHER: usize = 256 << 10;
 /// Files that are open at once.
 const OPEN: usize = 16;
+const WORK: &str = ".airlane-parts";
+/// The list of the job that was here last, and what was missing of it.
+const LIST: &str = "list.json";
 const MISSING: &str = "missing.json";
+/// After the name of a part: what is missing of it, if it belongs to an earlier job.
+const ASIDE: &str = ".missing";
+/// Parts of jobs that nobody goes on with are kept for so long.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// File systems round times, at most to this.
+const ROUNDED: u64 = 2_000_000_000;
 
 /// The files of one job.
 pub(super) struct Store {
-    folder: PathBuf,
-    work: PathBuf,
+    inbox: Inbox,
+    work: Inbox,
+    work_name: String,
+    overwrite: bool,
     manifest: Manifest,
+    /// Digest of the list.
+    list: String,
     starts: Vec<u64>,
+    /// Files that are at their place already, by their place in the list.
+    here: Vec<bool>,
     /// The newest last.
     open: Vec<(usize, File)>,
     waiting: Vec<u8>,
     waiting_at: u64,
+    notes: Vec<String>,
 }
 
-/// Why there is no place for a job, in words for both ends.
-pub(super) type Refusal = String;
+/// What is missing of the list with this digest.
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    list: String,
+    missing: Ranges,
+}
 
 impl Store {
     /// A place for these files in a folder, and what is missing of them there.
+    ///
+    /// # Errors
+    /// Why there is none, for both ends.
     pub(super) fn open(
         folder: &Path,
         manifest: &Manifest,
         overwrite: bool,
-    ) -> Result<(Self, Ranges), Refusal> {
-        for entry in manifest.entries() {
-            let target = folder.join(&entry.path);
-            if entry.kind == Kind::File && !overwrite && target.symlink_metadata().is_ok() {
-                return Err(format!(
-                    "{} is already there; airlane recv --overwrite replaces it",
-                    target.display()
-                ));
-            }
-        }
-        let list = serde_json::to_vec(manifest).map_err(|error| error.to_string())?;
-        let name = blake3::hash(&list).to_hex();
+    ) -> Result<(Self, Ranges), ShipError> {
+        let inbox = Inbox::open(folder)?;
+        let here = here(&inbox, manifest, overwrite)?;
+        let (work, work_name) = inbox.private(WORK)?;
         let mut store = Self {
-            folder: folder.to_owned(),
-            work: folder.join(format!(".airlane-{}", &name[..16])),
+            inbox,
+            work,
+            work_name,
+            overwrite,
             starts: manifest.starts(),
+            list: digest(manifest),
             manifest: manifest.clone(),
+            here,
             open: Vec::new(),
             waiting: Vec::with_capacity(TOGETHER),
             waiting_at: 0,
+            notes: Vec::new(),
         };
-        let missing = store.prepare().map_err(|error| error.to_string())?;
+        let missing = store.prepare()?;
         Ok((store, missing))
     }
 
+    /// What the operator should know.
+    pub(super) fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
     fn prepare(&mut self) -> Result<Ranges, ShipError> {
-        fs::create_dir_all(&self.work).map_err(ShipError::file(&self.work, "make"))?;
-        let total = self.manifest.total();
-        let mut missing = self
-            .remembered()
-            .filter(|missing| missing.check(total).is_ok());
-        for (place, entry) in self.manifest.files() {
-            let path = self.part(place);
-            let is_whole = path
-                .metadata()
-                .is_ok_and(|facts| facts.len() == entry.bytes);
-            if !is_whole {
-                let made = OpenOptions::new()
-                    .write(true)
-                    .create(true)
-                    .truncate(true)
-                    .open(&path);
-                let made = made.and_then(|file| file.set_len(entry.bytes));
-                made.map_err(ShipError::file(&path, "make"))?;
-                if let Some(missing) = &mut missing {
-                    let mut all = Ranges::none();
-                    all.push(self.starts[place], entry.bytes);
-                    *missing = missing.with(&all);
-                }
+        let room = self.inbox.room();
+        let room = room.map_err(ShipError::file(self.inbox.path(), "look how much fits"))?;
+        let mut known = self.known();
+        let mut missing = Ranges::none();
+        let files: Vec<_> = self
+            .manifest
+            .files()
+            .map(|(place, entry)| (place, entry.clone()))
+            .collect();
+        for (place, entry) in &files {
+            if self.here[*place] {
+                continue;
+            }
+            let name = part(entry);
+            let before = known.remove(&name);
+            let facts = self.work.look(&name).ok().flatten();
+            let is_whole = facts.is_some_and(|facts| facts.st_size as u64 == entry.bytes);
+            let lacks = before.filter(|lacks| is_whole && lacks.check(entry.bytes).is_ok());
+            for (from, len) in lacks.unwrap_or_else(|| Ranges::all(entry.bytes)).iter() {
+                missing.push(self.starts[*place] + from, len);
             }
         }
-        Ok(missing.unwrap_or_else(|| Ranges::all(total)))
+        if missing.bytes() > room {
+            return Err(ShipError::Input(format!(
+                "{} bytes are missing, and {room} fit into {}; make room there",
+                missing.bytes(),
+                self.inbox.path().display()
+            )));
+        }
+        for (place, entry) in &files {
+            if self.here[*place] {
+                continue;
+            }
+            let name = part(entry);
+            let made = self
+                .work
+                .file(&name, true)
+                .and_then(|file| file.set_len(entry.bytes));
+            made.map_err(ShipError::file(&self.work.path().join(&name), "make"))?;
+        }
+        self.set_aside(&known)?;
+        let list = serde_json::to_vec(&self.manifest).map_err(io::Error::other);
+        list.and_then(|list| self.work.write(LIST, &list))
+            .map_err(ShipError::file(self.work.path(), "write the list"))?;
+        self.save(&missing)?;
+        Ok(missing)
     }
 
-    fn remembered(&self) -> Option<Ranges> {
-        serde_json::from_slice(&fs::read(self.work.join(MISSING)).ok()?).ok()
+    /// What is missing of each part, by its name, as earlier jobs left it.
+    fn known(&self) -> BTreeMap<String, Ranges> {
+        let mut known = BTreeMap::new();
+        for (name, _) in self.work.files().unwrap_or_default() {
+            let of = name.strip_suffix(ASIDE).map(str::to_owned);
+            let lacks = of
+                .as_ref()
+                .and_then(|_| serde_json::from_slice(&self.work.read(&name)?).ok());
+            if let (Some(of), Some(lacks)) = (of, lacks) {
+                known.insert(of, lacks);
+            }
+        }
+        let last = || {
+            let list = self.work.read(LIST)?;
+            let manifest: Manifest = serde_json::from_slice(&list).ok()?;
+            let remembered: Remembered = serde_json::from_slice(&self.work.read(MISSING)?).ok()?;
+            let total = manifest.total();
+            let is_sound =
+                remembered.list == digest(&manifest) && remembered.missing.check(total).is_ok();
+            is_sound.then_some((manifest, remembered.missing))
+        };
+        if let Some((manifest, missing)) = last() {
+            let starts = manifest.starts();
+            for (place, entry) in manifest.files() {
+                known.insert(part(entry), missing.within(starts[place], entry.bytes));
+            }
+        }
+        known
     }
 
-    fn part(&self, place: usize) -> PathBuf {
-        self.work.join(place.to_string())
+    /// Keeps what is known of parts that are not of this job, and removes what is too old.
+    fn set_aside(&mut self, known: &BTreeMap<String, Ranges>) -> Result<(), ShipError> {
+        let mine: std::collections::BTreeSet<String> = self
+            .manifest
+            .files()
+            .map(|(_, entry)| part(entry))
+            .collect();
+        let failed = |error| ShipError::file(self.work.path(), "keep parts of other jobs")(error);
+        let (mut count, mut bytes, mut gone) = (0_u64, 0_u64, 0_u64);
+        for (name, facts) in self.work.files().map_err(failed)? {
+            if name == LIST || name == MISSING || name.ends_with(ASIDE) {
+                continue;
+            }
+            let aside = name.clone() + ASIDE;
+            let is_kept = known.contains_key(&name) && age(&facts) < KEPT;
+            if mine.contains(&name) || !is_kept {
+                self.work.remove(&aside).ok();
+            }
+            if mine.contains(&name) {
+                continue;
+            }
+            if !is_kept {
+                gone += facts.st_blocks as u64 * 512;
+                self.work.remove(&name).map_err(failed)?;
+                continue;
+            }
+            count += 1;
+            bytes += facts.st_blocks as u64 * 512;
+            let lacks = serde_json::to_vec(&known[&name]).map_err(io::Error::other);
+            lacks
+                .and_then(|lacks| self.work.write(&aside, &lacks))
+                .map_err(failed)?;
+        }
+        let path = self.work.path().display();
+        if count > 0 {
+            let days = KEPT.as_secs() / (24 * 3_600);
+            self.notes.push(format!(
+                "{path} keeps {count} unfinished files of other jobs, {bytes} bytes, for {days} days after they changed"
+            ));
+        }
+        if gone > 0 {
+            self.notes.push(format!(
+                "{path}: {gone} bytes of jobs that nobody can go on with are removed"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Of these bytes of the row those that are at their places are asked for again, as they came otherwise.
+    ///
+    /// # Errors
+    /// If that would replace a file that is not to be replaced.
+    pub(super) fn make_anew(&mut self, damaged: &Ranges) -> Result<(), ShipError> {
+        self.open.clear();
+        for (place, entry) in self.manifest.files() {
+            if !self.here[place] || damaged.within(self.starts[place], entry.bytes).is_empty() {
+                continue;
+            }
+            if !self.overwrite {
+                return Err(is_there(&self.inbox, entry));
+            }
+            let name = part(entry);
+            let made = self
+                .work
+                .file(&name, true)
+                .and_then(|file| file.set_len(entry.bytes));
+            made.map_err(ShipError::file(&self.work.path().join(&name), "make"))?;
+            self.here[place] = false;
+        }
+        self.save(damaged)
     }
 
     /// Keeps bytes of the row.
@@ -155,14 +299,18 @@ impl Store {
     ) -> Result<usize, ShipError> {
         let place = self.starts.partition_point(|start| *start <= at) - 1;
         let inside = at - self.starts[place];
-        let left = self.manifest.entries()[place].bytes - inside;
+        let entry = &self.manifest.entries()[place];
+        let left = entry.bytes - inside;
         let len = left.min(room as u64) as usize;
-        let path = self.part(place);
+        let path = || self.inbox.path().join(&entry.path);
         match self.open.iter().position(|(open, _)| *open == place) {
             Some(found) => self.open[found..].rotate_left(1),
             None => {
-                let opened = OpenOptions::new().read(true).write(true).open(&path);
-                let file = opened.map_err(ShipError::file(&path, "open"))?;
+                let opened = match self.here[place] {
+                    true => self.inbox.reading(&entry.path),
+                    false => self.work.file(&part(entry), false),
+                };
+                let file = opened.map_err(|error| ShipError::file(&path(), "open")(error))?;
                 if self.open.len() == OPEN {
                     self.open.remove(0);
                 }
@@ -170,7 +318,7 @@ impl Store {
             }
         }
         if let Some((_, file)) = self.open.last() {
-            act(file, inside, len).map_err(ShipError::file(&path, doing))?;
+            act(file, inside, len).map_err(|error| ShipError::file(&path(), doing)(error))?;
         }
         Ok(len)
     }
@@ -178,52 +326,174 @@ impl Store {
     /// Remembers what is missing, for a later try.
     pub(super) fn save(&mut self, missing: &Ranges) -> Result<(), ShipError> {
         self.flush()?;
-        let (path, new) = (self.work.join(MISSING), self.work.join("missing.new"));
-        let text = serde_json::to_vec(missing).map_err(io::Error::other);
-        text.and_then(|text| fs::write(&new, text))
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(ShipError::file(&path, "write"))
+        let remembered = Remembered {
+            list: self.list.clone(),
+            missing: missing.clone(),
+        };
+        let text = serde_json::to_vec(&remembered).map_err(io::Error::other);
+        text.and_then(|text| self.work.write(MISSING, &text))
+            .map_err(ShipError::file(self.work.path(), "write what is missing"))
     }
 
-    /// All is here: files and folders get their names, permissions and times.
+    /// All is here: files and folders get their names, permissions and times, on the disk.
+    ///
+    /// A try that was killed meanwhile leaves some at their places, where the next one finds them.
     pub(super) fn finish(&mut self) -> Result<(), ShipError> {
         self.flush()?;
         self.open.clear();
-        let places: Vec<_> = self.manifest.entries().iter().enumerate().collect();
-        for (place, entry) in &places {
-            let target = self.folder.join(&entry.path);
+        let work_path = self.work.path().to_owned();
+        let synced = |inbox: &Inbox| {
+            inbox
+                .sync()
+                .map_err(ShipError::file(inbox.path(), "write to the disk"))
+        };
+        synced(&self.inbox)?;
+        let allowed = !self
+            .work
+            .umask()
+            .map_err(ShipError::file(&work_path, "look"))?;
+        // What came to be there meanwhile is found before anything is moved, but for the last moment.
+        let there = here(&self.inbox, &self.manifest, self.overwrite)?;
+        let mut made = Vec::new();
+        for (place, entry) in self.manifest.entries().iter().enumerate() {
+            let target = self.inbox.path().join(&entry.path);
             if entry.kind == Kind::Folder {
-                fs::create_dir_all(&target).map_err(ShipError::file(&target, "make"))?;
+                let is_new = self.inbox.make_folder(&entry.path, entry.mode & 0o777);
+                if is_new.map_err(ShipError::file(&target, "make"))? {
+                    made.push(entry);
+                }
                 continue;
             }
-            if let Some(above) = target.parent() {
-                fs::create_dir_all(above).map_err(ShipError::file(above, "make"))?;
+            if self.here[place] {
+                continue;
             }
-            let part = self.part(*place);
-            dress(&part, entry).map_err(ShipError::file(&part, "set permissions and time"))?;
-            fs::rename(&part, &target).map_err(ShipError::file(&target, "give its name"))?;
+            if there[place] && !self.overwrite {
+                return Err(is_there(&self.inbox, entry));
+            }
+            let name = part(entry);
+            let dressed = self
+                .work
+                .file(&name, false)
+                .and_then(|file| dress(&file, entry, allowed));
+            dressed.map_err(ShipError::file(&target, "set permissions and time"))?;
+            match self
+                .work
+                .place(&name, &self.inbox, &entry.path, self.overwrite)
+            {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(is_there(&self.inbox, entry));
+                }
+                placed => placed.map_err(ShipError::file(&target, "give its name"))?,
+            }
         }
         // A folder changes as things are put into it, and may forbid that in the end: the innermost first.
-        for (_, entry) in places
-            .iter()
-            .rev()
-            .filter(|(_, entry)| entry.kind == Kind::Folder)
-        {
-            let target = self.folder.join(&entry.path);
-            dress(&target, entry).map_err(ShipError::file(&target, "set permissions and time"))?;
+        for entry in made.iter().rev() {
+            let target = self.inbox.path().join(&entry.path);
+            let dressed = self
+                .inbox
+                .reading(&entry.path)
+                .and_then(|folder| dress(&folder, entry, allowed));
+            dressed.map_err(ShipError::file(&target, "set permissions and time"))?;
         }
-        fs::remove_dir_all(&self.work).map_err(ShipError::file(&self.work, "remove"))
+        synced(&self.inbox)?;
+        self.work.remove(MISSING).ok();
+        self.work.remove(LIST).ok();
+        // What other jobs left keeps it.
+        let removed = self.inbox.remove_folder(&self.work_name);
+        removed
+            .map(drop)
+            .map_err(ShipError::file(&work_path, "remove"))
     }
 }
 
-fn dress(path: &Path, entry: &Entry) -> io::Result<()> {
+/// Files of a list that seem to be at their places, by length and time: they are compared as what comes is.
+///
+/// # Errors
+/// If something else is there that is not to be replaced, or cannot be.
+fn here(inbox: &Inbox, manifest: &Manifest, overwrite: bool) -> Result<Vec<bool>, ShipError> {
+    let look = |entry: &Entry| {
+        let path = inbox.path().join(&entry.path);
+        let found = inbox.look(&entry.path).map_err(|error| match error.raw_os_error() {
+            Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => ShipError::Input(format!(
+                "{}: a folder of this path is a link, and nothing that comes goes through links",
+                printable(&path.to_string_lossy())
+            )),
+            _ => ShipError::file(&path, "look")(error),
+        })?;
+        let conflict = |what| {
+            let path = path.to_string_lossy();
+            ShipError::Input(format!(
+                "{} is already there, {what}; remove it, or name another folder",
+                printable(&path)
+            ))
+        };
+        match (found, entry.kind) {
+            (None, _) => Ok(false),
+            (Some(facts), Kind::Folder) if is_folder(&facts) => Ok(true),
+            (Some(_), Kind::Folder) => Err(conflict("and no folder")),
+            (Some(facts), Kind::File) if is_folder(&facts) => Err(conflict("a folder")),
+            (Some(facts), Kind::File) if is_as_sent(&facts, entry) => Ok(true),
+            (Some(_), Kind::File) if overwrite => Ok(false),
+            (Some(_), Kind::File) => Err(is_there(inbox, entry)),
+        }
+    };
+    manifest.entries().iter().map(look).collect()
+}
+
+fn is_there(inbox: &Inbox, entry: &Entry) -> ShipError {
+    let path = inbox.path().join(&entry.path);
+    ShipError::Input(format!(
+        "{} is already there; airlane recv --overwrite replaces it",
+        printable(&path.to_string_lossy())
+    ))
+}
+
+fn is_as_sent(facts: &Stat, entry: &Entry) -> bool {
+    let is_file = rustix::fs::FileType::from_raw_mode(facts.st_mode).is_file();
+    let modified = u64::try_from(facts.st_mtime)
+        .unwrap_or(0)
+        .saturating_mul(1_000_000_000)
+        + facts.st_mtime_nsec;
+    is_file && facts.st_size as u64 == entry.bytes && modified.abs_diff(entry.modified_ns) < ROUNDED
+}
+
+/// The name of a file while it is not whole.
+fn part(entry: &Entry) -> String {
+    let Entry {
+        path,
+        bytes,
+        modified_ns,
+        ..
+    } = entry;
+    let name = blake3::hash(format!("{bytes} {modified_ns} {path}").as_bytes());
+    name.to_hex()[..32].to_owned()
+}
+
+fn digest(manifest: &Manifest) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (_, entry) in manifest.files() {
+        hasher.update(part(entry).as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+fn age(facts: &Stat) -> Duration {
+    let modified = UNIX_EPOCH + Duration::from_secs(u64::try_from(facts.st_mtime).unwrap_or(0));
+    SystemTime::now()
+        .duration_since(modified)
+        .unwrap_or_default()
+}
+
+fn dress(file: &File, entry: &Entry, allowed: u32) -> io::Result<()> {
     let modified = UNIX_EPOCH + Duration::from_nanos(entry.modified_ns);
-    File::open(path)?.set_times(FileTimes::new().set_modified(modified))?;
-    fs::set_permissions(path, Permissions::from_mode(entry.mode & 0o777))
+    file.set_times(FileTimes::new().set_modified(modified))?;
+    file.set_permissions(Permissions::from_mode(entry.mode & allowed & 0o777))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn manifest() -> Manifest {
@@ -275,24 +545,142 @@ mod tests {
             .unwrap();
         assert_eq!(since, Duration::from_nanos(1_000_000_007));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        let refused = Store::open(folder.path(), &manifest(), false)
-            .err()
-            .unwrap();
+        // The same files are there: nothing is missing, and nothing is replaced.
+        let (mut store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
+        assert!(missing.is_empty());
+        let mut all = [0; 10];
+        store.read(0, &mut all).unwrap();
+        assert_eq!(&all, b"helloworld");
+        store.finish().unwrap();
+        drop(store);
+        fs::write(at("d/a"), "mine").unwrap();
+        let refused = refusal(folder.path(), false);
         assert!(refused.contains("d/a is already there"), "{refused}");
-        assert!(Store::open(folder.path(), &manifest(), true).is_ok());
+        let (_, missing) = Store::open(folder.path(), &manifest(), true).unwrap();
+        assert_eq!(missing.iter().collect::<Vec<_>>(), [(0, 4)]);
+    }
+
+    fn refusal(folder: &Path, overwrite: bool) -> String {
+        let opened = Store::open(folder, &manifest(), overwrite);
+        opened.err().unwrap().to_string()
+    }
+
+    fn fill(folder: &Path) -> Store {
+        let (mut store, missing) = Store::open(folder, &manifest(), false).unwrap();
+        for (from, len) in missing.iter() {
+            let bytes = &b"helloworld"[from as usize..(from + len) as usize];
+            store.keep(from, bytes).unwrap();
+        }
+        store.flush().unwrap();
+        store
+    }
+
+    #[test]
+    fn what_came_to_be_there_meanwhile_stays_and_so_does_the_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = fill(folder.path());
+        fs::create_dir(folder.path().join("d")).unwrap();
+        fs::write(folder.path().join("d/b"), "mine").unwrap();
+        let refused = store.finish().unwrap_err().to_string();
+        assert!(refused.contains("d/b is already there"), "{refused}");
+        assert_eq!(fs::read(folder.path().join("d/b")).unwrap(), b"mine");
+        drop(store);
+        fs::remove_file(folder.path().join("d/b")).unwrap();
+        let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
+        assert_eq!(
+            missing.bytes(),
+            10,
+            "nothing was saved as whole, and nothing is lost"
+        );
+    }
+
+    #[test]
+    fn a_try_that_was_killed_while_files_got_their_names_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = fill(folder.path());
+        store.save(&Ranges::none()).unwrap();
+        let entry = store.manifest.entries()[1].clone();
+        dress(
+            &store.work.file(&part(&entry), false).unwrap(),
+            &entry,
+            0o777,
+        )
+        .unwrap();
+        store
+            .work
+            .place(&part(&entry), &store.inbox, "d/a", false)
+            .unwrap();
+        drop(store);
+        let (mut store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
+        assert!(missing.is_empty(), "{missing:?}");
+        store.finish().unwrap();
+        assert_eq!(fs::read(folder.path().join("d/a")).unwrap(), b"hell");
+        assert_eq!(fs::read(folder.path().join("d/b")).unwrap(), b"oworld");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn one_changed_file_does_not_make_the_others_travel_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = fill(folder.path());
+        store.save(&Ranges::none()).unwrap();
+        drop(store);
+        let mut entries = manifest().entries().to_vec();
+        entries[1].modified_ns += 5_000_000_000;
+        let changed = Manifest::new(entries).unwrap();
+        let (mut store, missing) = Store::open(folder.path(), &changed, false).unwrap();
+        assert_eq!(missing.iter().collect::<Vec<_>>(), [(0, 4)]);
+        assert!(store.notes()[0].contains("1 unfinished files"));
+        drop(store);
+        // Back to the file of before: its part is still there.
+        let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn links_and_conflicts_in_the_folder_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("d")).unwrap();
+        // As a folder of the list, and above its files.
+        assert!(refusal(folder.path(), true).contains("no folder"));
+        fs::remove_file(folder.path().join("d")).unwrap();
+        fs::create_dir_all(folder.path().join("d/a")).unwrap();
+        assert!(refusal(folder.path(), true).contains("a folder"));
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_is_there_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("d")).unwrap();
+        fs::set_permissions(folder.path().join("d"), Permissions::from_mode(0o711)).unwrap();
+        fill(folder.path()).finish().unwrap();
+        let facts = folder.path().join("d").metadata().unwrap();
+        assert_eq!(facts.permissions().mode() & 0o777, 0o711);
     }
 
     #[test]
     fn what_was_remembered_wrongly_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(folder.path(), &manifest(), false).unwrap();
-        for text in ["[[0,11]]", "nonsense", "[[3,0]]"] {
-            fs::write(store.work.join(MISSING), text).unwrap();
+        drop(store);
+        let path = folder.path().join(WORK);
+        let list = digest(&manifest());
+        let wrong = [
+            format!(r#"{{"list":"{list}","missing":[[0,11]]}}"#),
+            format!(r#"{{"list":"{list}","missing":[[3,0]]}}"#),
+            r#"{"list":"of another","missing":[]}"#.to_owned(),
+            "nonsense".to_owned(),
+        ];
+        for text in wrong {
+            fs::write(path.join(MISSING), &text).unwrap();
             let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
             assert_eq!(missing, Ranges::all(10), "{text}");
         }
-        fs::write(store.work.join(MISSING), "[]").unwrap();
-        fs::write(store.part(3), "short").unwrap();
+        let text = format!(r#"{{"list":"{list}","missing":[]}}"#);
+        fs::write(path.join(MISSING), text).unwrap();
+        fs::write(path.join(part(&manifest().entries()[3])), "short").unwrap();
         let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
         assert_eq!(missing.iter().collect::<Vec<_>>(), [(4, 6)]);
     }
