@@ -269,7 +269,10 @@ impl<'a> Load<'a> {
             });
             let heard = voice.map(|socket| {
                 let bounds = (plan.watch, voice::most_arrivals(&config.times));
-                let arrived = |_| progress.add(Counter::VoiceDown, 1);
+                let arrived = |_| {
+                    progress.add(Counter::VoiceDown, 1);
+                    true
+                };
                 scope.spawn(move || voice::receive(socket, token, bounds, is_over, arrived))
             });
             let loaded = echoes.map(|echoes| scope.spawn(|| echoes.loaded(plan)));

@@ -1,6 +1,6 @@
 //! What client and server say to each other: lines of JSON.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::{GLANCE, is_timeout};
 pub(crate) const VERSION: u32 = 2;
 
 /// Longest line that is read, B.
-const LONGEST: u64 = 4096;
+const LONGEST: usize = 4096;
 
 /// From the client: what to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,21 +105,30 @@ impl ControlConnection {
     ) -> io::Result<T> {
         let deadline = Instant::now() + patience;
         loop {
-            let left = LONGEST - self.begun.len() as u64;
-            let mut part = self.reader.by_ref().take(left);
-            match part.read_until(b'\n', &mut self.begun) {
-                Ok(_) if self.begun.ends_with(b"\n") => {
-                    let message = serde_json::from_slice(&self.begun)?;
-                    self.begun.clear();
-                    return Ok(message);
+            let (used, has_ended) = match self.reader.fill_buf() {
+                Ok([]) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => {
+                    let end = bytes.iter().position(|byte| *byte == b'\n');
+                    let used = end.map_or(bytes.len(), |end| end + 1);
+                    let room = LONGEST.saturating_sub(self.begun.len());
+                    self.begun.extend_from_slice(&bytes[..used.min(room)]);
+                    (used, end.is_some())
                 }
-                // The end of the connection, or of what is read of one line.
-                Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Err(e) if !is_timeout(&e) => return Err(e),
-                Err(_) if is_over() || Instant::now() >= deadline => {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                Err(_) => {}
+                Err(error) if is_timeout(&error) => (0, false),
+                Err(error) => return Err(error),
+            };
+            self.reader.consume(used);
+            if self.begun.len() == LONGEST {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            if has_ended {
+                let message = serde_json::from_slice(&self.begun)?;
+                self.begun.clear();
+                return Ok(message);
+            }
+            // Whatever trickles in meanwhile.
+            if is_over() || Instant::now() >= deadline {
+                return Err(io::ErrorKind::TimedOut.into());
             }
         }
     }
@@ -164,9 +173,27 @@ mod tests {
             .hear::<u8>(Duration::from_secs(3600), || true)
             .unwrap_err();
         assert_eq!(stopped.kind(), io::ErrorKind::TimedOut);
-        near.write_all(&[b' '; 2 * LONGEST as usize]).unwrap();
+        near.write_all(&[b' '; 2 * LONGEST]).unwrap();
         let patience = Duration::from_secs(20);
         assert!(far.hear::<u8>(patience, || false).is_err());
-        assert_eq!(far.begun.len() as u64, LONGEST);
+        assert_eq!(far.begun.len(), LONGEST);
+    }
+
+    #[test]
+    fn a_line_that_trickles_has_its_deadline() {
+        let (mut near, mut far) = pair();
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let stopped = std::sync::Arc::clone(&stop);
+        let writer = std::thread::spawn(move || {
+            while !stopped.load(std::sync::atomic::Ordering::Relaxed)
+                && near.write_all(b" ").is_ok()
+            {
+                std::thread::sleep(GLANCE / 5);
+            }
+        });
+        let late = far.hear::<u8>(2 * GLANCE, || false).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        writer.join().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! Where the server's threads see which test is on, and whether they may go on with it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +23,8 @@ pub(crate) struct Desk<'a> {
 /// A test that is on.
 pub(crate) struct Test {
     pub(crate) token: TestToken,
+    /// Where its order came from: nothing that the test sends goes anywhere else.
+    client: IpAddr,
     /// When it is over at the latest.
     end_ns: u64,
     watch: LocalClock,
@@ -57,6 +59,7 @@ impl<'a> Desk<'a> {
     pub(crate) fn begin(
         &self,
         token: TestToken,
+        client: IpAddr,
         end_ns: u64,
         most_bytes: u64,
     ) -> Option<Arc<Test>> {
@@ -66,6 +69,7 @@ impl<'a> Desk<'a> {
         }
         let test = Arc::new(Test {
             token,
+            client,
             end_ns,
             watch: self.watch,
             over: AtomicBool::new(false),
@@ -125,6 +129,10 @@ impl Drop for Admitted<'_> {
 }
 
 impl Test {
+    pub(crate) fn is_client(&self, at: SocketAddr) -> bool {
+        at.ip().to_canonical() == self.client
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed) || self.watch.now_ns() >= self.end_ns
     }
@@ -154,6 +162,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     fn desk(stop: &AtomicBool) -> Desk<'_> {
         Desk::new(LocalClock::default(), u64::MAX, stop)
     }
@@ -163,8 +173,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         let desk = desk(&stop);
         let tokens = [TestToken([1; 16]), TestToken([2; 16])];
-        let test = desk.begin(tokens[0], u64::MAX, 100).unwrap();
-        assert!(desk.begin(tokens[1], u64::MAX, 100).is_none());
+        let test = desk.begin(tokens[0], HERE, u64::MAX, 100).unwrap();
+        assert!(desk.begin(tokens[1], HERE, u64::MAX, 100).is_none());
         assert!(desk.test_of(&tokens[0].0).is_some());
         assert!(desk.test_of(&tokens[1].0).is_none());
         assert!(desk.test_of(&[]).is_none());
@@ -172,19 +182,19 @@ mod tests {
         desk.end();
         assert!(test.is_over());
         assert!(desk.test_of(&tokens[0].0).is_none());
-        assert!(desk.begin(tokens[1], u64::MAX, 100).is_some());
+        assert!(desk.begin(tokens[1], HERE, u64::MAX, 100).is_some());
     }
 
     #[test]
     fn a_test_ends_by_itself_and_sends_no_more_than_it_may() {
         let stop = AtomicBool::new(false);
         let desk = desk(&stop);
-        let test = desk.begin(TestToken([1; 16]), 0, 100).unwrap();
+        let test = desk.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
         assert!(test.is_over());
         assert!(test.spend(60) && test.spend(40) && test.is_used_up());
         assert!(!test.spend(1));
         desk.end();
-        let test = desk.begin(TestToken([1; 16]), 0, 100).unwrap();
+        let test = desk.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
         // Bytes that are left but not enough are used up, too.
         assert!(!test.spend(101) && test.is_used_up());
     }

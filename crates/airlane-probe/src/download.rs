@@ -3,14 +3,16 @@
 //! ranges, pacing, and probes when nothing is heard. What is lost is sent again under another number.
 //!
 //! ```text
-//! server, data:            0 "QDAT" | 4 number (8) | 12 chunk (8) | 20 time sent (8) | zeros, to 1200
-//! client, acknowledgment:  0 "QACK" | 4 token (16) | 20 largest number (8) | 28 its time (8) | 36 ones below it (16)
+//! server, data:            0 "QDAT" | 4 number (8) | 12 chunk (8) | 20 proof (8) | zeros, to 1200
+//! client, acknowledgment:  0 "QACK" | 4 token (16) | 20 largest number (8) | 28 its proof (8) | 36 ones below it (16)
 //! ```
 //!
-//! Nothing is sent to whoever has not shown the test's token, nor for longer than [`SILENCE`] after it.
+//! Nothing is sent but to the address that the test was ordered from, with the test's token, nor for longer than
+//! [`SILENCE`] after it was heard. The proof is random: only a host that got a packet can acknowledge it.
 //! Left out: encryption, which changes no packet's size or time, streams, flow control, and more than one client.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -50,9 +52,9 @@ fn field(at: usize, bytes: &[u8]) -> u64 {
 /// What an acknowledgment says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Acknowledgment {
-    /// The largest number that arrived, and when that packet was sent; before any, 0 and 0.
+    /// The largest number that arrived, and the proof in that packet; before any, 0 and 0.
     largest: u64,
-    sent_ns: u64,
+    proof: u64,
     /// Of the numbers below, the nearest in the lowest bit.
     below: u128,
 }
@@ -63,7 +65,7 @@ impl Acknowledgment {
         bytes[..4].copy_from_slice(&ACK);
         bytes[4..4 + TOKEN_LEN].copy_from_slice(&token.0);
         bytes[20..28].copy_from_slice(&self.largest.to_be_bytes());
-        bytes[28..36].copy_from_slice(&self.sent_ns.to_be_bytes());
+        bytes[28..36].copy_from_slice(&self.proof.to_be_bytes());
         bytes[36..].copy_from_slice(&self.below.to_be_bytes());
         bytes
     }
@@ -74,7 +76,7 @@ impl Acknowledgment {
         let below = bytes.last_chunk()?;
         let said = Self {
             largest: field(20, bytes),
-            sent_ns: field(28, bytes),
+            proof: field(28, bytes),
             below: u128::from_be_bytes(*below),
         };
         bytes
@@ -83,7 +85,7 @@ impl Acknowledgment {
     }
 
     /// Takes note of a number that arrived.
-    const fn note(&mut self, number: u64, sent_ns: u64) {
+    const fn note(&mut self, number: u64, proof: u64) {
         if number > self.largest {
             let gap = number - self.largest;
             self.below = match gap {
@@ -98,7 +100,7 @@ impl Acknowledgment {
                 }
                 _ => 0,
             };
-            (self.largest, self.sent_ns) = (number, sent_ns);
+            (self.largest, self.proof) = (number, proof);
         } else if let Some(back @ 1..=RANGE) = self.largest.checked_sub(number) {
             self.below |= 1 << (back - 1);
         }
@@ -118,6 +120,7 @@ impl Acknowledgment {
 struct OnWay {
     number: u64,
     chunk: u64,
+    sent_ns: u64,
 }
 
 /// The sender: when which packet leaves. Times are ns of its own clock.
@@ -137,6 +140,8 @@ struct Sender {
     probes: u32,
     /// When the pacer lets the next packet go.
     free_ns: u64,
+    /// What makes the proofs.
+    keys: RandomState,
 }
 
 impl Sender {
@@ -153,7 +158,12 @@ impl Sender {
             heard_ns: now_ns,
             probes: 0,
             free_ns: now_ns,
+            keys: RandomState::new(),
         }
+    }
+
+    fn proof(&self, number: u64) -> u64 {
+        self.keys.hash_one(number)
     }
 
     fn rtt_ns(&self) -> u64 {
@@ -172,7 +182,7 @@ impl Sender {
                 self.on_loss(self.next);
                 self.window = LEAST_WINDOW;
             }
-            return Some(self.packet(oldest.chunk));
+            return Some(self.packet(now_ns, oldest.chunk));
         }
         if self.on_way.len() as f64 >= self.window || now_ns < self.free_ns {
             return None;
@@ -185,26 +195,32 @@ impl Sender {
             self.next_chunk += 1;
             self.next_chunk - 1
         });
-        Some(self.packet(chunk))
+        Some(self.packet(now_ns, chunk))
     }
 
-    fn packet(&mut self, chunk: u64) -> (u64, u64) {
+    fn packet(&mut self, sent_ns: u64, chunk: u64) -> (u64, u64) {
         let number = self.next;
         self.next += 1;
-        self.on_way.push_back(OnWay { number, chunk });
+        self.on_way.push_back(OnWay {
+            number,
+            chunk,
+            sent_ns,
+        });
         (number, chunk)
     }
 
     fn handle_ack(&mut self, now_ns: u64, said: &Acknowledgment) {
-        if said.largest >= self.next {
+        if said.largest >= self.next || said.proof != self.proof(said.largest) {
             return;
         }
-        let (mut acknowledged, mut lost, mut fresh) = (0, None, false);
+        let (mut acknowledged, mut lost, mut fresh) = (0, None, None);
         let again = &mut self.again;
         self.on_way.retain(|packet| {
             if said.has(packet.number) {
                 acknowledged += 1;
-                fresh |= packet.number == said.largest;
+                if packet.number == said.largest {
+                    fresh = Some(packet.sent_ns);
+                }
                 return false;
             }
             if packet.number + REORDERED <= said.largest {
@@ -214,8 +230,8 @@ impl Sender {
             }
             true
         });
-        if fresh {
-            let sample = now_ns.saturating_sub(said.sent_ns);
+        if let Some(sent_ns) = fresh {
+            let sample = now_ns.saturating_sub(sent_ns);
             self.rtt_ns = Some(self.rtt_ns.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
         }
         if acknowledged > 0 {
@@ -251,7 +267,7 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>) {
         let Some((token, _)) = Acknowledgment::read(&buffer[..len]) else {
             continue;
         };
-        if let Some(test) = desk.test_of(token) {
+        if let Some(test) = desk.test_of(token).filter(|test| test.is_client(from)) {
             // Whatever ends it, the client counts what has come.
             let _ended = socket
                 .set_read_timeout(Some(TICK))
@@ -278,7 +294,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, test: &Test, desk: &Desk<'_>) -> io:
             }
             packet[4..12].copy_from_slice(&number.to_be_bytes());
             packet[12..20].copy_from_slice(&chunk.to_be_bytes());
-            packet[20..28].copy_from_slice(&watch.now_ns().to_be_bytes());
+            packet[20..28].copy_from_slice(&sender.proof(number).to_be_bytes());
             // A full device queue is a loss like any other.
             let _ = socket.send_to(&packet, to);
         }
@@ -393,14 +409,14 @@ mod tests {
                 }
                 free = leaves;
                 if !lost(number) {
-                    arriving.push_back((leaves + 20 * MS, number, chunk, now));
+                    arriving.push_back((leaves + 20 * MS, number, chunk));
                 }
             }
             while arriving.front().is_some_and(|(at, ..)| *at <= now) {
-                let Some((at, number, chunk, sent)) = arriving.pop_front() else {
+                let Some((at, number, chunk)) = arriving.pop_front() else {
                     break;
                 };
-                said.note(number, sent);
+                said.note(number, sender.proof(number));
                 chunks.insert(chunk);
                 answers.push_back((at + 20 * MS, said));
             }
@@ -436,11 +452,16 @@ mod tests {
             sent
         });
         assert!(sent.sum::<u64>() < 30);
+        let largest = sender.next - 1;
         let said = Acknowledgment {
-            largest: sender.next - 1,
-            sent_ns: 59_900 * MS,
+            largest,
+            proof: sender.proof(largest),
             below: 0,
         };
+        // Who did not get the packet cannot acknowledge it.
+        let forged = Acknowledgment { proof: 7, ..said };
+        sender.handle_ack(60_000 * MS, &forged);
+        assert!(sender.poll(60_000 * MS).is_none());
         sender.handle_ack(60_000 * MS, &said);
         assert!(sender.poll(60_000 * MS).is_some());
     }

@@ -94,8 +94,12 @@ fn fill(stream: &mut TcpStream, buffer: &mut [u8], is_over: impl Fn() -> bool) -
         match stream.read(&mut buffer[got..]) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => got += n,
-            Err(e) if is_timeout(&e) && !is_over() => {}
+            Err(e) if is_timeout(&e) => {}
             Err(e) => return Err(e),
+        }
+        // Also where a byte comes now and then.
+        if got < buffer.len() && is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
     }
     Ok(())

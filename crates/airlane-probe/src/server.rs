@@ -390,7 +390,7 @@ impl<'a> Server<'a> {
         let client = stream.peer_addr()?.ip().to_canonical();
         let mut control = ControlConnection::new(stream)?;
         let order: TestOrder = control.hear(ORDER, || self.desk.is_over())?;
-        let (test, accepted) = match self.accept_order(&order, TestToken::draw()?) {
+        let (test, accepted) = match self.accept_order(&order, client, TestToken::draw()?) {
             Ok(begun) => begun,
             Err(why) => {
                 (self.tell)(ServerEvent::Refused { client, why: &why });
@@ -438,6 +438,7 @@ impl<'a> Server<'a> {
     fn accept_order(
         self,
         order: &TestOrder,
+        client: IpAddr,
         token: TestToken,
     ) -> Result<(Arc<Test>, Accepted), String> {
         if order.version != VERSION {
@@ -454,7 +455,9 @@ impl<'a> Server<'a> {
             ));
         }
         let end_ns = behind(self.desk.watch, load.saturating_add(2 * PATIENCE));
-        let test = self.desk.begin(token, end_ns, self.config.most_bytes);
+        let test = self
+            .desk
+            .begin(token, client, end_ns, self.config.most_bytes);
         let test = test.ok_or("another test is running; try again when it has ended")?;
         let name = order.congestion_control.as_deref();
         if let Err(error) = voice::mark(&self.sockets.voice, order.marked) {
@@ -492,13 +495,17 @@ impl<'a> Server<'a> {
         let is_over = || finished.load(Ordering::Relaxed) || test.is_over();
         let (socket, token) = (&self.sockets.voice, test.token);
         std::thread::scope(|scope| {
-            // It goes where the client's voice comes from: whoever sent that has the token.
+            // It goes where the client's voice comes from, and to no other host.
             let to = || *lock(&test.caller);
             let sender = scope.spawn(move || voice::send(socket, to, token, plan, is_over));
             let receiver = scope.spawn(move || {
                 let arrived = |from| {
+                    if !test.is_client(from) {
+                        return false;
+                    }
                     *lock(&test.caller) = Some(from);
                     self.config.progress.add(Counter::VoiceUp, 1);
+                    true
                 };
                 let bounds = (self.desk.watch, voice::most_arrivals(&order.times));
                 voice::receive(socket, token, bounds, is_over, arrived)
