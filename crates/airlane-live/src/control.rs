@@ -19,8 +19,8 @@
 //! <- {"error":"there is no command \"x\"; the commands are: status, flows, reload, record, service, rate, register, pull"}
 //! ```
 //!
-//! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
-//! sends too much or does not read its answer is dropped. Root and the node's own user may ask for
+//! The node's own thread serves it, between packets, and never waits: a client that sends too much is dropped, and one that
+//! does not read its answer hears no other. Root and the node's own user may ask for
 //! everything; members of the group that the file names may open the socket, too, and ask for the status, and what a
 //! flow may send, some times a second. A registered flow is forgotten with its connection. Who a client is, the kernel says (`SO_PEERCRED`).
 

@@ -108,16 +108,23 @@ struct Client {
     stream: UnixStream,
     rights: Rights,
     request: Vec<u8>,
-    feed: Option<Feed>,
+    /// Of an answer, or of a recording, what the client has not taken yet.
+    waiting: Vec<u8>,
+    /// A recording is on its way to it.
+    records: bool,
+    /// It asks for nothing more.
+    ended: bool,
 }
 
-/// A recording on its way to a client.
-#[derive(Debug, Default)]
-struct Feed {
-    /// What the client has not taken yet.
-    waiting: Vec<u8>,
-    /// The client wants no more.
-    ended: bool,
+/// What became of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// It may ask for more.
+    Open,
+    /// It has ended its side.
+    Ended,
+    /// It is not there, or not as it should be.
+    Gone,
 }
 
 impl Server {
@@ -200,7 +207,7 @@ impl Server {
 
     /// Lets whoever records have what there is.
     fn feed(&mut self, node: &mut dyn Served) {
-        let at = self.clients.iter().position(|(_, c)| c.feed.is_some());
+        let at = self.clients.iter().position(|(_, c)| c.records);
         if let Some(at) = at
             && !self.clients[at].1.pass_on(node)
         {
@@ -227,7 +234,7 @@ impl Server {
                     .clients
                     .iter()
                     .position(|(_, c)| c.rights == Rights::Read);
-                let idle = self.clients.iter().position(|(_, c)| c.feed.is_none());
+                let idle = self.clients.iter().position(|(_, c)| !c.records);
                 match (reader, rights) {
                     (Some(reader), _) => self.clients.remove(reader),
                     (None, Rights::Read) => continue,
@@ -238,7 +245,9 @@ impl Server {
                 stream,
                 rights,
                 request: Vec::new(),
-                feed: None,
+                waiting: Vec::new(),
+                records: false,
+                ended: false,
             };
             self.clients.push((token, client));
         }
@@ -249,21 +258,34 @@ impl Server {
             return;
         };
         let client = &mut self.clients[at].1;
-        let ended = client.feed.as_ref().is_some_and(|feed| feed.ended);
-        if ended || client.serve(token, node, &mut self.readings) {
+        let heard = match client.ended {
+            true => Heard::Ended,
+            false => client.serve(token, node, &mut self.readings),
+        };
+        if heard == Heard::Ended && !client.ended {
+            client.ended = true;
+            if client.records {
+                // What was recorded still goes to a client that has only ended its side.
+                node.end_record(&mut client.waiting);
+            }
+        }
+        let is_there = heard != Heard::Gone && client.flush();
+        if !is_there || client.ended && client.waiting.is_empty() {
+            if client.records && !client.ended {
+                node.end_record(&mut Vec::new());
+            }
+            self.clients.remove(at);
             return;
         }
-        if let Some(feed) = &mut client.feed {
-            // What was recorded still goes to a client that has only ended its side.
-            node.end_record(&mut feed.waiting);
-            feed.ended = true;
-            // There is nothing more to hear; it matters when it takes the rest.
-            let data = epoll::EventData::new_u64(token);
-            let out = epoll::EventFlags::OUT;
-            let _watched = epoll::modify(&self.epoll, &client.stream, data, out);
+        // Who has not taken an answer is heard when it has; the end of a recording is heard meanwhile.
+        let takes = client.ended || !client.records && !client.waiting.is_empty();
+        let flags = if takes {
+            epoll::EventFlags::OUT
         } else {
-            self.clients.remove(at);
-        }
+            epoll::EventFlags::IN
+        };
+        let data = epoll::EventData::new_u64(token);
+        let _watched = epoll::modify(&self.epoll, &client.stream, data, flags);
     }
 }
 
@@ -281,62 +303,72 @@ impl Drop for Server {
 }
 
 impl Client {
-    /// Reads what there is and answers whole requests. False if the client is done with.
-    fn serve(&mut self, token: u64, node: &mut dyn Served, readings: &mut Readings) -> bool {
+    /// Answers whole requests, one after the other as the client takes the answers.
+    fn serve(&mut self, token: u64, node: &mut dyn Served, readings: &mut Readings) -> Heard {
         let mut chunk = [0; 1024];
         loop {
+            if !self.answer(token, node, readings) || self.request.len() > MAX_REQUEST {
+                return Heard::Gone;
+            }
+            if !self.records && !self.waiting.is_empty() {
+                return Heard::Open;
+            }
             match (&self.stream).read(&mut chunk) {
-                Ok(0) => return false,
+                Ok(0) => return Heard::Ended,
                 // An answer would stand in the middle of the trace.
-                Ok(_) if self.feed.is_some() => continue,
+                Ok(_) if self.records => {}
                 Ok(n) => self.request.extend_from_slice(&chunk[..n]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return false,
-            }
-            while let Some(end) = self.request.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.request.drain(..=end).collect();
-                let mut answer = match (self.rights, Request::parse(&line)) {
-                    (Rights::Read, Ok(request)) if !request.reads() => refuse(
-                        "a member of control.group may read its status, and what a flow may send, and nothing else; \
-                         root and the user of the node may do more",
-                    ),
-                    (Rights::Read, Ok(_)) if !readings.admit(second()) => {
-                        refuse("others read the status as well; ask again in a second")
-                    }
-                    (_, request) => answer(request, token, node, &mut self.feed),
-                };
-                answer.push(b'\n');
-                // An answer fits the socket's buffer, unless the client does not read.
-                if !matches!((&self.stream).write(&answer), Ok(n) if n == answer.len()) {
-                    return false;
-                }
-            }
-            if self.request.len() > MAX_REQUEST {
-                return false;
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Open,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Heard::Gone,
             }
         }
     }
 
+    /// Answers the requests that are here until an answer waits. False if the client is gone.
+    fn answer(&mut self, token: u64, node: &mut dyn Served, readings: &mut Readings) -> bool {
+        while self.flush() {
+            let end = self.request.iter().position(|byte| *byte == b'\n');
+            let Some(end) = end.filter(|_| self.waiting.is_empty() && !self.records) else {
+                return true;
+            };
+            let line: Vec<u8> = self.request.drain(..=end).collect();
+            self.waiting = match (self.rights, Request::parse(&line)) {
+                (Rights::Read, Ok(request)) if !request.reads() => refuse(
+                    "a member of control.group may read its status, and what a flow may send, and nothing else; \
+                     root and the user of the node may do more",
+                ),
+                (Rights::Read, Ok(_)) if !readings.admit(second()) => {
+                    refuse("others read the status as well; ask again in a second")
+                }
+                (_, request) => answer(request, token, node, &mut self.records),
+            };
+            self.waiting.push(b'\n');
+        }
+        false
+    }
+
     /// Sends what was recorded, as much as the client takes now. False if it is done with.
     fn pass_on(&mut self, node: &mut dyn Served) -> bool {
-        let Some(feed) = &mut self.feed else {
-            return true;
-        };
         // The rest waits in the recorder, which knows a limit.
-        if feed.waiting.is_empty() && !feed.ended {
-            node.recorded(&mut feed.waiting);
+        if self.waiting.is_empty() && !self.ended {
+            node.recorded(&mut self.waiting);
         }
-        while !feed.waiting.is_empty() {
-            match (&self.stream).write(&feed.waiting) {
+        self.flush() && !(self.ended && self.waiting.is_empty())
+    }
+
+    /// Writes what waits, as much as the client takes now. False if it is gone.
+    fn flush(&mut self) -> bool {
+        while !self.waiting.is_empty() {
+            match (&self.stream).write(&self.waiting) {
                 Ok(0) => return false,
-                Ok(taken) => drop(feed.waiting.drain(..taken)),
+                Ok(taken) => drop(self.waiting.drain(..taken)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return false,
             }
         }
-        !feed.ended
+        true
     }
 }
 
@@ -362,7 +394,7 @@ fn answer(
     request: Result<Request, RequestError>,
     client: u64,
     node: &mut dyn Served,
-    feed: &mut Option<Feed>,
+    records: &mut bool,
 ) -> Vec<u8> {
     let changed = |changes: Result<Vec<String>, String>| match changes {
         Ok(changes) => serde_json::to_vec(&Reloaded { changes }).unwrap_or_default(),
@@ -374,7 +406,7 @@ fn answer(
         Ok(Request::Reload { file, dry_run }) => changed(node.reload(&file, dry_run)),
         Ok(Request::Record { peer }) => match node.record(peer.as_deref()) {
             Ok(recorded) => {
-                *feed = Some(Feed::default());
+                *records = true;
                 serde_json::to_vec(&recorded).unwrap_or_default()
             }
             Err(error) => refuse(&error),

@@ -8,11 +8,16 @@ use crate::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
 struct Sample {
     recorded: Option<u32>,
     registered: Option<u64>,
+    /// So many peers more.
+    peers: usize,
 }
 
 impl Served for Sample {
     fn status(&mut self) -> Status {
-        sample()
+        let mut status = sample();
+        let more = std::iter::repeat_n(status.peers[0].clone(), self.peers);
+        status.peers.extend(more.collect::<Vec<_>>());
+        status
     }
 
     fn flows(&mut self) -> Vec<PeerFlows> {
@@ -198,6 +203,35 @@ fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
     assert!(!path.exists());
     let error = status(&path).unwrap_err().to_string();
     assert!(error.contains("no node answers"), "{error}");
+}
+
+/// The kernel takes some 200 kB at once.
+#[test]
+fn an_answer_that_is_longer_than_the_socket_takes_comes_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let mut server = Server::bind(&path, None).unwrap();
+    let mut node = Sample {
+        peers: 3_000,
+        ..Sample::default()
+    };
+    let asking = std::thread::spawn(move || {
+        // Two requests at once, by a client that then ends its side.
+        let mut stream = UnixStream::connect(&path).unwrap();
+        let request = Request::Status {}.to_line();
+        stream.write_all(request.repeat(2).as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let lines = BufReader::new(stream).lines();
+        lines.map(Result::unwrap).collect::<Vec<_>>()
+    });
+    serve_with(&mut node, &mut server, || asking.is_finished());
+    let lines = asking.join().unwrap();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        let status: Status = serde_json::from_str(&line).unwrap();
+        assert!(line.len() > 1_000_000 && status.peers.len() == 3_001);
+    }
+    assert!(server.clients.is_empty());
 }
 
 #[test]
