@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from airlane import _native
 from airlane._check import columns, names, probability
+from airlane._frames import Frame, either
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,24 +79,25 @@ def half_width(n: int, sd: float, confidence: float) -> float:
 
 
 def summary(
-    frame: pl.DataFrame,
+    frame: Frame,
     by: str | Sequence[str] | None = None,
     *,
     metrics: str | Sequence[str] | None = None,
     confidence: float = 0.95,
-) -> pl.DataFrame:
+) -> Frame:
     """Means over runs and how well they are known.
 
     Args:
-        frame: What `sweep` or `difference` gave.
+        frame: What `sweep` or `difference` gave, in Polars or in pandas.
         by: Columns that tell points apart; all axes of the sweep if None.
         metrics: Columns to sum up; all metrics if None.
         confidence: Probability that an interval holds the true mean.
 
     Returns:
-        A row for each point and metric, in the order of the frame: the columns of `by`, `metric`,
-        `n` (runs that measured it), `mean`, `sd` and `half_width` of the confidence interval
-        (Student's t), these three in the metric's unit; null where there are too few runs.
+        A row for each point and metric, in the order and the kind of the frame: the columns of
+        `by`, `metric`, `n` (runs that measured it), `mean`, `sd` and `half_width` of the confidence
+        interval (Student's t), these three in the metric's unit, null where there are too few runs;
+        and `runs`, of which `n` are some where a run could not measure it.
 
     Raises:
         ValueError: If `confidence` is no probability, the frame none that `sweep` gave, or there is
@@ -104,64 +106,73 @@ def summary(
     probability("confidence", confidence)
     import polars as pl
 
-    axes, numbers = _columns(frame)
+    polars, back = either(frame)
+    axes, numbers = _columns(polars)
     keys = axes if by is None else names("by", by)
     wanted = numbers if metrics is None else names("metrics", metrics)
-    columns(frame, [*keys, *wanted])
+    columns(polars, [*keys, *wanted])
     value = pl.col("value").drop_nans().drop_nulls()
-    tidy = frame.select(*keys, *(pl.col(name).cast(pl.Float64) for name in wanted)).unpivot(
+    tidy = polars.select(*keys, *(pl.col(name).cast(pl.Float64) for name in wanted)).unpivot(
         index=keys, on=wanted, variable_name="metric", value_name="value"
     )
     means = tidy.group_by([*keys, "metric"], maintain_order=True).agg(
-        value.len().cast(pl.Int64).alias("n"), value.mean().alias("mean"), value.std().alias("sd")
+        value.len().cast(pl.Int64).alias("n"),
+        pl.len().cast(pl.Int64).alias("runs"),
+        value.mean().alias("mean"),
+        value.std().alias("sd"),
     )
     widths = [
         half_width(n, sd, confidence) if n > 1 else None
         for n, sd in zip(means["n"], means["sd"], strict=True)
     ]
-    means = means.with_columns(pl.Series("half_width", widths, dtype=pl.Float64))
+    runs = means.drop_in_place("runs")
+    means = means.with_columns(pl.Series("half_width", widths, dtype=pl.Float64), runs)
     # A point's metrics together, points in the order of the frame.
-    order = frame.select(keys).unique(maintain_order=True).with_row_index("point") if keys else None
+    order = (
+        polars.select(keys).unique(maintain_order=True).with_row_index("point") if keys else None
+    )
     if order is None:
-        return means
+        return back(means)
     joined = means.join(order, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return joined.sort("point", maintain_order=True).drop("point")
+    return back(joined.sort("point", maintain_order=True).drop("point"))
 
 
-def difference(frame: pl.DataFrame, axis: str, baseline: object) -> pl.DataFrame:
+def difference(frame: Frame, axis: str, baseline: object) -> Frame:
     """Run by run, by how much each value of an axis differs from one of them.
 
     The runs of a pair met the same errors and the same talk, so these differences are known better
     than the means that they are of.
 
     Args:
-        frame: What `sweep` gave.
+        frame: What `sweep` gave, in Polars or in pandas.
         axis: Column of the axis.
         baseline: The value of it that is subtracted.
 
     Returns:
-        The rows of the other values, with differences in place of the metrics: `summary` of it
-        gives mean differences with their confidence intervals. The column `difference_from`,
-        behind `scenario_hash`, has the baseline.
+        A frame of the same kind: the rows of the other values, with differences in place of the
+        metrics: `summary` of it gives mean differences with their confidence intervals. The column
+        `difference_from`, behind `scenario_hash`, has the baseline.
 
     Raises:
         ValueError: If the axis has no such value, or the frame is none that `sweep` gave.
     """
     import polars as pl
 
-    axes, numbers = _columns(frame)
-    if axis not in axes or baseline not in (known := frame[axis].unique(maintain_order=True)):
+    polars, back = either(frame)
+    axes, numbers = _columns(polars)
+    if axis not in axes or baseline not in (known := polars[axis].unique(maintain_order=True)):
         have = ", ".join(map(repr, known)) if axis in axes else ", ".join(axes)
         raise ValueError(
             f"axis={axis!r}, baseline={baseline!r}: there is no such; there are: {have}"
         )
     pair = [*(name for name in axes if name != axis), "seed", "run"]
-    base = frame.filter(pl.col(axis) == baseline).select(*pair, *numbers)
-    others = frame.filter(pl.col(axis) != baseline)
+    base = polars.filter(pl.col(axis) == baseline).select(*pair, *numbers)
+    others = polars.filter(pl.col(axis) != baseline)
     joined = others.join(base, on=pair, suffix=" of baseline", maintain_order="left")
     less = [(pl.col(name) - pl.col(f"{name} of baseline")).alias(name) for name in numbers]
     from_ = pl.lit(str(baseline)).alias("difference_from")
-    return joined.with_columns(less).select(*axes, "scenario_hash", from_, "seed", "run", *numbers)
+    wanted = [*axes, "scenario_hash", from_, "seed", "run", *numbers]
+    return back(joined.with_columns(less).select(wanted))
 
 
 def _columns(frame: pl.DataFrame) -> tuple[list[str], list[str]]:

@@ -265,3 +265,50 @@ def test_a_file_of_events_is_drawn(
     assert draw([kind, str(file), "--flow", "nobody", "--out", str(out)]) == 2
     assert "nobody" in capsys.readouterr().err
     assert draw([kind, str(tmp_path / "missing"), "--out", str(out)]) == 2
+
+
+def sweep_of(names: list[str]) -> pl.DataFrame:
+    rows = [
+        (name, x, side, "", 1, run, None if x == 10 and run else 10.0**n * x)
+        for n, name in enumerate(names)
+        for x in (1, 10, 100)
+        for side in ("down", "up")
+        for run in range(3)
+    ]
+    columns = ["scheme", "x", "side", "scenario_hash", "seed", "run", "voice.delay_mean_s"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def test_means_have_facets_and_logarithmic_axes_and_say_of_how_many_runs_they_are() -> None:
+    frame = sweep_of(["none", "sr"])
+    figure = plots.means(frame, "voice.delay_mean_s", x="x", by="scheme", facet="side", log="xy")
+    assert [axes.get_title() for axes in figure.axes] == ["side down", "side up"]
+    assert all(axes.get_xscale() == axes.get_yscale() == "log" for axes in figure.axes)
+    assert texts(figure).count("1 of 3 runs") == 4
+    with pytest.raises(ValueError, match="log='z'"):
+        plots.means(frame, "voice.delay_mean_s", x="x", log="z")
+    with pytest.raises(ValueError, match="names, which have no logarithms"):
+        plots.means(frame, "voice.delay_mean_s", x="scheme", log="x")
+    # pandas draws the same.
+    both = [plots.means(one, "voice.delay_mean_s", x="x") for one in (frame, frame.to_pandas())]
+    ours, theirs = (texts(figure).splitlines()[1:] for figure in both)
+    assert ours == theirs
+
+
+def test_throughput_and_delay_are_drawn_over_time(events: pl.DataFrame) -> None:
+    figure = plots.throughput(events, interval_s=0.5)
+    assert "throughput (" in texts(figure)
+    drawn = sum(float(patch.get_data().values.sum()) for patch in figure.axes[0].patches)
+    assert drawn > 0
+    assert "one-way delay (" in texts(plots.delay(events))
+    assert "interarrival jitter (" in texts(plots.delay(events, jitter=True))
+    with pytest.raises(ValueError, match="nothing arrived"):
+        plots.delay(events.clear())
+    with pytest.raises(ValueError, match="interval_s=0"):
+        plots.throughput(events, interval_s=0)
+
+
+def test_jitter_is_that_of_rfc_3550() -> None:
+    assert plots.jitter_of(pl.Series([0.1, 0.1, 0.26, 0.1])) == pytest.approx(
+        [0.0, 0.0, 0.01, 0.01 + 0.15 / 16]
+    )

@@ -68,7 +68,17 @@ def test_a_page_has_every_claim_and_every_figure(folder: Path, pages: list[Path]
         assert text.count('role="img" aria-label="') == text.count("<svg ")
         for study in outcome.studies:
             options = " ".join(outcome.options)
-            assert f"airlane study run {outcome.work}/{study.id} {options}<" in text
+            command = f"airlane study run {outcome.work}/{study.id} {options} --out results\n"
+            assert f"{command}airlane study report results" in text
+
+
+def test_what_was_not_judged_stands_there_with_the_reason(tmp_path: Path) -> None:
+    results.run("xylomenos-1999/F4.2", "--runs", "1", "--figure-only", "--out", tmp_path)
+    (page,) = report.write(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert "it reads F4.2-bits, which --figure-only left out" in text
+    assert ">not judged 3<" in text
+    assert "](" not in re.sub(r"<pre>.*?</pre>|<svg.*?</svg>", "", text, flags=re.DOTALL)
 
 
 def test_a_page_stands_alone(pages: list[Path]) -> None:

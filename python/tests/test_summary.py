@@ -26,7 +26,7 @@ def test_means_and_their_intervals() -> None:
     # t(2) = 4.302653, sd / sqrt(3) = 0.577350.
     assert rows[0][:5] == ("b", "f.delay_s", 3, 2.0, 1.0)
     assert rows[0][5] == pytest.approx(2.484138, abs=1e-5)
-    assert rows[1] == ("a", "f.delay_s", 1, 5.0, None, None)
+    assert rows[1] == ("a", "f.delay_s", 1, 5.0, None, None, 3)
 
 
 def test_the_differences_of_pairs_are_known_better() -> None:
@@ -73,3 +73,21 @@ def test_a_precision_that_cannot_be_is_refused() -> None:
             Precision("m", **wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="confidence"):
         student_t(1.0, 3)
+
+
+def test_pandas_is_taken_and_given_back() -> None:
+    rows = [(scheme, "", 1, run, float(run)) for scheme in ("a", "b") for run in range(4)]
+    columns = ["scheme", "scenario_hash", "seed", "run", "voice.loss_ratio"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    frame = frame.with_columns(pl.col("voice.loss_ratio").replace(3.0, None))
+    theirs = frame.to_pandas()
+    means = airlane.summary(frame)
+    assert means["n"].to_list() == [3, 3]
+    assert means["runs"].to_list() == [4, 4]
+    of_theirs = airlane.summary(theirs)
+    assert type(of_theirs).__module__.startswith("pandas")
+    assert of_theirs.to_dict("list") == means.to_dict(as_series=False)
+    less = airlane.difference(theirs, "scheme", "a")
+    assert pl.from_pandas(less).equals(airlane.difference(frame, "scheme", "a"))
+    with pytest.raises(TypeError, match="a data frame of Polars or of pandas"):
+        airlane.summary([1])

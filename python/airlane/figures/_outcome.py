@@ -124,6 +124,7 @@ class Claim:
         apart: Why it is not counted, as `class: reason`; None if it counts.
         note: Why it misses, as far as that is known.
         checks: As they are written in the study.
+        unjudged: Why it was not judged; None if it was.
     """
 
     id: str
@@ -135,6 +136,7 @@ class Claim:
     apart: str | None
     note: str | None
     checks: tuple[str, ...]
+    unjudged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +184,10 @@ class Outcome:
         version: Of the code that simulated.
         runs: Repetitions of every scenario.
         seed: Of all random streams.
-        options: What `airlane study run` has to be told to find the same again.
+        asked: What `airlane study run` was asked for: the work, or studies of it.
+        options: What it has to be told beside that to find the same again.
         counts: Claims that count, by verdict.
-        claims: Those that count, then those counted apart.
+        claims: Those that count, then those counted apart, then those that were not judged.
         studies: In the order of their numbers.
         alternatives: Other choices that ran, too.
         grid: Several choices that ran without what is committed; None if there were none.
@@ -195,6 +198,7 @@ class Outcome:
     version: str
     runs: int
     seed: int
+    asked: tuple[str, ...]
     options: tuple[str, ...]
     counts: Mapping[str, int]
     claims: tuple[Claim, ...]
@@ -269,9 +273,13 @@ def _outcome(path: Path) -> Outcome:
             version=data["version"],
             runs=data["runs"],
             seed=data["seed"],
+            asked=tuple(data["asked"]),
             options=tuple(data["options"]),
             counts=data["counts"],
-            claims=tuple(_claim(claim) for claim in data["claims"] + data["apart"]),
+            claims=(
+                *(_claim(claim) for claim in data["claims"] + data["apart"]),
+                *(_unjudged(claim) for claim in data.get("unjudged", [])),
+            ),
             studies=tuple(
                 Study(
                     work,
@@ -315,6 +323,21 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         apart=apart,
         note=data.get("note"),
         checks=tuple(data["checks"]),
+    )
+
+
+def _unjudged(data: Mapping[str, Any]) -> Claim:
+    return Claim(
+        id=data["id"],
+        study=data["study"],
+        kind="",
+        published=data["published"],
+        measured="",
+        verdict=None,
+        apart=None,
+        note=None,
+        checks=(),
+        unjudged=f"it reads {', '.join(data['reads'])}, which --figure-only left out",
     )
 
 

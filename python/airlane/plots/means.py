@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from airlane._check import columns
+from airlane._frames import polars_of
 from airlane._style import COLOURS, DASHES, MARKERS, shown_unit
 from airlane.plots.axis import places
 from airlane.plots.style import name_lines, new_figure, styled
@@ -13,6 +15,7 @@ from airlane.summary import summary
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["means"]
@@ -23,11 +26,13 @@ _UNITS: Final = {"bps": "bit/s", "s": "s", "ratio": "ratio", "bytes": "B"}
 
 @styled
 def means(
-    frame: pl.DataFrame,
+    frame: object,
     metric: str,
     *,
     x: str,
     by: str | None = None,
+    facet: str | None = None,
+    log: str = "",
     x_label: str | None = None,
     y_label: str | None = None,
     confidence: float = 0.95,
@@ -35,11 +40,15 @@ def means(
     """A metric over an axis of a sweep, a line for each value of another.
 
     Args:
-        frame: What `sweep` or `difference` gave.
+        frame: What `sweep` or `difference` gave, in Polars or in pandas.
         metric: Which column; the unit at the end of its name is shown with a fitting prefix.
         x: The axis to the right. Numbers and quantities (`"50 ms"`) stand where they are, names
             side by side.
         by: What each line is for; one line if None. Other axes are averaged over.
+        facet: What each panel is for; one panel if None. Panels stand one below the other and
+            have the same axes.
+        log: Which axes are logarithmic: `"x"`, `"y"` or `"xy"`. What is not above 0 has no place
+            on such an axis and is left out.
         x_label: What stands below; if left out, the name of the axis and the unit that the scenario
             file gives it.
         y_label: What stands at the side, before the unit; if left out, the name of the metric and,
@@ -49,34 +58,82 @@ def means(
 
     Returns:
         A figure of column width; its `savefig` embeds the fonts. A line that lies under others is
-        drawn wider than they are.
+        drawn wider than they are. A mean that not all runs measured says of how many it is.
 
     Raises:
-        ValueError: If the frame has no such columns, or no values.
+        ValueError: If the frame has no such columns, no values, or `log` is no axis.
 
     """
-    wanted = [name for name in (x, by, metric) if name is not None]
-    columns(frame, wanted)
-    rows = summary(frame, wanted[:-1], metrics=metric, confidence=confidence).drop_nulls("mean")
+    table = polars_of(frame)
+    if set(log) - {"x", "y"}:
+        raise ValueError(f'log={log!r}: "x", "y", "xy", or "" for none')
+    wanted = [name for name in (facet, x, by) if name is not None]
+    columns(table, [*wanted, metric])
+    rows = summary(table, wanted, metrics=metric, confidence=confidence).drop_nulls("mean")
     if rows.is_empty():
         raise ValueError(f"nothing was measured of {metric!r}")
-    name, _, ending = metric.rpartition("_")
-    unit, factor = shown_unit(_UNITS.get(ending, ""), rows["mean"])
-    figure, axes = new_figure()
-    # A share or a time cannot be less than nothing, whatever a t distribution thinks of few runs.
-    from_ = frame["difference_from"].unique() if "difference_from" in frame.columns else None
-    least = -math.inf if from_ is not None or (frame[metric] < 0).any() else 0.0
-    lines = rows.partition_by(by, as_dict=True, maintain_order=True) if by else {("",): rows}
     where, x_words = places(x, rows[x].unique(maintain_order=True))
     stands = dict(zip(rows[x].unique(maintain_order=True), where, strict=True))
-    over_it = _hidden([dict(zip(line[x], line["mean"], strict=True)) for line in lines.values()])
-    for index, ((value,), line) in enumerate(lines.items()):
+    if "x" in log and any(isinstance(at, str) for at in where):
+        raise ValueError(f"log={log!r}: the values of {x!r} are names, which have no logarithms")
+    if "y" in log:
+        rows = rows.filter(rows["mean"] > 0)
+    if "x" in log:
+        above = {at: place for at, place in stands.items() if float(place) > 0}
+        rows = rows.filter(rows[x].is_in(list(above)))
+        stands = above
+    if rows.is_empty():
+        raise ValueError(f"log={log!r}: nothing is above 0")
+    name, _, ending = metric.rpartition("_")
+    unit, factor = shown_unit(_UNITS.get(ending, ""), rows["mean"])
+    panels = rows.partition_by(facet, as_dict=True, maintain_order=True) if facet else {("",): rows}
+    height = 2.3 if len(panels) == 1 else 0.4 + 1.6 * len(panels)
+    figure, first = new_figure(height, len(panels))
+    # A share or a time cannot be less than nothing, whatever a t distribution thinks of few runs.
+    from_ = table["difference_from"].unique() if "difference_from" in table.columns else None
+    least = -math.inf if from_ is not None or (table[metric] < 0).any() else 0.0
+    names = rows[by].unique(maintain_order=True).to_list() if by else [""]
+    for axes, ((title,), panel) in zip(figure.axes, panels.items(), strict=True):
+        lines = [panel.filter(panel[by] == value) for value in names] if by else [panel]
+        _draw(axes, lines, names, x, stands, (factor, least, log))
+        if facet:
+            axes.set_title(f"{facet.rpartition('.')[2]} {title}")
+    words = (name if _UNITS.get(ending) else metric).replace(".", ": ", 1).replace("_", " ")
+    side = words if y_label is None else y_label
+    side += f" ({unit})" if unit else ""
+    if from_ is not None and y_label is None:
+        side += f",\ndifference from {', '.join(from_)}"
+    figure.axes[-1].set(xlabel=x_words if x_label is None else x_label)
+    for axes in figure.axes:
+        axes.set(ylabel=side)
+    if "y" not in log:
+        first.set_ylim(bottom=min(0.0, first.get_ylim()[0]))
+    if by:
+        name_lines(figure, first, by)
+    return figure
+
+
+def _draw(
+    axes: Axes,
+    lines: list[pl.DataFrame],
+    names: list[object],
+    x: str,
+    stands: Mapping[object, float | str],
+    scale: tuple[float, float, str],
+) -> None:
+    """Draws the lines of a panel. `scale`: the shown unit's factor, the least value, `log`."""
+    factor, least, log = scale
+    over_it = _hidden([dict(zip(line[x], line["mean"], strict=True)) for line in lines])
+    for index, (value, line) in enumerate(zip(names, lines, strict=True)):
         mean = line["mean"] * factor
         half = line["half_width"].fill_null(0.0) * factor
+        # On a logarithmic axis a bar that reaches 0 would have no end.
+        room = [m - least if "y" not in log else 0.999 * m for m in mean]
+        at = [stands[place] for place in line[x]]
         axes.errorbar(
-            [stands[at] for at in line[x]],
+            at,
             mean,
-            yerr=[[min(h, m - least) for h, m in zip(half, mean, strict=True)], half.to_list()],
+            yerr=[[min(h, r) for h, r in zip(half, room, strict=True)], half.to_list()],
             color=COLOURS[index % len(COLOURS)],
             marker=MARKERS[index % len(MARKERS)],
             linestyle=DASHES[index % len(DASHES)],
@@ -86,16 +143,19 @@ def means(
             capsize=2,
             label=str(value),
         )
-    words = (name if _UNITS.get(ending) else metric).replace(".", ": ", 1).replace("_", " ")
-    side = words if y_label is None else y_label
-    side += f" ({unit})" if unit else ""
-    if from_ is not None and y_label is None:
-        side += f",\ndifference from {', '.join(from_)}"
-    axes.set(xlabel=x_words if x_label is None else x_label, ylabel=side)
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    if by:
-        name_lines(figure, axes, by)
-    return figure
+        for place, height, n, runs in zip(at, mean, line["n"], line["runs"], strict=True):
+            if n < runs:
+                axes.annotate(
+                    f"{n} of {runs} runs",
+                    (place, height),
+                    (3, 3),
+                    textcoords="offset points",
+                    fontsize=5.5,
+                )
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
 
 
 def _hidden(lines: list[dict[object, float]]) -> list[int]:

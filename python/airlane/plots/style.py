@@ -29,12 +29,14 @@ def styled(plot: Callable[P, R]) -> Callable[P, R]:
     return draw
 
 
-def new_figure(height_in: float = 2.3) -> tuple[Figure, Axes]:
-    """A figure of column width with one pair of axes."""
+def new_figure(height_in: float = 2.3, panels: int = 1) -> tuple[Figure, Axes]:
+    """A figure of column width, and its axes; of several panels, which share them, the first."""
     from airlane._figure import HouseFigure
 
     figure = HouseFigure(figsize=(WIDTHS_IN["single"], height_in), layout="constrained")
-    return figure, figure.add_subplot()
+    if panels == 1:
+        return figure, figure.add_subplot()
+    return figure, figure.subplots(panels, sharex=True, sharey=True)[0]
 
 
 def name_lines(figure: Figure, axes: Axes, title: str | None = None) -> None:

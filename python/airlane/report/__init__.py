@@ -80,7 +80,8 @@ def _page(outcome: Outcome) -> str:
         verdicts=tuple(verdict for verdict in VERDICTS if verdict in outcome.counts),
         total=sum(outcome.counts.get(verdict, 0) for verdict in VERDICTS),
         apart=sum(claim.apart is not None for claim in outcome.claims),
-        command=_command(outcome, outcome.work),
+        unjudged=sum(claim.unjudged is not None for claim in outcome.claims),
+        command=_command(outcome, *outcome.asked),
         sections=[_section(outcome, study) for study in outcome.studies],
     )
 
@@ -101,8 +102,13 @@ def _section(outcome: Outcome, study: Study) -> Section:
     )
 
 
-def _command(outcome: Outcome, what: str) -> str:
-    return shlex.join(["airlane", "study", "run", what, *outcome.options])
+def _command(outcome: Outcome, *what: str) -> str:
+    """What runs it and writes the page: a line each."""
+    options = outcome.options
+    run = shlex.join(["airlane", "study", "run", *what, *options, "--out", "results"])
+    at = options.index("--studies") if "--studies" in options else len(options)
+    page = shlex.join(["airlane", "study", "report", "results", *options[at : at + 2]])
+    return f"{run}\n{page}"
 
 
 def _tables(study: Study) -> Iterator[Table]:
