@@ -52,3 +52,63 @@ def dotted(node: ast.expr) -> str:
             before = dotted(node.value)
             return f"{before}.{node.attr}" if before else ""
     return ""
+
+
+# Names in files, as the reference that is made from the types of the files has them.
+REFERENCES = [
+    (SOURCES / "docs" / f"reference-{kind}.md").read_text(encoding="utf-8")
+    for kind in ("scenario", "live")
+]
+COMING_FROM = (SOURCES / "docs" / "coming-from.md").read_text(encoding="utf-8")
+
+
+def choices(key: str) -> set[str]:
+    """What may stand at a key of TCP."""
+    row = re.search(rf"^\| `{key}` \| ([^|]*) \|", REFERENCES[0], re.MULTILINE)
+    assert row
+    return set(re.findall(r"\"([^\"]+)\"", row[1]))
+
+
+def media() -> set[str]:
+    part = REFERENCES[0].partition("\n## media.NAME\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^- `kind = \"([^\"]+)\"`", part, re.MULTILINE))
+
+
+def test_who_comes_from_elsewhere_reads_of_keys_and_kinds_that_there_are() -> None:
+    known = "\n".join(REFERENCES)
+    theirs = " ".join(re.findall(r"^\| (.*?) \| ", COMING_FROM, re.MULTILINE))
+    unknown = []
+    for line in COMING_FROM.splitlines():
+        # What stands right in a table is ours.
+        ours = line.split(" | ", 1)[1] if line.startswith("| ") and " | " in line else ""
+        for code in re.findall(r"`([^`]+)`", ours):
+            for key in re.findall(r"(?:^|[{,] ?)([a-z][a-z0-9-]*) = ", code):
+                if key != "kind" and f"`{key}`" not in known:
+                    unknown.append(key)
+            for value in re.findall(r"(?:kind|profile) = \"([^\"]+)\"", code):
+                if f'"{value}"' not in known:
+                    unknown.append(value)
+            if re.fullmatch(r"\"[a-z][a-z0-9-]*\"", code) and code not in known:
+                unknown.append(code)
+            if re.fullmatch(r"[a-z]+-[a-z-]+", code) and not (
+                code in theirs or f"| `{code}` |" in known or f'"{code}"' in known
+            ):
+                unknown.append(code)
+    assert unknown == []
+
+
+def test_who_comes_from_elsewhere_reads_of_every_tcp_and_medium() -> None:
+    names = choices("congestion") | choices("recovery") | media()
+    assert {"cubic", "bbr", "rack", "wifi"} <= names
+    missing = [name for name in sorted(names) if f'"{name}"' not in COMING_FROM]
+    assert missing == []
+    denied = re.findall(r"^Not here: (.*?)(?=\n\n|\Z)", COMING_FROM, re.MULTILINE | re.DOTALL)
+    assert denied
+    words = re.findall(r"[a-z0-9]+", " ".join(denied).lower().replace("-", ""))
+    assert not names & set(words)
+
+
+def test_the_settings_beside_ns2_are_as_many_as_it_says() -> None:
+    report = (SOURCES / "docs" / "validation-ns2.md").read_text(encoding="utf-8")
+    within, of_all = re.findall(r"^(\d+) of (\d+) settings are within 5 %", report, re.MULTILINE)[0]
+    assert f"has {of_all} settings side by side, {within} within 5 %" in COMING_FROM
