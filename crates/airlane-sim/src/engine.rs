@@ -22,6 +22,7 @@ pub(crate) mod circuit;
 mod circuits;
 pub(crate) mod deadlines;
 pub(crate) mod medium;
+pub(crate) mod next_hops;
 pub(crate) mod observe;
 mod planned;
 pub(crate) mod radio;
@@ -41,7 +42,8 @@ use crate::error::ScenarioError;
 use crate::packet::Packet;
 use agenda::Agenda;
 use deadlines::{Deadlines, Slots};
-use medium::{Air, Direction, Medium, NextHop};
+use medium::{Air, Direction, Medium};
+use next_hops::{NextHop, NextHops};
 use observe::{Departure, Observer};
 use radio::{Carried, RadioEnd};
 use status::Daemons;
@@ -69,7 +71,7 @@ pub(crate) struct World {
     pub(crate) agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
     pub(crate) daemons: Daemons,
-    pub(crate) next_hops: Vec<NextHop>,
+    pub(crate) next_hops: NextHops,
 }
 
 /// A built world, running.
@@ -94,9 +96,7 @@ pub(crate) struct Engine {
     refused: Option<ScenarioError>,
     /// Packets without a way to their destination.
     unroutable: Count,
-    /// By `node * nodes + destination`.
-    next_hops: Vec<NextHop>,
-    nodes: usize,
+    next_hops: NextHops,
     /// Packets that ports have delivered at a node. They go on only when the port is drained,
     /// because what they provoke may come back to the same port.
     delivered: VecDeque<(u16, Packet)>,
@@ -115,7 +115,7 @@ impl Engine {
             next_hops,
         } = world;
         // What no world but a few have takes no place among the deadlines of the others.
-        let daemon_slots = usize::from(!daemons.0.is_empty());
+        let daemon_slots = usize::from(!daemons.is_empty());
         let slots = Slots::new(directions.len(), ports.len(), flows.len(), radios.len());
         let mut engine = Self {
             now: Instant::ORIGIN,
@@ -133,7 +133,6 @@ impl Engine {
             daemons,
             refused: None,
             unroutable: Count::default(),
-            nodes: next_hops.len().isqrt(),
             next_hops,
             delivered: VecDeque::new(),
         };
@@ -214,6 +213,14 @@ impl Engine {
     /// The time that has been reached.
     pub(crate) fn now(&self) -> Instant {
         self.now
+    }
+
+    /// The ports at the near and at the far end of a direction, if its link has any.
+    pub(crate) fn port_ends(&self, direction: usize) -> Option<[&PortEnd; 2]> {
+        // The two directions of a link are neighbours: the port that takes the frames of one sends over the other.
+        let far = |direction: usize| self.directions[direction].port;
+        let ends = [far(direction ^ 1)?, far(direction)?];
+        Some(ends.map(|port| &self.ports[port as usize]))
     }
 
     /// Packets without a way to their destination.
@@ -373,7 +380,7 @@ impl Engine {
     // In place, as is all of the way onto a link without services: most go that way, and a packet is slow to move.
     #[inline(always)]
     fn arrive<O: Observer>(&mut self, node: u16, packet: &Packet, observer: &mut O) {
-        match self.next_hops[usize::from(node) * self.nodes + usize::from(packet.to)] {
+        match self.next_hops.at(node, packet.to) {
             NextHop::Direction(index) => self.send(index as usize, packet, observer),
             NextHop::Here => self.receive(packet, observer),
             NextHop::Port(index) => self.enter_port(index as usize, packet, observer),

@@ -7,7 +7,7 @@
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
 
-use crate::scenario::{Epoch, LinkConfig, Scenario};
+use crate::scenario::{Epoch, LinkConfig};
 
 /// A hint for one end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +29,12 @@ pub(crate) fn outages(link: &LinkConfig) -> Vec<[Instant; 2]> {
 
 /// All hints for a flow, main direction: outages of the links that it crosses, and the times in
 /// which a handoff leaves it without a way.
-pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, epochs: &[Epoch]) -> Vec<FlowHint> {
-    let links: Vec<&LinkConfig> = scenario.links.values().collect();
-    let config = &scenario.flows[flow];
+pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -> Vec<FlowHint> {
     let paths: Vec<Vec<(usize, bool)>> = epochs
         .iter()
         .map(|epoch| {
-            let path = scenario.path(config, &epoch.routes);
-            path.iter().map(|hop| (hop.link, hop.down)).collect()
+            let hops = epoch.routes.links(flow);
+            hops.map(|hop| (hop.link, hop.down)).collect()
         })
         .collect();
     let mut hints = vec![];

@@ -22,6 +22,7 @@ mod engine;
 mod error;
 mod estimate;
 pub mod event;
+mod graph;
 mod hint;
 pub mod import;
 mod packet;

@@ -1,5 +1,7 @@
 //! What the paths of the flows offer, from what the services of their links have measured.
 
+use std::collections::BTreeSet;
+
 use airlane_channel::ErrorsConfig;
 use airlane_link::config::resolve;
 use airlane_link::effective_goodput;
@@ -7,29 +9,40 @@ use airlane_link::path::{Offer, compose};
 
 use crate::engine::{Engine, PortEnd};
 use crate::result::PathResult;
+use crate::route::Routes;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::{direction_index, mean_rate};
 
 /// Links with their directions: true is down.
 pub(crate) type LinkPath = Vec<(usize, bool)>;
 
+/// The links that a flow crosses in its main direction.
+pub(crate) fn link_path(routes: &Routes, flow: usize) -> LinkPath {
+    let hops = routes.links(flow);
+    hops.map(|hop| (hop.link, hop.down)).collect()
+}
+
 /// One result for each pair of ends that some flow joins over a link with services.
 pub(crate) fn path_results(
     scenario: &Scenario,
-    paths: &[LinkPath],
+    routes: &Routes,
     engine: &Engine,
 ) -> Vec<PathResult> {
     let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
     let mut results: Vec<PathResult> = vec![];
-    for (flow, path) in scenario.flows.iter().zip(paths) {
-        let known = results.iter().any(|result| result.ends == flow.ends);
-        if known
-            || path
-                .iter()
-                .all(|(link, _)| links[*link].1.services.is_empty())
+    let mut known = BTreeSet::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if known.contains(&flow.ends) {
+            continue;
+        }
+        let path = link_path(routes, index);
+        if path
+            .iter()
+            .all(|(link, _)| links[*link].1.services.is_empty())
         {
             continue;
         }
+        known.insert(&flow.ends);
         let offers: Vec<Vec<Offer>> = path
             .iter()
             .map(|(link, down)| {
@@ -52,11 +65,7 @@ pub(crate) fn path_results(
 /// What one direction of a link offers.
 fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> Vec<Offer> {
     let rate_bps = mean_rate(link, down).as_bps() as f64;
-    let near = engine.ports.iter().find(|end| end.out as usize == index);
-    let far = engine.directions[index]
-        .port
-        .map(|port| &engine.ports[port as usize]);
-    let Some((near, far)) = near.zip(far) else {
+    let Some([near, far]) = engine.port_ends(index) else {
         // It is as fast as it is, and nothing is measured on the way: only of a link that loses nothing is more known.
         return vec![Offer {
             service: None,

@@ -1,187 +1,271 @@
 //! Next hops along shortest paths, computed once: base stations are plain routers.
+//!
+//! A world has far more pairs of nodes than flows. So next hops are found for the destinations of flows alone, and where
+//! packets for them can be: memory grows with the ways that flows go, and a way is searched from both of its ends.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::scenario::{LinkConfig, RadioHop, RadioRoutes};
+use crate::graph::{Graph, Hop, Search, Step};
 
-/// Which way a packet leaves a node: link `link`, "down" or "up".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hop {
-    /// Index of the link in order of names.
-    pub(crate) link: usize,
-    /// From the first end to the second.
-    pub(crate) down: bool,
-    /// The node at the other end.
-    pub(crate) to: usize,
-}
+/// What is known of destinations at each node, in runs of destinations for which it is the same.
+///
+/// It holds at nodes and for destinations that it was told of, and says something else's for all others.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<H>(Vec<Vec<(u16, H)>>);
 
-/// How a packet goes on from a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Over a link.
-    Link(Hop),
-    /// Through the air of a radio.
-    Radio(RadioHop),
-}
+impl<H: Copy + PartialEq> Table<H> {
+    fn new(nodes: usize) -> Self {
+        Self(vec![vec![]; nodes])
+    }
 
-impl Step {
-    /// The node at its other end.
-    const fn to(self) -> usize {
-        match self {
-            Self::Link(hop) => hop.to,
-            Self::Radio(hop) => hop.node,
+    /// Tells of a destination that comes behind all that were told of.
+    fn push(&mut self, node: usize, to: usize, what: H) {
+        let runs = &mut self.0[node];
+        if runs.last().is_none_or(|(_, last)| *last != what) {
+            runs.push((to as u16, what));
         }
     }
 
-    /// The link, if it is one.
-    pub(crate) const fn link(self) -> Option<Hop> {
-        match self {
-            Self::Link(hop) => Some(hop),
-            Self::Radio(_) => None,
-        }
+    /// What is known of a destination.
+    pub(crate) fn at(&self, node: usize, to: usize) -> Option<H> {
+        let runs = &self.0[node];
+        let behind = runs.partition_point(|(first, _)| usize::from(*first) <= to);
+        Some(runs[behind.checked_sub(1)?].1)
+    }
+
+    /// The same in other words.
+    pub(crate) fn map<T: Copy + PartialEq>(&self, word: impl Fn(H) -> T) -> Table<T> {
+        let runs =
+            |runs: &Vec<(u16, H)>| runs.iter().map(|(to, what)| (*to, word(*what))).collect();
+        Table(self.0.iter().map(runs).collect())
     }
 }
 
-/// Next hops between all pairs of nodes.
+/// What ways there are to be: the ends of flows, and where packets go on when a node leaves its link.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    /// The ends of each flow; none if one of them does not exist.
+    pub(crate) flows: Arc<[Option<[usize; 2]>]>,
+    /// Ends of connections that are not those of a flow: a relay is one.
+    pub(crate) legs: Vec<[usize; 2]>,
+    /// By link and direction: nodes to which packets go that the link had when a node left it.
+    pub(crate) heirs: BTreeMap<(usize, bool), Vec<usize>>,
+}
+
+impl Ways {
+    /// Where packets begin, by destination.
+    fn origins(&self) -> BTreeMap<usize, BTreeSet<usize>> {
+        let mut origins: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for [a, b] in self.flows.iter().flatten().chain(&self.legs) {
+            for (from, to) in [(a, b), (b, a)] {
+                origins.entry(*to).or_default().insert(*from);
+            }
+        }
+        origins
+    }
+}
+
+/// Next hops on the ways of flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
-    nodes: usize,
-    next: Vec<Option<Step>>,
+    flows: Arc<[Option<[usize; 2]>]>,
+    next: Table<Option<Step>>,
 }
 
 impl Routes {
-    /// Fewest hops over links that are `present`, by index; among equals the link whose name comes
-    /// first, and links before radios, unless a radio says otherwise. Links with unknown ends are ignored: validation reports them.
-    pub(crate) fn among<V>(
-        nodes: &BTreeMap<String, V>,
-        links: &BTreeMap<String, LinkConfig>,
-        radios: &RadioRoutes,
-        present: impl Fn(usize) -> bool,
-    ) -> Self {
-        let index = |name: &str| nodes.keys().position(|n| n == name);
-        let mut hops: Vec<Vec<Step>> = vec![vec![]; nodes.len()];
-        for (link, config) in links
-            .values()
-            .enumerate()
-            .filter(|(link, _)| present(*link))
-        {
-            let [a, b] = &config.ends;
-            if let (Some(a), Some(b)) = (index(a), index(b)) {
-                hops[a].push(Step::Link(Hop {
-                    link,
-                    down: true,
-                    to: b,
-                }));
-                hops[b].push(Step::Link(Hop {
-                    link,
-                    down: false,
-                    to: a,
-                }));
-            }
-        }
-        for (from, hop) in &radios.hops {
-            hops[*from].push(Step::Radio(*hop));
-        }
-        let n = nodes.len();
-        let mut next = vec![None; n * n];
-        for to in 0..n {
-            // Distances towards `to`; links are symmetric.
-            let mut distance = vec![usize::MAX; n];
-            distance[to] = 0;
-            let mut queue = VecDeque::from([to]);
-            while let Some(node) = queue.pop_front() {
-                for hop in &hops[node] {
-                    if distance[hop.to()] == usize::MAX {
-                        distance[hop.to()] = distance[node] + 1;
-                        queue.push_back(hop.to());
+    /// Fewest hops through each of these graphs, between which packets may be on their way; among equals the hop that
+    /// comes first at its node, unless a radio says otherwise.
+    pub(crate) fn through(graphs: &[Graph], ways: &Ways) -> Vec<Self> {
+        let nodes = graphs.first().map_or(0, Graph::nodes);
+        let mut search = Search::new(nodes);
+        let mut tables = vec![Table::new(nodes); graphs.len()];
+        // By graph and node: the last destination whose next hop is known there, counted from 1.
+        let mut known = vec![vec![0_u32; nodes]; graphs.len()];
+        for (round, (to, origins)) in (1..).zip(ways.origins()) {
+            let mut open: Vec<usize> = origins.into_iter().collect();
+            while let Some(node) = open.pop() {
+                for (graph, (table, known)) in graphs.iter().zip(tables.iter_mut().zip(&mut known))
+                {
+                    let mut at = node;
+                    while at != to && known[at] != round {
+                        let steps = match graph.fixed(at, to) {
+                            Some(step) => vec![step],
+                            None => search.way(graph, at, to),
+                        };
+                        if steps.is_empty() {
+                            known[at] = round;
+                            table.push(at, to, None);
+                        }
+                        for (i, step) in steps.into_iter().enumerate() {
+                            if known[at] == round || (i > 0 && graph.fixed(at, to).is_some()) {
+                                break;
+                            }
+                            known[at] = round;
+                            table.push(at, to, Some(step));
+                            at = step.to();
+                            // What is there when routes change goes on from there.
+                            if graphs.len() > 1 {
+                                open.push(at);
+                                let heirs = step
+                                    .link()
+                                    .and_then(|hop| ways.heirs.get(&(hop.link, hop.down)));
+                                open.extend(heirs.into_iter().flatten());
+                            }
+                        }
                     }
                 }
             }
-            for from in 0..n {
-                if from != to && distance[from] != usize::MAX {
-                    next[from * n + to] = hops[from]
-                        .iter()
-                        .copied()
-                        .find(|hop| distance[hop.to()] + 1 == distance[from]);
-                }
-            }
         }
-        for (from, to, hop) in &radios.fixed {
-            next[from * n + to] = Some(Step::Radio(*hop));
-        }
-        Self { nodes: n, next }
+        let routes = |next| Self {
+            flows: Arc::clone(&ways.flows),
+            next,
+        };
+        tables.into_iter().map(routes).collect()
     }
 
-    /// The next hop, if `to` can be reached from `from` and is not `from`.
-    pub(crate) fn next(&self, from: usize, to: usize) -> Option<Step> {
-        self.next[from * self.nodes + to]
+    /// What nodes know of the destinations of packets that can be there.
+    pub(crate) fn table(&self) -> &Table<Option<Step>> {
+        &self.next
     }
 
-    /// All hops from `from` to `to`; empty if there is no path.
-    pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Step> {
-        let mut path = vec![];
-        let mut node = from;
-        while let Some(hop) = self.next(node, to)
-            && path.len() < self.nodes
+    /// The first hop of a flow's main direction, if it has a way.
+    pub(crate) fn first(&self, flow: usize) -> Option<Step> {
+        let [from, to] = self.flows[flow]?;
+        self.next(from, to)
+    }
+
+    /// All hops of a flow's main direction; empty if it has no way.
+    pub(crate) fn way(&self, flow: usize) -> Vec<Step> {
+        let mut way = vec![];
+        let Some([mut node, to]) = self.flows[flow] else {
+            return way;
+        };
+        while let Some(step) = self.next(node, to)
+            && way.len() < self.next.0.len()
         {
-            path.push(hop);
-            node = hop.to();
+            way.push(step);
+            node = step.to();
         }
-        path
+        way
+    }
+
+    /// The links on the way of a flow's main direction.
+    pub(crate) fn links(&self, flow: usize) -> impl Iterator<Item = Hop> + use<> {
+        self.way(flow).into_iter().filter_map(Step::link)
+    }
+
+    fn next(&self, from: usize, to: usize) -> Option<Step> {
+        if from == to {
+            return None;
+        }
+        self.next.at(from, to).flatten()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use proptest::prelude::*;
 
-    fn link(a: &str, b: &str) -> LinkConfig {
-        toml::from_str(&format!(
-            "ends = [\"{a}\", \"{b}\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\""
-        ))
-        .unwrap()
+    use super::*;
+    use crate::scenario::{LinkConfig, RadioRoutes, Ranks};
+
+    fn graph(nodes: usize, links: &[[usize; 2]], radios: &RadioRoutes) -> Graph {
+        let names: Vec<String> = (0..nodes).map(|node| format!("{node:04}")).collect();
+        let usual = "ends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"";
+        let usual: LinkConfig = toml::from_str(usual).unwrap();
+        let links: Vec<_> = links
+            .iter()
+            .map(|ends| LinkConfig {
+                ends: ends.map(|end| names[end].clone()),
+                ..usual.clone()
+            })
+            .collect();
+        Graph::new(&Ranks::of(&names), &links, radios, |_| true)
     }
 
-    fn routes(nodes: &[&str], links: &[(&str, &str, &str)]) -> Routes {
-        let nodes = nodes.iter().map(|n| ((*n).to_owned(), ())).collect();
-        let links = links
-            .iter()
-            .map(|(name, a, b)| ((*name).to_owned(), link(a, b)))
-            .collect();
-        Routes::among(&nodes, &links, &RadioRoutes::default(), |_| true)
+    fn routes(nodes: usize, links: &[[usize; 2]], flows: &[[usize; 2]]) -> Routes {
+        let graph = graph(nodes, links, &RadioRoutes::default());
+        let ways = Ways {
+            flows: flows.iter().map(|ends| Some(*ends)).collect(),
+            legs: vec![],
+            heirs: BTreeMap::new(),
+        };
+        Routes::through(&[graph], &ways).remove(0)
     }
 
     #[test]
     fn the_shortest_path_is_taken_in_both_directions() {
-        // a - b - c - d, and a shortcut a - d.
-        let r = routes(
-            &["a", "b", "c", "d"],
-            &[
-                ("1", "a", "b"),
-                ("2", "b", "c"),
-                ("3", "c", "d"),
-                ("4", "d", "a"),
-            ],
-        );
-        let links = |from, to| {
-            let path = r.path(from, to);
-            path.iter()
-                .map(|step| step.link().unwrap().link)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(links(0, 3), [3]);
-        assert_eq!(links(3, 0), [3]);
-        assert_eq!(links(0, 2), [0, 1]);
-        let down = |from, to| r.path(from, to)[0].link().unwrap().down;
-        assert!(!down(0, 3));
-        assert!(down(3, 0));
-        assert_eq!(r.next(1, 1), None);
+        // 0 - 1 - 2 - 3, and a shortcut 0 - 3.
+        let links = [[0, 1], [1, 2], [2, 3], [3, 0]];
+        let r = routes(4, &links, &[[0, 3], [3, 0], [0, 2], [1, 1]]);
+        let links = |flow| r.links(flow).map(|hop| hop.link).collect::<Vec<_>>();
+        assert_eq!(links(0), [3]);
+        assert_eq!(links(1), [3]);
+        assert_eq!(links(2), [0, 1]);
+        let down = |flow| r.first(flow).unwrap().link().unwrap().down;
+        assert!(!down(0));
+        assert!(down(1));
+        assert_eq!(r.first(3), None);
     }
 
     #[test]
     fn what_is_not_joined_has_no_path() {
-        let r = routes(&["a", "b", "c"], &[("1", "a", "b")]);
-        assert!(r.path(0, 2).is_empty());
-        assert_eq!(r.path(0, 1).len(), 1);
+        let r = routes(3, &[[0, 1]], &[[0, 2], [0, 1]]);
+        assert!(r.way(0).is_empty());
+        assert_eq!(r.way(1).len(), 1);
+    }
+
+    /// Next hops as they are defined: distances from everywhere, and the first hop that is nearer.
+    fn defined(links: &[[usize; 2]], nodes: usize, from: usize, to: usize) -> Vec<(usize, bool)> {
+        let hops = |node: usize| {
+            links.iter().enumerate().flat_map(move |(link, [a, b])| {
+                let down = (*a == node).then_some((link, true, *b));
+                down.into_iter()
+                    .chain((*b == node).then_some((link, false, *a)))
+            })
+        };
+        let mut distance = vec![usize::MAX; nodes];
+        distance[to] = 0;
+        for _ in 0..nodes {
+            for node in 0..nodes {
+                for (_, _, next) in hops(node) {
+                    distance[node] = distance[node].min(distance[next].saturating_add(1));
+                }
+            }
+        }
+        let (mut way, mut node) = (vec![], from);
+        if distance[from] == usize::MAX {
+            return way;
+        }
+        while node != to {
+            let mut hops = hops(node);
+            let (link, down, next) = hops
+                .find(|(_, _, next)| distance[*next] + 1 == distance[node])
+                .unwrap();
+            way.push((link, down));
+            node = next;
+        }
+        way
+    }
+
+    proptest! {
+        #[test]
+        fn ways_are_those_of_a_search_from_everywhere(
+            nodes in 2_usize..14,
+            ends in prop::collection::vec((0_usize..14, 0_usize..14), 0..24),
+            flows in prop::collection::vec((0_usize..14, 0_usize..14), 1..8),
+        ) {
+            let within = |pairs: Vec<(usize, usize)>| -> Vec<[usize; 2]> {
+                let pairs = pairs.into_iter().map(|(a, b)| [a % nodes, b % nodes]);
+                pairs.filter(|[a, b]| a != b).collect()
+            };
+            let (links, flows) = (within(ends), within(flows));
+            let routes = routes(nodes, &links, &flows);
+            for (flow, [from, to]) in flows.iter().enumerate() {
+                let got: Vec<_> = routes.links(flow).map(|hop| (hop.link, hop.down)).collect();
+                prop_assert_eq!(got, defined(&links, nodes, *from, *to));
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
 use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
-use crate::paths::{LinkPath, path_results};
+use crate::paths::{LinkPath, link_path, path_results};
 use crate::probe::DelayProbe;
 use crate::progress::group_results;
 use crate::radio::radio_results;
@@ -23,9 +23,7 @@ use crate::result::{
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
-use crate::scenario::{
-    AppConfig, EmptyRun, Epoch, FlowConfig, LinkConfig, Scenario, TransportConfig,
-};
+use crate::scenario::{AppConfig, EmptyRun, Epochs, LinkConfig, Scenario, TransportConfig};
 use crate::services::flow_services;
 use crate::world::{build, direction_index, mean_rate};
 
@@ -45,8 +43,12 @@ pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, Scenar
 pub struct Prepared {
     scenario: Scenario,
     hash: String,
-    /// Links that each flow crosses in its main direction, and whether downwards, from a time on.
-    paths: Vec<(Instant, Vec<LinkPath>)>,
+    /// Which way flows go, and when.
+    epochs: Epochs,
+    /// Which links lose frames, or repair them.
+    wireless: Vec<bool>,
+    /// How many flows cross each link in their main direction at any time.
+    users: Vec<u32>,
     /// What the classes of the links say of each flow.
     services: Vec<Vec<FlowService>>,
 }
@@ -59,20 +61,17 @@ impl Prepared {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         scenario.check()?;
         let scenario = scenario.resolved();
-        let path = |flow: &FlowConfig, routes: &Routes| -> LinkPath {
-            let hops = scenario.path(flow, routes);
-            hops.iter().map(|hop| (hop.link, hop.down)).collect()
-        };
-        let paths = |epoch: &Epoch| {
-            let flows = scenario.flows.iter();
-            let paths = flows.map(|flow| path(flow, &epoch.routes)).collect();
-            (epoch.begin, paths)
-        };
-        let paths = scenario.epochs().iter().map(paths).collect();
+        let epochs = scenario.epochs();
+        let mut users = vec![0; scenario.links.len()];
+        for flow in 0..scenario.flows.len() {
+            epochs.hops(flow).for_each(|hop| users[hop.link] += 1);
+        }
         Ok(Self {
-            hash: scenario.hash(),
-            services: flow_services(&scenario),
-            paths,
+            hash: scenario.own_hash(),
+            services: flow_services(&scenario, &epochs),
+            epochs,
+            users,
+            wireless: scenario.links.values().map(is_wireless).collect(),
             scenario,
         })
     }
@@ -126,6 +125,7 @@ impl Prepared {
 
     fn check_pieces(&self, pieces: &Pieces) -> Result<(), ScenarioError> {
         let names = self.names();
+        let media = self.scenario.media_places();
         let refuse = |place: &str, reason: &str| ScenarioError::NoPlace {
             place: place.to_owned(),
             reason: reason.to_owned(),
@@ -133,7 +133,7 @@ impl Prepared {
         for (link, _) in pieces.errors.keys() {
             known("link", link, names.links())?;
             let config = &self.scenario.links[link];
-            if self.scenario.stations_of(config, true).is_some() {
+            if media.stations(config, true).is_some() {
                 let reason = "its frames are lost as its radio channel says";
                 return Err(refuse(link, reason));
             }
@@ -183,7 +183,7 @@ impl Prepared {
         observer: &mut O,
     ) -> Result<RunResult, ScenarioError> {
         let scenario = &self.scenario;
-        let mut engine = build(scenario, seed, run, pieces);
+        let mut engine = build(scenario, &self.epochs, seed, run, pieces);
         let until = scenario
             .until
             .as_ref()
@@ -230,7 +230,7 @@ impl Prepared {
             radios: radio_results(scenario, &engine),
             handoffs: self.handoff_results(),
             unroutable: engine.unroutable(),
-            paths: path_results(scenario, self.paths_at(stopped), &engine),
+            paths: path_results(scenario, self.routes_at(stopped), &engine),
             retraces: self.retrace_results(Streams::new(seed, run)),
         })
     }
@@ -395,8 +395,12 @@ impl Prepared {
         at_stop: &[ChannelStats],
         engine: &Engine,
     ) -> Option<f64> {
-        let path = &self.paths_at(Instant::ORIGIN)[flow];
-        if self.paths.iter().any(|(_, paths)| paths[flow] != *path) {
+        let mut paths = self
+            .epochs
+            .iter()
+            .map(|epoch| link_path(&epoch.routes, flow));
+        let path = paths.next()?;
+        if paths.any(|other| other != path) {
             return None;
         }
         let custom = |link: usize| {
@@ -405,17 +409,11 @@ impl Prepared {
                 != [false; 2]
         };
         let wireless: LinkPath = path
-            .iter()
-            .copied()
-            .filter(|(link, _)| self.link(*link).is_some_and(is_wireless) || custom(*link))
+            .into_iter()
+            .filter(|(link, _)| self.wireless[*link] || custom(*link))
             .collect();
-        let links = |flow: usize| {
-            let paths = self.paths.iter().flat_map(move |(_, paths)| &paths[flow]);
-            paths.map(|(link, _)| *link)
-        };
-        let shared = (0..self.scenario.flows.len())
-            .filter(|other| *other != flow)
-            .any(|other| links(other).any(|l| wireless.iter().any(|(w, _)| *w == l)));
+        // The flow is one of them.
+        let shared = wireless.iter().any(|(link, _)| self.users[*link] > 1);
         if wireless.is_empty() || shared {
             return None;
         }
@@ -449,10 +447,10 @@ impl Prepared {
         used.collect()
     }
 
-    /// The paths of all flows at a time.
-    fn paths_at(&self, now: Instant) -> &[LinkPath] {
-        let begun = self.paths.iter().rev().find(|(begin, _)| *begin <= now);
-        begun.map_or(&[], |(_, paths)| paths)
+    /// The ways at a time.
+    fn routes_at(&self, now: Instant) -> &Routes {
+        let begun = self.epochs.iter().rev().find(|epoch| epoch.begin <= now);
+        &begun.unwrap_or(&self.epochs[0]).routes
     }
 
     fn handoff_results(&self) -> Vec<HandoffResult> {
@@ -468,10 +466,6 @@ impl Prepared {
                 kind,
             })
             .collect()
-    }
-
-    fn link(&self, index: usize) -> Option<&LinkConfig> {
-        self.scenario.links.values().nth(index)
     }
 }
 
@@ -577,10 +571,8 @@ fn is_wireless(link: &LinkConfig) -> bool {
 
 fn direction_result(engine: &Engine, index: usize, used: &[f64]) -> DirectionResult {
     let direction = &engine.directions[index];
-    let far = direction.port.map(|port| &engine.ports[port as usize].port);
-    let near = engine.ports.iter().find(|end| end.out as usize == index);
-    let services = near.zip(far).map_or(vec![], |(near, far)| {
-        let pairs = near.port.services().zip(far.services());
+    let services = engine.port_ends(index).map_or(vec![], |[near, far]| {
+        let pairs = near.port.services().zip(far.port.services());
         pairs.map(|(near, far)| service_result(near, far)).collect()
     });
     DirectionResult {

@@ -13,6 +13,7 @@ mod interactive;
 mod mobility;
 mod named_files;
 mod progress;
+mod ranks;
 mod resolve;
 mod stations;
 mod validate;
@@ -40,9 +41,10 @@ pub use flows::{
 pub use gsm::{GsmConfig, GsmFrame};
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
-pub(crate) use mobility::Epoch;
+pub(crate) use mobility::{Epoch, Epochs};
 pub use progress::{ProgressConfig, WindowConfig};
-pub(crate) use stations::{RadioHop, RadioRoutes};
+pub(crate) use ranks::Ranks;
+pub(crate) use stations::{Media, RadioHop, RadioRoutes};
 pub(crate) use web::WebTables;
 pub use web::{Completion, EmptyRun, FilesPerPage, RequestPackets, TABLE_FILES, WebConfig};
 pub use wifi::{
@@ -309,15 +311,6 @@ fn default_queue() -> BothWays<QueueLimit> {
 }
 
 impl Scenario {
-    /// The place of a link's medium among `media`, if it shares its transmitter.
-    pub(crate) fn medium_index(&self, link: &LinkConfig) -> Option<usize> {
-        let name = link.medium.as_ref()?;
-        if !matches!(self.media.get(name), Some(MediumConfig::HalfDuplex { .. })) {
-            return None;
-        }
-        self.media.keys().position(|medium| medium == name)
-    }
-
     /// What each frame of a link takes beside its bits.
     pub(crate) fn overhead(&self, link: &LinkConfig) -> Duration {
         let medium = link.medium.as_ref().and_then(|name| self.media.get(name));
@@ -365,9 +358,14 @@ impl Scenario {
     /// A stable hash of the resolved scenario, seed left out: results with equal hashes come from
     /// the same world. 16 hexadecimal digits.
     pub fn hash(&self) -> String {
+        self.resolved().own_hash()
+    }
+
+    /// The same of a resolved scenario.
+    pub(crate) fn own_hash(&self) -> String {
         let world = Self {
             seed: 0,
-            ..self.resolved()
+            ..self.clone()
         };
         let text = world.to_toml() + &self.table_digests();
         format!("{:016x}", fnv1a(text.as_bytes()))

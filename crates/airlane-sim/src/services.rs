@@ -8,8 +8,7 @@ use airlane_link::flow::{TCP, UDP};
 use crate::app::place::DYNAMIC_PORTS;
 use crate::packet::{CLAP, ESP, Header};
 use crate::result::FlowService;
-use crate::route::Hop;
-use crate::scenario::{Epoch, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
 
 /// What stands in the packets of a flow in its main direction; of TCP, of its first connection. The
 /// scenario must be resolved.
@@ -35,19 +34,6 @@ pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
     }
 }
 
-/// The links that a flow crosses at any time, in the order of its path.
-fn hops(scenario: &Scenario, index: usize, epochs: &[Epoch]) -> Vec<Hop> {
-    let mut hops: Vec<Hop> = vec![];
-    for epoch in epochs {
-        for hop in scenario.path(&scenario.flows[index], &epoch.routes) {
-            if !hops.iter().any(|known| known.link == hop.link) {
-                hops.push(hop);
-            }
-        }
-    }
-    hops
-}
-
 /// Packets of a flow in its main direction, and against it.
 fn keys(scenario: &Scenario, index: usize) -> [FlowKey; 2] {
     let there = FlowKey::from(header(scenario, index));
@@ -55,12 +41,10 @@ fn keys(scenario: &Scenario, index: usize) -> [FlowKey; 2] {
 }
 
 /// The services of every flow. The scenario must be resolved.
-pub(crate) fn flow_services(scenario: &Scenario) -> Vec<Vec<FlowService>> {
-    let epochs = scenario.epochs();
+pub(crate) fn flow_services(scenario: &Scenario, epochs: &Epochs) -> Vec<Vec<FlowService>> {
     let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
     let of = |index: usize| {
-        let used = hops(scenario, index, &epochs).into_iter();
-        let used = used.filter_map(|hop| {
+        let used = epochs.hops(index).filter_map(|hop| {
             let (name, link) = links[hop.link];
             if link.services.is_empty() {
                 return None;
@@ -99,10 +83,13 @@ impl Scenario {
     pub fn unreached(&self) -> Vec<(String, Unreached)> {
         let all = self.resolved();
         let epochs = all.epochs();
+        let mut here = vec![vec![]; all.links.len()];
+        for flow in 0..all.flows.len() {
+            epochs.hops(flow).for_each(|hop| here[hop.link].push(flow));
+        }
         let mut found = vec![];
-        for (at, (name, link)) in all.links.iter().enumerate() {
-            let flows = 0..all.flows.len();
-            let here = flows.filter(|flow| hops(&all, *flow, &epochs).iter().any(|h| h.link == at));
+        for ((name, link), here) in all.links.iter().zip(here) {
+            let here = here.into_iter();
             let keys: Vec<FlowKey> = here.flat_map(|flow| keys(&all, flow)).collect();
             let classes = link.classes.rules(&link.services);
             let idle = unreached(&link.services, &classes, Some(&keys));

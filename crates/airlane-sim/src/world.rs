@@ -1,5 +1,6 @@
 //! From a resolved scenario to a built world.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
@@ -27,16 +28,18 @@ use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
-use crate::engine::medium::{Air, Direction, Medium, NextHop, StationLink};
+use crate::engine::medium::{Air, Direction, Medium, StationLink};
+use crate::engine::next_hops::{NextHop, NextHops};
 use crate::engine::radio::{Attached, RadioEnd, Recorded};
 use crate::engine::status::{Daemon, Daemons};
 use crate::engine::{Engine, PortEnd, World};
+use crate::graph::Step;
 use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
-use crate::route::{Routes, Step};
+use crate::route::Routes;
 use crate::scenario::{
-    AppConfig, Completion, EachRun, FlowConfig, HandoffConfig, LinkConfig, PacedBy, RelayConfig,
-    RequestPackets, Scenario, TrafficSeed, TransportConfig, WifiConfig,
+    AppConfig, Completion, EachRun, Epochs, FlowConfig, HandoffConfig, LinkConfig, Media, PacedBy,
+    Ranks, RelayConfig, RequestPackets, Scenario, TrafficSeed, TransportConfig, WifiConfig,
 };
 use crate::services::header;
 
@@ -50,7 +53,14 @@ struct Randomness {
 }
 
 /// Builds the world of one repetition. The scenario must be resolved and valid.
-pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces) -> Engine {
+pub(crate) fn build(
+    scenario: &Scenario,
+    epochs: &Epochs,
+    seed: u64,
+    run: u64,
+    mut pieces: Pieces,
+) -> Engine {
+    let site = Site::new(scenario);
     let randomness = Randomness {
         run: Streams::new(seed, run),
         traffic: match scenario.traffic_seed {
@@ -61,7 +71,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
     };
     let mut radios: Vec<RadioEnd> = scenario
         .wifis()
-        .map(|(name, wifi)| radio(scenario, name, wifi, randomness.run))
+        .map(|(name, wifi)| radio(&site, name, wifi, randomness.run))
         .collect();
     let mut directions = vec![];
     let mut airs = vec![Air::default(); scenario.media.len()];
@@ -74,10 +84,10 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         first_port.push(has_ports.then_some(ports.len()));
         for down in [true, false] {
             let custom = pieces.errors.remove(&(name.clone(), down));
-            let mut direction = direction(scenario, name, link, down, randomness.run, custom);
+            let mut direction = direction(&site, name, link, down, randomness.run, custom);
             direction.port = has_ports.then_some(ports.len() as u32 + u32::from(down));
             let near = ports.len() as u32 + u32::from(!down);
-            if let Some([radio, from, to]) = scenario.stations_of(link, down) {
+            if let Some([radio, from, to]) = site.media.stations(link, down) {
                 let end = &mut radios[usize::from(radio)];
                 end.attached[usize::from(from)].ports.push(near);
                 let frame = link.frame.expect("validated: services have a frame size");
@@ -92,9 +102,10 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             } else if link.paced_by == Some(PacedBy::Link) {
                 direction.medium = direction.medium.driving(near);
             }
-            if let Some(air) = scenario.medium_index(link) {
+            if let Some(air) = site.media.air(link) {
                 direction.medium = direction.medium.queued();
                 direction.air = Some(air as u32);
+                direction.turn = airs[air].attached.len() as u32;
                 airs[air].attached.push(directions.len() as u32);
             }
             directions.push(direction);
@@ -113,28 +124,25 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             for end in 0..2 {
                 ports.push(PortEnd {
                     port: port(link, end == 0),
-                    node: node_index(scenario, &link.ends[end]),
+                    node: site.node(&link.ends[end]),
                     out: direction_index(index, end == 0) as u32,
                     driven: link.paced_by == Some(PacedBy::Link),
                 });
             }
         }
     }
-    let flows = scenario
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(index, config)| {
-            let custom = pieces.applications.remove(&config.name);
-            flow(scenario, index, config, randomness, custom)
-        })
-        .collect();
-    let epochs = scenario.epochs();
+    let flows = scenario.flows.iter().enumerate();
+    let flows = flows.map(|(index, config)| {
+        let custom = pieces.applications.remove(&config.name);
+        flow(&site, epochs, index, randomness, custom)
+    });
+    let flows = flows.collect();
     let nodes = scenario.nodes.len();
+    let word = |step| next_hop(step, &first_port);
     let mut tables = epochs
         .iter()
-        .map(|epoch| next_hops(&epoch.routes, nodes, &first_port));
-    let first_hops = tables.next().unwrap_or_default();
+        .map(|epoch| NextHops::new(&epoch.routes, nodes, word));
+    let first_hops = tables.next().expect("there is an epoch");
     let moves = epochs
         .windows(2)
         .zip(tables)
@@ -158,14 +166,15 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         });
     let moves = moves.collect();
     let mut hints = vec![];
+    let links: Vec<&LinkConfig> = scenario.links.values().collect();
     for (index, config) in scenario.flows.iter().enumerate() {
         if matches!(&config.transport, TransportConfig::Tcp(tcp) if tcp.freeze) {
-            hints.extend(flow_hints(scenario, index, &epochs));
+            hints.extend(flow_hints(&links, index, epochs));
         }
     }
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
     Engine::new(World {
-        daemons: daemons(scenario, &first_hops, randomness.run),
+        daemons: daemons(scenario, &epochs[0].routes, randomness.run),
         radios,
         directions,
         airs,
@@ -187,9 +196,9 @@ fn handed_over(
     links.flat_map(|links| [true, false].map(|down| links.map(|link| direction_index(link, down))))
 }
 
-fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -> RadioEnd {
+fn radio(site: &Site<'_>, name: &str, wifi: &WifiConfig, streams: Streams) -> RadioEnd {
     let (config, stations) = wifi.radio();
-    let nodes = wifi.nodes.keys().map(|node| node_index(scenario, node));
+    let nodes = wifi.nodes.keys().map(|node| site.node(node));
     let mut radio = Radio::new(config, &stations, streams, &format!("medium.{name}"));
     for errors in &wifi.errors {
         let [a, b] = errors.between.each_ref().map(|name| wifi.station(name));
@@ -209,56 +218,43 @@ fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -
 }
 
 /// A daemon for each station of a world in which a flow asks for status.
-fn daemons(scenario: &Scenario, next_hops: &[NextHop], streams: Streams) -> Daemons {
-    let claps = scenario.flows.iter().enumerate();
-    let claps = claps.filter_map(|(index, flow)| match &flow.transport {
-        TransportConfig::Clap(clap) => Some((index, flow, clap)),
-        _ => None,
-    });
-    let nodes = scenario.nodes.len();
-    let first_hop = |flow: &FlowConfig| {
-        let [from, to] = [0, 1].map(|end| usize::from(node_index(scenario, &flow.ends[end])));
-        next_hops[from * nodes + to]
-    };
-    let claps: Vec<_> = claps
-        .map(|(index, flow, clap)| (index as u16, first_hop(flow), clap.interval))
-        .collect();
-    // All have the same interval: that was validated.
-    let Some((.., interval)) = claps.first().copied() else {
+fn daemons(scenario: &Scenario, routes: &Routes, streams: Streams) -> Daemons {
+    let mut common = None;
+    let mut begin: BTreeMap<(u16, u16), Vec<u16>> = BTreeMap::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if let TransportConfig::Clap(clap) = &flow.transport {
+            // All have the same interval: that was validated.
+            common = Some(clap.interval);
+            if let Some(Step::Radio(hop)) = routes.first(index) {
+                let station = begin.entry((hop.radio, hop.from)).or_default();
+                station.push(index as u16);
+            }
+        }
+    }
+    let Some(interval) = common else {
         return Daemons::default();
     };
-    let daemon = |radio: u16, name: &str, station: u16| {
-        let begin =
-            |hop: NextHop| matches!(hop, NextHop::Station([r, s, _]) if (r, s) == (radio, station));
-        let flows = claps.iter().filter(|(_, hop, _)| begin(*hop));
-        let mut phase = streams.stream(&format!("medium.{name}.{station}.status"));
-        let next = Instant::ORIGIN + interval.mul_f64(phase.uniform());
-        let flows = flows.map(|(index, ..)| *index).collect();
-        Daemon::new([radio, station], next, interval, flows)
-    };
-    let radios = (0..).zip(scenario.wifis());
-    let all = radios.flat_map(|(radio, (name, wifi))| {
-        (0..wifi.nodes.len() as u16).map(move |station| (radio, name, station))
-    });
-    Daemons(
-        all.map(|(radio, name, station)| daemon(radio, name, station))
-            .collect(),
-    )
+    let mut all = vec![];
+    for (radio, (name, wifi)) in (0..).zip(scenario.wifis()) {
+        for station in 0..wifi.nodes.len() as u16 {
+            let flows = begin.remove(&(radio, station)).unwrap_or_default();
+            let mut phase = streams.stream(&format!("medium.{name}.{station}.status"));
+            let first = Instant::ORIGIN + interval.mul_f64(phase.uniform());
+            all.push(Daemon::new([radio, station], first, interval, flows));
+        }
+    }
+    Daemons::new(all)
 }
 
-/// By `from * nodes + to`.
-fn next_hops(routes: &Routes, nodes: usize, first_port: &[Option<usize>]) -> Vec<NextHop> {
-    let hop = |from: usize, to: usize| match routes.next(from, to) {
-        None if from == to => NextHop::Here,
-        None => NextHop::Nowhere,
-        Some(Step::Radio(hop)) => NextHop::Station([hop.radio, hop.from, hop.to]),
-        Some(Step::Link(hop)) => match first_port[hop.link] {
+/// A step in the words of the engine.
+fn next_hop(step: Step, first_port: &[Option<usize>]) -> NextHop {
+    match step {
+        Step::Radio(hop) => NextHop::Station([hop.radio, hop.from, hop.to]),
+        Step::Link(hop) => match first_port[hop.link] {
             Some(first) => NextHop::Port((first + usize::from(!hop.down)) as u32),
             None => NextHop::Direction(direction_index(hop.link, hop.down) as u32),
         },
-    };
-    let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
-    pairs.map(|(from, to)| hop(from, to)).collect()
+    }
 }
 
 /// Links come in the order of their names, down before up.
@@ -266,13 +262,34 @@ pub(crate) fn direction_index(link: usize, down: bool) -> usize {
     2 * link + usize::from(!down)
 }
 
-fn node_index(scenario: &Scenario, name: &str) -> u16 {
-    let index = scenario.nodes.keys().position(|n| n == name);
-    index.expect("validated: the node exists") as u16
+/// A scenario, and where its names are.
+struct Site<'a> {
+    scenario: &'a Scenario,
+    nodes: Ranks<'a>,
+    media: Media<'a>,
+    /// Whether some flow hears of its packets that links have destroyed.
+    notified: bool,
+}
+
+impl<'a> Site<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let hears = |flow: &FlowConfig| matches!(&flow.transport, TransportConfig::Tcp(tcp) if tcp.loss_memory().is_some());
+        Self {
+            scenario,
+            nodes: Ranks::of(scenario.nodes.keys()),
+            media: scenario.media_places(),
+            notified: scenario.flows.iter().any(hears),
+        }
+    }
+
+    fn node(&self, name: &str) -> u16 {
+        let index = self.nodes.at(name);
+        index.expect("validated: the node exists") as u16
+    }
 }
 
 fn direction(
-    scenario: &Scenario,
+    site: &Site<'_>,
     name: &str,
     link: &LinkConfig,
     down: bool,
@@ -305,45 +322,43 @@ fn direction(
     let opportunities = link.rate.of(down).opportunities();
     let medium = if let Some(gsm) = &link.gsm {
         let limit = config.queue;
-        let channel = channel(scenario, name, config, errors, opportunities);
+        let channel = channel(site, name, config, errors, opportunities);
         Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
     } else if link.services.is_empty() {
-        Medium::Packets(channel(scenario, name, config, errors, opportunities))
+        Medium::Packets(channel(site, name, config, errors, opportunities))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
         // that sends when it may.
         if opportunities.is_none() {
             config.queue = QueueLimit::Packets(1);
         }
-        Medium::Frames(channel(scenario, name, config, errors, opportunities))
+        Medium::Frames(channel(site, name, config, errors, opportunities))
     };
     Direction {
         medium,
-        to: node_index(scenario, to),
+        to: site.node(to),
         port: None,
         air: None,
+        turn: 0,
         mark_above: link.mark_above,
     }
 }
 
 fn channel<T>(
-    scenario: &Scenario,
+    site: &Site<'_>,
     name: &str,
     config: ChannelConfig,
     errors: ErrorModel,
     opportunities: Option<&Arc<Opportunities>>,
 ) -> Channel<T> {
+    let scenario = site.scenario;
     let channel = Channel::new(config, errors)
         .with_overhead(scenario.overhead(&scenario.links[name]))
         .with_outages(outages(&scenario.links[name]))
         .with_absences(scenario.absences(name));
-    let notified = scenario.flows.iter().any(
-        |flow| matches!(&flow.transport, TransportConfig::Tcp(tcp) if tcp.loss_memory().is_some()),
-    );
-    let channel = if notified {
-        channel.with_destroyed()
-    } else {
-        channel
+    let channel = match site.notified {
+        true => channel.with_destroyed(),
+        false => channel,
     };
     match opportunities {
         None => channel,
@@ -384,13 +399,15 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
 }
 
 fn flow(
-    scenario: &Scenario,
+    site: &Site<'_>,
+    epochs: &Epochs,
     index: usize,
-    config: &FlowConfig,
     randomness: Randomness,
     custom: Option<AppFactory>,
 ) -> Flow {
-    let place = place(scenario, index, config);
+    let scenario = site.scenario;
+    let config = &scenario.flows[index];
+    let place = place(site, index);
     let start = Instant::ORIGIN + config.start;
     let packet = config.app.packet().expect("resolved: packets have a size");
     let segment = packet.as_bytes() as u32;
@@ -422,7 +439,7 @@ fn flow(
                 };
                 let legs = [tcp, second];
                 let phases = [0, 0, 1, 1].map(|leg: usize| draw_phase(&mut clock, legs[leg]));
-                let relay = node_index(scenario, at);
+                let relay = site.node(at);
                 let [from, to] = place.nodes;
                 let places = [[from, relay], [relay, to]].map(|nodes| FlowPlace { nodes, ..place });
                 let pool = pool.as_bytes();
@@ -482,7 +499,7 @@ fn flow(
             };
             let mut opener = Opener::new(tcp, segment, app.completion, app.persistent, clock());
             if app.requests == RequestPackets::One {
-                let whole = scenario.usual_packet(config, &scenario.epochs());
+                let whole = scenario.usual_packet(index, epochs);
                 opener.request = Some(whole.map_or(segment, |size| size.as_bytes() as u32));
             }
             let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));
@@ -527,10 +544,11 @@ fn flow(
     }
 }
 
-fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> FlowPlace {
+fn place(site: &Site<'_>, index: usize) -> FlowPlace {
+    let ends = &site.scenario.flows[index].ends;
     FlowPlace {
         flow: index as u16,
-        nodes: [0, 1].map(|end| node_index(scenario, &config.ends[end])),
-        header: header(scenario, index),
+        nodes: [0, 1].map(|end| site.node(&ends[end])),
+        header: header(site.scenario, index),
     }
 }

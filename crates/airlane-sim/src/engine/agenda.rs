@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 
-use super::medium::NextHop;
+use super::next_hops::NextHops;
 use crate::custom::WeightPolicy;
 use crate::hint::FlowHint;
 
@@ -15,7 +15,7 @@ use crate::hint::FlowHint;
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
     pub(crate) at: Instant,
-    pub(crate) next_hops: Vec<NextHop>,
+    pub(crate) next_hops: NextHops,
     /// Ports whose link goes.
     pub(crate) disconnected: Vec<usize>,
     /// Directions whose circuits lose what they have.

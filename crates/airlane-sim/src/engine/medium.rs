@@ -23,19 +23,6 @@ use super::circuit::Circuit;
 use crate::packet::{Marks, Packet};
 use crate::result::CircuitResult;
 
-/// Where a node sends a packet for some other node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NextHop {
-    /// The packet is where it goes.
-    Here,
-    /// There is no way to it.
-    Nowhere,
-    Direction(u32),
-    Port(u32),
-    /// A radio, the station of the node itself, and that of its neighbour.
-    Station([u16; 3]),
-}
-
 /// What a direction of a link sends over, and what takes its turns there.
 #[derive(Debug)]
 pub(crate) enum Medium {
@@ -170,11 +157,10 @@ pub(crate) struct Air {
 }
 
 impl Air {
-    /// Whose turn it is `turns` after a direction's; none once all others have had theirs.
-    pub(super) fn after(&self, direction: usize, turns: usize) -> Option<usize> {
+    /// The direction whose turn it is `turns` behind that of another one; none once all others have had theirs.
+    pub(super) fn after(&self, place: usize, turns: usize) -> Option<usize> {
         let attached = &self.attached;
-        let own = attached.iter().position(|d| *d as usize == direction)?;
-        let next = attached.get((own + turns) % attached.len())?;
+        let next = attached.get((place + turns) % attached.len())?;
         (turns < attached.len()).then_some(*next as usize)
     }
 }
@@ -189,6 +175,8 @@ pub(crate) struct Direction {
     pub(crate) port: Option<u32>,
     /// The air that it shares with others, if it does.
     pub(crate) air: Option<u32>,
+    /// Its place among those that do.
+    pub(crate) turn: u32,
     /// What finds more than this waiting is marked, if it may be.
     pub(crate) mark_above: Option<QueueLimit>,
 }

@@ -91,7 +91,7 @@ impl Engine {
 
     /// A probe of a flow's path leaves through a station: that adds what it offers.
     pub(super) fn write_status(&self, [radio, station]: [u16; 2], packet: &mut Packet) {
-        if self.daemons.0.is_empty() {
+        if self.daemons.is_empty() {
             return;
         }
         let flow = &self.flows[packet.flow as usize];
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     pub(super) fn schedule_daemons(&mut self) {
-        if self.daemons.0.is_empty() {
+        if self.daemons.is_empty() {
             return;
         }
         self.deadlines

@@ -3,6 +3,8 @@
 //!
 //! All daemons are one component with one deadline. Where no flow asks, there are none.
 
+use std::collections::BTreeSet;
+
 use airlane_base::{Duration, Instant};
 use airlane_transport::clap::Status;
 
@@ -17,8 +19,8 @@ const USUAL_PACKET: usize = 1_040;
 pub(crate) struct Daemon {
     pub(crate) radio: u16,
     pub(crate) station: u16,
-    /// When it reads the counters next.
-    pub(crate) next: Instant,
+    /// When it reads the counters first.
+    pub(crate) first: Instant,
     pub(crate) interval: Duration,
     /// Flows that begin here.
     pub(crate) flows: Vec<u16>,
@@ -28,17 +30,17 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon that reads first at `next`.
+    /// A daemon that reads first at `first`.
     pub(crate) fn new(
         [radio, station]: [u16; 2],
-        next: Instant,
+        first: Instant,
         interval: Duration,
         flows: Vec<u16>,
     ) -> Self {
         Self {
             radio,
             station,
-            next,
+            first,
             interval,
             flows,
             seen: [0; 2],
@@ -69,13 +71,34 @@ impl Daemon {
 
 /// The daemons of a world, by radio and station.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Daemons(pub(crate) Vec<Daemon>);
+pub(crate) struct Daemons {
+    all: Vec<Daemon>,
+    /// When each reads next.
+    due: BTreeSet<(Instant, usize)>,
+}
 
 impl Daemons {
+    /// These, in the order of their radios and stations.
+    pub(crate) fn new(all: Vec<Daemon>) -> Self {
+        let due = all.iter().enumerate().map(|(i, daemon)| (daemon.first, i));
+        Self {
+            due: due.collect(),
+            all,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Every daemon whose time has come tells its flows.
     pub(super) fn handle_timeout(&mut self, now: Instant, radios: &[RadioEnd], flows: &mut [Flow]) {
-        for daemon in self.0.iter_mut().filter(|daemon| daemon.next <= now) {
-            daemon.next = now + daemon.interval;
+        while let Some((at, index)) = self.due.first().copied()
+            && at <= now
+        {
+            self.due.pop_first();
+            let daemon = &mut self.all[index];
+            self.due.insert((now + daemon.interval, index));
             let status = daemon.read(&radios[usize::from(daemon.radio)]);
             for flow in &daemon.flows {
                 flows[usize::from(*flow)].handle_status(status);
@@ -84,12 +107,13 @@ impl Daemons {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.0.iter().map(|daemon| daemon.next).min()
+        self.due.first().map(|(at, _)| *at)
     }
 
     /// What a station did in its last interval, if anybody has read that.
     pub(super) fn status(&self, radio: u16, station: u16) -> Option<Status> {
-        let at = |daemon: &&Daemon| (daemon.radio, daemon.station) == (radio, station);
-        self.0.iter().find(at)?.status
+        let place = |daemon: &Daemon| (daemon.radio, daemon.station);
+        let at = self.all.binary_search_by_key(&(radio, station), place);
+        self.all[at.ok()?].status
     }
 }

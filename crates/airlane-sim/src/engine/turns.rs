@@ -36,14 +36,15 @@ impl Engine {
 
     /// A direction's frame has left: all others on its air have their turn before it has the next.
     pub(super) fn pass_turn<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        let Some(air) = self.directions[index].air else {
+        let Direction { air, turn, .. } = self.directions[index];
+        let Some(air) = air else {
             return;
         };
-        let air = air as usize;
+        let (air, turn) = (air as usize, turn as usize);
         self.airs[air].busy = false;
         let mut turns = 1..;
         while !self.airs[air].busy
-            && let Some(other) = turns.next().and_then(|n| self.airs[air].after(index, n))
+            && let Some(other) = turns.next().and_then(|n| self.airs[air].after(turn, n))
         {
             match &self.directions[other].medium {
                 Medium::Driving(link) => self.drain_port(link.near as usize, observer),

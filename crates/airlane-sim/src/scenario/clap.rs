@@ -5,16 +5,17 @@ use airlane_transport::ClapConfig;
 use airlane_transport::clap::MOST_PACKETS;
 
 use super::{AppConfig, Epoch, FlowConfig, Scenario, TransportConfig};
-use crate::route::Step;
+use crate::graph::Step;
 
 impl Scenario {
     pub(super) fn check_clap(
         &self,
-        flow: &FlowConfig,
+        index: usize,
         clap: &ClapConfig,
         epochs: &[Epoch],
         problems: &mut Problems,
     ) {
+        let flow = &self.flows[index];
         if let Err(reason) = clap.validate() {
             problems.add("transport", reason, "");
         }
@@ -26,41 +27,39 @@ impl Scenario {
             );
         }
         check_file(flow, problems);
-        if epochs
-            .iter()
-            .any(|epoch| !self.begins_at_station(flow, epoch))
-        {
+        // Where the flow has a way.
+        let first = epochs.iter().filter_map(|epoch| epoch.routes.first(index));
+        if !first.into_iter().all(|hop| matches!(hop, Step::Radio(_))) {
             problems.add(
                 "transport",
                 "CLAP goes by what a station of a radio channel says, and the first hop of this flow is none",
                 "a sender that stands in `nodes` of a medium of kind \"wifi\", on the way to the receiver",
             );
         }
-        let mut others = self
-            .flows
-            .iter()
-            .filter_map(|other| match &other.transport {
-                TransportConfig::Clap(other) => Some(other.interval),
-                _ => None,
-            });
-        if let Some(other) = others.find(|other| *other != clap.interval) {
+    }
+
+    /// All flows over CLAP have the same interval.
+    pub(super) fn check_intervals(&self, problems: &mut Problems) {
+        let intervals = self.flows.iter().map(|flow| match &flow.transport {
+            TransportConfig::Clap(clap) => Some(clap.interval),
+            _ => None,
+        });
+        let intervals: Vec<_> = intervals.collect();
+        let Some(first) = intervals.iter().flatten().next() else {
+            return;
+        };
+        let Some(other) = intervals.iter().flatten().find(|other| *other != first) else {
+            return;
+        };
+        for (i, interval) in intervals.iter().enumerate() {
+            let Some(interval) = interval else { continue };
+            let other = if interval == first { other } else { first };
             problems.add(
-                "transport.interval",
-                format!(
-                    "intervals of {} and of {other} do not go together",
-                    clap.interval
-                ),
+                &format!("flows[{i}].transport.interval"),
+                format!("intervals of {interval} and of {other} do not go together"),
                 "the same for all flows: it is also how often stations are asked",
             );
         }
-    }
-
-    /// Whether the first hop of a flow is through the air, in the time of an epoch in which it has a way.
-    fn begins_at_station(&self, flow: &FlowConfig, epoch: &Epoch) -> bool {
-        let index = |name: &str| self.nodes.keys().position(|n| n == name);
-        let ends = index(&flow.ends[0]).zip(index(&flow.ends[1]));
-        let hop = ends.and_then(|(from, to)| epoch.routes.next(from, to));
-        hop.is_none_or(|hop| matches!(hop, Step::Radio(_)))
     }
 }
 

@@ -6,13 +6,18 @@
 //! services of its ports kept. Between leaving and joining, packets for the node have no way. Circuits may carry
 //! over what they have: then packets wait for it in the old one until the new one is there.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+
 use airlane_base::config::{Problems, key};
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Size};
 use airlane_link::mobility::{Attachment, Change, Hint, Mobility};
 
 use super::handoff::{HandoffConfig, HandoffKind};
-use super::{LONGEST_RUN, LinkConfig, Scenario};
-use crate::route::Routes;
+use super::ranks::{Ranks, one_of};
+use super::{LONGEST_RUN, LinkConfig, RelayConfig, Scenario};
+use crate::graph::{Graph, Hop};
+use crate::route::{Routes, Ways};
 
 /// A time in which no node moves.
 #[derive(Clone, Debug)]
@@ -21,6 +26,47 @@ pub(crate) struct Epoch {
     /// By index of the link: whether it is there.
     pub(crate) present: Vec<bool>,
     pub(crate) routes: Routes,
+}
+
+/// All of them, in order; at least one.
+#[derive(Clone, Debug)]
+pub(crate) struct Epochs {
+    all: Vec<Epoch>,
+    /// The largest payload of a frame, by index of the link.
+    frames: Vec<Option<Size>>,
+}
+
+impl Deref for Epochs {
+    type Target = [Epoch];
+
+    fn deref(&self) -> &[Epoch] {
+        &self.all
+    }
+}
+
+impl Epochs {
+    /// Whether a flow has a way at any time, over links or through the air.
+    pub(crate) fn joins(&self, flow: usize) -> bool {
+        self.iter().any(|epoch| epoch.routes.first(flow).is_some())
+    }
+
+    /// Links that a flow's main direction crosses at any time, in the order of its path.
+    pub(crate) fn hops(&self, flow: usize) -> impl Iterator<Item = Hop> {
+        let mut known = BTreeSet::new();
+        let hops = self.iter().flat_map(move |epoch| epoch.routes.links(flow));
+        hops.filter(move |hop| known.insert(hop.link))
+    }
+
+    /// The links among them that state the size of their frames, with that.
+    pub(crate) fn frames(&self, flow: usize) -> impl Iterator<Item = (usize, Size)> {
+        self.hops(flow)
+            .filter_map(|hop| Some((hop.link, self.frames[hop.link]?)))
+    }
+
+    /// The smallest frame on a flow's paths; none if no link of them states one.
+    pub(crate) fn smallest_frame(&self, flow: usize) -> Option<Size> {
+        self.frames(flow).map(|(_, frame)| frame).min()
+    }
 }
 
 impl Scenario {
@@ -57,30 +103,77 @@ impl Scenario {
     }
 
     /// The times between handoffs, with the routes of each; at least one.
-    pub(crate) fn epochs(&self) -> Vec<Epoch> {
-        let routed = |link: &String| self.absences_since(link, HandoffConfig::routed_until);
+    pub(crate) fn epochs(&self) -> Epochs {
+        let nodes = Ranks::of(self.nodes.keys());
+        let moved = self.handoffs.iter().flat_map(|h| [&h.from, &h.to]);
+        let moved: BTreeSet<&String> = moved.collect();
+        let routed = |link: &String| match moved.contains(link) {
+            true => self.absences_since(link, HandoffConfig::routed_until),
+            false => vec![],
+        };
         let absences: Vec<_> = self.links.keys().map(routed).collect();
+        let begins = self.epoch_begins();
+        let radios = self.radio_routes(&nodes);
+        let present = |begin: &Instant| -> Vec<bool> {
+            let absent = |[left, back]: &[Instant; 2]| left <= begin && begin < back;
+            let present = absences.iter().map(|windows| !windows.iter().any(absent));
+            present.collect()
+        };
+        let present: Vec<_> = begins.iter().map(present).collect();
+        let graph = |present: &Vec<bool>| {
+            Graph::new(&nodes, self.links.values(), &radios, |link| present[link])
+        };
+        let graphs: Vec<Graph> = present.iter().map(graph).collect();
+        let routes = Routes::through(&graphs, &self.ways(&nodes));
+        let epochs = begins.into_iter().zip(present).zip(routes);
+        let epochs = epochs.map(|((begin, present), routes)| Epoch {
+            begin,
+            present,
+            routes,
+        });
+        Epochs {
+            all: epochs.collect(),
+            frames: self.links.values().map(|link| link.frame).collect(),
+        }
+    }
+
+    /// When the epochs begin, in order.
+    pub(super) fn epoch_begins(&self) -> Vec<Instant> {
         let moves = self.handoffs.iter();
         let moves = moves.flat_map(|h| [h.routed_until(), h.joins()]);
         let mut begins: Vec<Instant> = std::iter::once(Instant::ORIGIN).chain(moves).collect();
         begins.sort_unstable();
         begins.dedup();
-        let radios = self.radio_routes();
-        let epoch = |begin| {
-            let absent = |windows: &Vec<[Instant; 2]>| {
-                windows
-                    .iter()
-                    .any(|[left, back]| *left <= begin && begin < *back)
-            };
-            let present: Vec<bool> = absences.iter().map(|windows| !absent(windows)).collect();
-            let routes = Routes::among(&self.nodes, &self.links, &radios, |link| present[link]);
-            Epoch {
-                begin,
-                present,
-                routes,
+        begins
+    }
+
+    /// The ways that its flows need.
+    fn ways(&self, nodes: &Ranks<'_>) -> Ways {
+        let pair = |a: &str, b: &str| Some([nodes.at(a)?, nodes.at(b)?]);
+        let flows = self.flows.iter();
+        let legs = self.flows.iter().flat_map(|flow| {
+            let relay = flow.relay.as_ref().map(|RelayConfig::Split { at, .. }| at);
+            let [a, b] = &flow.ends;
+            let legs = relay.map(|at| [pair(a, at), pair(at, b)]);
+            legs.into_iter().flatten().flatten()
+        });
+        let links = Ranks::of(self.links.keys());
+        let mut heirs: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
+        for handoff in self.handoffs.iter().filter(|handoff| handoff.carries) {
+            if let (Some(from), Some(to)) = (links.at(&handoff.from), self.links.get(&handoff.to))
+                && let Some([first, second]) = pair(&to.ends[0], &to.ends[1])
+            {
+                heirs.entry((from, true)).or_default().push(second);
+                heirs.entry((from, false)).or_default().push(first);
             }
-        };
-        begins.into_iter().map(epoch).collect()
+        }
+        Ways {
+            flows: flows
+                .map(|flow| pair(&flow.ends[0], &flow.ends[1]))
+                .collect(),
+            legs: legs.collect(),
+            heirs,
+        }
     }
 
     /// What each handoff is, in order, as a link layer that gives hints would tell.
@@ -125,12 +218,8 @@ impl Scenario {
                 for (field, name) in [("from", &handoff.from), ("to", &handoff.to)] {
                     match self.links.get(name) {
                         None => {
-                            let links: Vec<&str> = self.links.keys().map(String::as_str).collect();
-                            p.add(
-                                field,
-                                format!("there is no link \"{name}\""),
-                                format!("one of: {}", links.join(", ")),
-                            );
+                            let help = one_of(self.links.keys());
+                            p.add(field, format!("there is no link \"{name}\""), help);
                         }
                         Some(link) if !link.ends.contains(&handoff.node) => p.add(
                             field,

@@ -1,19 +1,19 @@
 //! Every default of a scenario, filled in.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use airlane_base::Size;
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
-use super::{AppConfig, Epoch, FlowConfig, LinkConfig, PacedBy, Scenario};
-use crate::route::{Hop, Routes, Step};
+use super::{AppConfig, Epochs, LinkConfig, PacedBy, Scenario};
 
 impl Scenario {
     /// The same scenario with every default written out.
     pub fn resolved(&self) -> Self {
         let mut all = self.clone();
-        let taken: Vec<Ipv4Addr> = all.nodes.values().filter_map(|n| n.address).collect();
+        let taken: BTreeSet<Ipv4Addr> = all.nodes.values().filter_map(|n| n.address).collect();
         let mut free = (1..)
             .map(|host| Ipv4Addr::from_bits(0x0a00_0000 + host))
             .filter(|address| !taken.contains(address));
@@ -23,19 +23,20 @@ impl Scenario {
         for link in all.links.values_mut() {
             link.resolve();
         }
-        let epochs = all.epochs();
-        for (flow, original) in all.flows.iter_mut().zip(&self.flows) {
-            flow.port.get_or_insert(original.app.default_port());
+        let epochs = self.epochs();
+        for (index, flow) in all.flows.iter_mut().enumerate() {
+            flow.port.get_or_insert(flow.app.default_port());
             let packet = flow.app.packet_mut();
-            *packet = packet.or_else(|| self.usual_packet(original, &epochs));
+            *packet = packet.or_else(|| self.usual_packet(index, &epochs));
         }
         all
     }
 
     /// The packet size of a flow that states none: what fits all frames on its paths, of speech what
     /// is spoken in 20 ms. None if no link states a frame size and nothing else tells it.
-    pub(crate) fn usual_packet(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
-        let frame = self.smallest_frame(flow, epochs);
+    pub(crate) fn usual_packet(&self, flow: usize, epochs: &Epochs) -> Option<Size> {
+        let frame = epochs.smallest_frame(flow);
+        let flow = &self.flows[flow];
         match &flow.app {
             AppConfig::Conferencing(app) => {
                 let spoken = app.usual_packet();
@@ -46,42 +47,6 @@ impl Scenario {
                 Size::from_bytes(frame.as_bytes().saturating_sub(header).max(1))
             }),
         }
-    }
-
-    /// The smallest frame on a flow's paths; none if no link of them states one.
-    fn smallest_frame(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
-        self.links_of(flow, epochs)
-            .into_iter()
-            .filter_map(|link| self.links.values().nth(link)?.frame)
-            .min()
-    }
-
-    /// Whether a flow has a way, over links or through the air.
-    pub(crate) fn has_way(&self, flow: &FlowConfig, routes: &Routes) -> bool {
-        let index = |name: &str| self.nodes.keys().position(|n| n == name);
-        let ends = index(&flow.ends[0]).zip(index(&flow.ends[1]));
-        ends.is_some_and(|(from, to)| routes.next(from, to).is_some())
-    }
-
-    /// The links on the way of a flow's main direction; none without a way.
-    pub(crate) fn path(&self, flow: &FlowConfig, routes: &Routes) -> Vec<Hop> {
-        let index = |name: &str| self.nodes.keys().position(|n| n == name);
-        match (index(&flow.ends[0]), index(&flow.ends[1])) {
-            (Some(from), Some(to)) => {
-                let path = routes.path(from, to);
-                path.into_iter().filter_map(Step::link).collect()
-            }
-            _ => vec![],
-        }
-    }
-
-    /// Indices of the links that a flow's main direction crosses at any time.
-    pub(crate) fn links_of(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Vec<usize> {
-        let paths = epochs.iter().map(|epoch| self.path(flow, &epoch.routes));
-        let mut links: Vec<usize> = paths.flatten().map(|hop| hop.link).collect();
-        links.sort_unstable();
-        links.dedup();
-        links
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who reaches whom over radio channels, and what no channel can be.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use airlane_base::config::{Problems, key};
@@ -7,6 +8,7 @@ use airlane_channel::ErrorsConfig;
 use airlane_link::config::RateLimit;
 use airlane_wifi::profile::Profile;
 
+use super::ranks::Ranks;
 use super::wifi::{WifiErrors, WifiRateControl};
 use super::{HandoffConfig, LONGEST_RUN, LinkConfig, MediumConfig, Scenario, WifiConfig};
 
@@ -41,6 +43,28 @@ pub(crate) struct RadioRoutes {
     pub(crate) fixed: Vec<(usize, usize, RadioHop)>,
 }
 
+/// Which medium a link has.
+#[derive(Debug)]
+pub(crate) struct Media<'a> {
+    airs: BTreeMap<&'a str, usize>,
+    radios: BTreeMap<&'a str, (u16, Ranks<'a>)>,
+}
+
+impl Media<'_> {
+    /// The place of a link's medium among `media`, if it shares its transmitter.
+    pub(crate) fn air(&self, link: &LinkConfig) -> Option<usize> {
+        self.airs.get(link.medium.as_deref()?).copied()
+    }
+
+    /// The radio that a link goes through, and the stations of its near and its far end; none if it goes through none.
+    pub(crate) fn stations(&self, link: &LinkConfig, down: bool) -> Option<[u16; 3]> {
+        let (radio, stations) = self.radios.get(link.medium.as_deref()?)?;
+        let [a, b] = link.ends.each_ref().map(|end| stations.at(end));
+        let (a, b) = (a? as u16, b? as u16);
+        Some(if down { [*radio, a, b] } else { [*radio, b, a] })
+    }
+}
+
 impl Scenario {
     /// The radio channels, in the order of their names.
     pub(crate) fn wifis(&self) -> impl Iterator<Item = (&String, &WifiConfig)> {
@@ -50,14 +74,20 @@ impl Scenario {
         })
     }
 
-    /// The radio that a link goes through, and the stations of its near and its far end; none if it goes through none.
-    pub(crate) fn stations_of(&self, link: &LinkConfig, down: bool) -> Option<[u16; 3]> {
-        let medium = link.medium.as_ref()?;
-        let mut radios = (0..).zip(self.wifis());
-        let (radio, (_, wifi)) = radios.find(|(_, (name, _))| *name == medium)?;
-        let [a, b] = link.ends.each_ref().map(|end| wifi.station(end));
-        let (a, b) = (a? as u16, b? as u16);
-        Some(if down { [radio, a, b] } else { [radio, b, a] })
+    /// Media by name, for those who ask for the ones of many links.
+    pub(crate) fn media_places(&self) -> Media<'_> {
+        let airs = self.media.iter().enumerate();
+        let airs =
+            airs.filter(|(_, (_, medium))| matches!(medium, MediumConfig::HalfDuplex { .. }));
+        let radios = (0..).zip(self.wifis());
+        let radios = radios
+            .map(|(radio, (name, wifi))| (name.as_str(), (radio, Ranks::of(wifi.nodes.keys()))));
+        Media {
+            airs: airs
+                .map(|(place, (name, _))| (name.as_str(), place))
+                .collect(),
+            radios: radios.collect(),
+        }
     }
 
     /// What a link from station to station cannot have.
@@ -132,12 +162,11 @@ impl Scenario {
 
     /// Who reaches whom through the air, and what files prescribe. Nodes that do not exist are ignored: validation
     /// reports them.
-    pub(crate) fn radio_routes(&self) -> RadioRoutes {
+    pub(crate) fn radio_routes(&self, nodes: &Ranks<'_>) -> RadioRoutes {
         let mut routes = RadioRoutes::default();
         for (radio, (_, wifi)) in self.wifis().enumerate() {
             let places = wifi.places();
-            let node = |name: &String| self.nodes.keys().position(|n| n == name);
-            let nodes: Vec<Option<usize>> = wifi.nodes.keys().map(node).collect();
+            let nodes: Vec<Option<usize>> = wifi.nodes.keys().map(|name| nodes.at(name)).collect();
             let hop = |from: usize, to: usize| {
                 let node = nodes[to]?;
                 let near = places.receives(from, to);

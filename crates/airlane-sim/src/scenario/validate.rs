@@ -8,17 +8,20 @@ use airlane_channel::{ErrorModelConfig, ErrorsConfig};
 
 use airlane_link::config::{self, Pacing, Viewpoint};
 
+use super::ranks::one_of;
 use super::{
-    AppConfig, BulkConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig,
+    AppConfig, BulkConfig, ConferencingConfig, Epochs, FlowConfig, LONGEST_RUN, LinkConfig,
     MediumConfig, PacedBy, RelayConfig, SCHEMA, Scenario, TransportConfig,
 };
 
-/// Next hops are a table of all pairs: 1000 nodes take 40 MB.
-const MAX_NODES: usize = 1_000;
+/// Packets and events number nodes, links, media and flows in 16 bits.
+const MOST: usize = 1 << 16;
+/// Nodes, links and flows times the moments at which routes change: for each there is a word or two.
+const MOST_CHANGES: usize = 1 << 22;
+/// Handoffs are checked each against all before it.
+const MOST_HANDOFFS: usize = 10_000;
 /// The largest IP packet.
 const MAX_PACKET: u64 = 65_535;
-/// Packets number their flow in 16 bits.
-const MOST_FLOWS: usize = 1 << 16;
 /// TOML's integers have 63 bits and a sign.
 const MAX_INTEGER: u64 = i64::MAX as u64;
 /// Below this a talk period ends before time moves on.
@@ -51,6 +54,9 @@ impl Validate for Scenario {
                 format!("at most {MAX_INTEGER}"),
             );
         }
+        if self.is_too_large(problems) {
+            return;
+        }
         self.check_nodes(problems);
         for (name, link) in &self.links {
             problems.within(&format!("links.{}", key(name)), |p| {
@@ -64,27 +70,21 @@ impl Validate for Scenario {
                 problems.add(&format!("retraces.{}.{setting}", key(name)), wrong, right);
             }
         }
-        if self.flows.len() > MOST_FLOWS {
-            problems.add(
-                "flows",
-                format!("{} flows are too many", self.flows.len()),
-                format!("at most {MOST_FLOWS}, as a packet has 16 bits for its flow's number"),
-            );
-            return;
-        }
         let epochs = self.epochs();
+        let mut names = BTreeSet::new();
         for (i, flow) in self.flows.iter().enumerate() {
             problems.within(&format!("flows[{i}]"), |p| {
-                if self.flows[..i].iter().any(|f| f.name == flow.name) {
+                if !names.insert(&flow.name) {
                     p.add(
                         "name",
                         format!("two flows are called \"{}\"", flow.name),
                         "results go by the flow's name; give each its own",
                     );
                 }
-                self.check_flow(flow, &epochs, p);
+                self.check_flow(i, &epochs, p);
             });
         }
+        self.check_intervals(problems);
         self.check_until(problems);
     }
 
@@ -94,16 +94,49 @@ impl Validate for Scenario {
 }
 
 impl Scenario {
+    /// Whether it has more of something than any world: nothing else of it is looked at then.
+    fn is_too_large(&self, problems: &mut Problems) -> bool {
+        let (nodes, links, flows) = (self.nodes.len(), self.links.len(), self.flows.len());
+        let counts = [
+            ("nodes", nodes),
+            ("links", links),
+            ("media", self.media.len()),
+            ("flows", flows),
+        ];
+        let mut too_large = false;
+        for (what, count) in counts.into_iter().filter(|(_, count)| *count > MOST) {
+            too_large = true;
+            problems.add(
+                what,
+                format!("{count} {what} are too many"),
+                format!("at most {MOST}: packets and events have 16 bits for their number"),
+            );
+        }
+        let most = (MOST_CHANGES / (nodes + links + flows).max(1)).min(MOST_HANDOFFS);
+        if !too_large && !self.handoffs.is_empty() && self.epoch_begins().len() > most {
+            too_large = true;
+            problems.add(
+                "handoffs",
+                format!(
+                    "{} handoffs are too many for {nodes} nodes, {links} links and {flows} flows",
+                    self.handoffs.len()
+                ),
+                format!("routes change at most {most} times in a world of this size"),
+            );
+        }
+        too_large
+    }
+
     fn check_nodes(&self, problems: &mut Problems) {
         // What is computed and not simulated needs none.
         if self.nodes.is_empty() && self.links.is_empty() && !self.retraces.is_empty() {
             return;
         }
-        if self.nodes.len() < 2 || self.nodes.len() > MAX_NODES {
+        if self.nodes.len() < 2 {
             problems.add(
                 "nodes",
                 format!("{} nodes make no world", self.nodes.len()),
-                format!("2 to {MAX_NODES}, each as a table: [nodes.server]"),
+                "at least 2, each as a table: [nodes.server]",
             );
         }
         let stations = self.wifis().flat_map(|(_, wifi)| wifi.nodes.keys());
@@ -133,12 +166,8 @@ impl Scenario {
 
     pub(super) fn known_node(&self, path: &str, name: &str, problems: &mut Problems) {
         if !self.nodes.contains_key(name) {
-            let nodes: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
-            problems.add(
-                path,
-                format!("there is no node \"{name}\""),
-                format!("one of: {}", nodes.join(", ")),
-            );
+            let help = one_of(self.nodes.keys());
+            problems.add(path, format!("there is no node \"{name}\""), help);
         }
     }
 
@@ -294,13 +323,12 @@ impl Scenario {
 
     fn check_medium(&self, medium: &str, link: &LinkConfig, problems: &mut Problems) {
         if !self.media.contains_key(medium) {
-            let media: Vec<&str> = self.media.keys().map(String::as_str).collect();
             problems.add(
                 "medium",
                 format!("there is no medium \"{medium}\""),
-                match media[..] {
-                    [] => format!("[media.{}] with its kind", key(medium)),
-                    _ => format!("one of: {}", media.join(", ")),
+                match self.media.is_empty() {
+                    true => format!("[media.{}] with its kind", key(medium)),
+                    false => one_of(self.media.keys()),
                 },
             );
         }
@@ -323,7 +351,8 @@ impl Scenario {
         }
     }
 
-    fn check_flow(&self, flow: &FlowConfig, epochs: &[Epoch], problems: &mut Problems) {
+    fn check_flow(&self, index: usize, epochs: &Epochs, problems: &mut Problems) {
+        let flow = &self.flows[index];
         if flow.name.is_empty() {
             problems.add("name", "a flow needs a name", "results go by it");
         }
@@ -332,8 +361,7 @@ impl Scenario {
         if !known || flow.ends[0] == flow.ends[1] {
             return;
         }
-        let path = self.links_of(flow, epochs);
-        if !epochs.iter().any(|epoch| self.has_way(flow, &epoch.routes)) {
+        if !epochs.joins(index) {
             problems.add(
                 "ends",
                 format!(
@@ -359,11 +387,11 @@ impl Scenario {
             problems.within("progress", |p| progress.check(self.duration, p));
         }
         if let TransportConfig::Clap(clap) = &flow.transport {
-            self.check_clap(flow, clap, epochs, problems);
+            self.check_clap(index, clap, epochs, problems);
         }
-        self.check_packet(flow, &path, epochs, problems);
+        self.check_packet(index, epochs, problems);
         let packet = flow.app.packet();
-        let packet = packet.or_else(|| self.usual_packet(flow, epochs));
+        let packet = packet.or_else(|| self.usual_packet(index, epochs));
         check_app(flow, packet, problems);
     }
 
@@ -413,13 +441,8 @@ impl Scenario {
         }
     }
 
-    fn check_packet(
-        &self,
-        flow: &FlowConfig,
-        path: &[usize],
-        epochs: &[Epoch],
-        problems: &mut Problems,
-    ) {
+    fn check_packet(&self, index: usize, epochs: &Epochs, problems: &mut Problems) {
+        let flow = &self.flows[index];
         if let Some(packet) = flow.app.packet() {
             if !(1..=MAX_PACKET).contains(&packet.as_bytes()) {
                 problems.add(
@@ -428,7 +451,7 @@ impl Scenario {
                     format!("\"1 B\" to \"{MAX_PACKET} B\""),
                 );
             }
-        } else if self.usual_packet(flow, epochs).is_none() {
+        } else if self.usual_packet(index, epochs).is_none() {
             problems.add(
                 "app",
                 "how large are its packets? No link on its path has a frame size",
@@ -436,10 +459,8 @@ impl Scenario {
             );
         }
         let mut fits = |what: &str, at: &str, size: Size| {
-            for (name, link) in path.iter().filter_map(|i| self.links.iter().nth(*i)) {
-                if let Some(frame) = link.frame
-                    && size > frame
-                {
+            for (link, frame) in epochs.frames(index).filter(|(_, frame)| size > *frame) {
+                if let Some(name) = self.links.keys().nth(link) {
                     problems.add(
                         at,
                         format!("{what} of {size} does not fit the link \"{name}\""),
