@@ -32,7 +32,7 @@ use airlane_ship::{
     TakerPhase,
 };
 use airlane_sim::Scenario;
-use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
+use airlane_sim::import::{ImportedApp, NetemChoice, from_mahimahi, from_netem};
 use airlane_testkit::setup::service;
 use airlane_testkit::{Fate, FrameDeparture, Pair, Setup, TestPacket};
 use airlane_transport::TcpConfig;
@@ -309,7 +309,7 @@ pub(crate) fn import(data: &[u8]) {
         return;
     };
     let apps = [ImportedApp::File, ImportedApp::Web, ImportedApp::Voice];
-    let netem = from_netem(text, Some(text), None, &apps);
+    let netem = from_netem(text, Some(text), &NetemChoice::default(), &apps);
     let mahimahi = from_mahimahi(text, |_| Ok(TRACE.to_vec()), str::to_owned, &apps);
     for import in [netem, mahimahi] {
         match import {

@@ -3,7 +3,9 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use airlane_sim::import::{ImportError, ImportedApp, ImportedScenario, from_mahimahi, from_netem};
+use airlane_sim::import::{
+    ImportError, ImportedApp, ImportedScenario, NetemChoice, from_mahimahi, from_netem,
+};
 use airlane_study::shipped;
 use anyhow::Context as _;
 
@@ -51,7 +53,14 @@ fn netem(args: &FromNetemArgs) -> anyhow::Result<()> {
     let (text, name) = input(&args.input)?;
     let reverse = args.reverse.as_deref().map(input).transpose()?;
     let reverse = reverse.as_ref().map(|(text, _)| text.as_str());
-    let import = from_netem(&text, reverse, args.dev.as_deref(), &apps(&args.written));
+    let choice = NetemChoice {
+        device: args.dev.as_deref(),
+        class: args.class.as_deref(),
+        reverse_device: args.reverse_dev.as_deref(),
+        reverse_class: args.reverse_class.as_deref(),
+        at: args.at,
+    };
+    let import = from_netem(&text, reverse, &choice, &apps(&args.written));
     finish(import, &name, &args.written)
 }
 

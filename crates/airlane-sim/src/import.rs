@@ -12,7 +12,7 @@ mod words;
 mod write;
 
 pub use mahimahi::from_mahimahi;
-pub use netem::from_netem;
+pub use netem::{NetemChoice, from_netem};
 pub use words::ImportError;
 
 /// A scenario, and what of it is not as it was there.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use airlane_base::Duration;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 /// The verbs of scenario files.
@@ -16,9 +17,10 @@ pub enum ScenarioVerb {
         /// Its name, as `airlane scenario list` has it.
         name: String,
     },
-    /// Translate what `tc qdisc` was told, netem and tbf, into a scenario
+    /// Translate what `tc` was told, netem and what shapes, into a scenario
     ///
-    /// The link gets rate, delay, queue and losses; a flow runs over it. What a link here does
+    /// Commands, scripts and what `tc qdisc show` and `tc class show` print are read as tc keeps them: the link is one
+    /// way through qdiscs and classes. It gets rate, delay, queue and losses; a flow runs over it. What a link here does
     /// otherwise, or not at all, is named on standard error and in the file's first lines.
     #[command(after_help = FROM_NETEM_EXAMPLES)]
     FromNetem(FromNetemArgs),
@@ -34,16 +36,28 @@ pub enum ScenarioVerb {
 /// Arguments of `scenario from-netem`.
 #[derive(Debug, Args)]
 pub struct FromNetemArgs {
-    /// What `tc qdisc show` prints, a `tc qdisc add ... netem` command or what is behind `netem`; a file
+    /// What `tc qdisc show` prints, tc commands or a script with some, or what is behind `netem`; a file
     /// with that; or - for standard input.
     #[arg(value_name = "TEXT|FILE|-")]
     pub input: String,
     /// The other direction, in the same way [default: no delay, no loss]
     #[arg(long, value_name = "TEXT|FILE")]
     pub reverse: Option<String>,
-    /// Which interface, where the text has several
+    /// Which interface, where the text has several; CONTAINER/NAME where a name alone is several
     #[arg(long, value_name = "NAME")]
     pub dev: Option<String>,
+    /// Which class, such as 1:10, where the interface has several
+    #[arg(long, value_name = "CLASS")]
+    pub class: Option<String>,
+    /// The interface that sends the other way, in the same text or in that of --reverse
+    #[arg(long, value_name = "NAME")]
+    pub reverse_dev: Option<String>,
+    /// Its class
+    #[arg(long, value_name = "CLASS")]
+    pub reverse_class: Option<String>,
+    /// What holds so far into a script that sleeps between its commands
+    #[arg(long, value_name = "DURATION")]
+    pub at: Option<Duration>,
     /// What is written.
     #[command(flatten)]
     pub written: WrittenArgs,
@@ -100,7 +114,9 @@ const FROM_NETEM_EXAMPLES: &str = "\
 Examples:
   airlane scenario from-netem 'tc qdisc add dev eth0 root netem delay 25ms loss 5% rate 20mbit'
   airlane scenario from-netem 'delay 25ms loss gemodel 1% 20%' --app file,web,voice --output bursts.toml
-  tc qdisc show | airlane scenario from-netem - --dev eth0 --output eth0.toml";
+  tc qdisc show | airlane scenario from-netem - --dev eth0 --output eth0.toml
+  (tc qdisc show dev eth0; tc class show dev eth0) | airlane scenario from-netem - --class 1:10
+  airlane scenario from-netem setup.sh --dev veth1 --reverse-dev veth2";
 
 const FROM_MAHIMAHI_EXAMPLES: &str = "\
 Examples:

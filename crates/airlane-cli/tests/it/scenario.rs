@@ -47,7 +47,7 @@ fn what_tc_shows_runs_at_once() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("the jitter of 1 ms is left out"));
     let bps = throughput_bps(folder.path(), "eth0.toml", &["duration=20 s"]);
-    assert!((1.9e6..=2e6).contains(&bps), "{bps}");
+    assert!((1.8e6..=1.92e6).contains(&bps), "{bps}");
 
     // The same from a file and from the command line, to standard output.
     std::fs::write(folder.path().join("shown.txt"), shown).unwrap();
@@ -99,16 +99,15 @@ fn shells_and_their_traces_run_from_another_folder() {
     let output = airlane(folder.path(), &arguments, "");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.starts_with("warning: TCP: window = 40,"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.is_empty(), "{said}");
     let bps = throughput_bps(&out, "link.toml", &["duration=20 s"]);
-    assert!((11.5e6..=12.032e6).contains(&bps), "{bps}");
+    assert!((11e6..=11.6e6).contains(&bps), "{bps}");
     let bps = throughput_bps(
         folder.path(),
         "out/link.toml",
         &["duration=20 s", "flows[0].ends=[\"client\", \"server\"]"],
     );
-    assert!((1.1e6..=1.2032e6).contains(&bps), "{bps}");
+    assert!((1.05e6..=1.17e6).contains(&bps), "{bps}");
 }
 
 fn studies() -> PathBuf {

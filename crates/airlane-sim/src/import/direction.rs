@@ -4,7 +4,7 @@ use airlane_base::{Duration, Probability, QueueLimit, Rate};
 use airlane_channel::{ErrorModelConfig, LinkRate};
 
 /// A link of its own, before anything is said about it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Direction {
     pub(super) rate: LinkRate,
     pub(super) delay: Duration,
@@ -50,5 +50,23 @@ impl Direction {
             _ => return false,
         };
         true
+    }
+
+    /// Loses by this model, too. False if its errors cannot be put together with it.
+    pub(super) fn also_errs(&mut self, model: &ErrorModelConfig) -> bool {
+        match (model, &self.errors) {
+            (ErrorModelConfig::None, _) => true,
+            (ErrorModelConfig::Uniform { rate }, _) => self.also_loses(*rate),
+            (model, ErrorModelConfig::None) => {
+                self.errors = model.clone();
+                true
+            }
+            (model, ErrorModelConfig::Uniform { rate }) => {
+                let rate = *rate;
+                self.errors = model.clone();
+                self.also_loses(rate)
+            }
+            _ => false,
+        }
     }
 }

@@ -11,7 +11,7 @@ use airlane_channel::{ErrorModelConfig, LinkRate, OpportunitiesConfig};
 
 use super::direction::{Direction, UNLIMITED};
 use super::words::{ImportError, Word, Words, commands, nothing};
-use super::write::Draft;
+use super::write::{Draft, USUAL_DURATION};
 use super::{ImportedApp, ImportedScenario};
 use crate::scenario::LONGEST_RUN;
 
@@ -21,7 +21,7 @@ const INFINITE: QueueLimit = QueueLimit::Packets(1_000_000);
 /// A full packet as Mahimahi counts it.
 const PACKET: (u64, &str) = (
     1_504,
-    " # 1500 B of IP and the 4 B in front that Mahimahi counts",
+    " # 1500 B of IP with headers; Mahimahi counts 4 B in front",
 );
 
 /// Makes a scenario of a row of Mahimahi's shells.
@@ -49,19 +49,22 @@ pub fn from_mahimahi(
 ) -> Result<ImportedScenario, ImportError> {
     let commands = commands(text)?;
     let [command] = commands.as_slice() else {
-        return Err(match commands.get(1).and_then(|command| command.first()) {
-            None => nothing(SHELLS),
-            Some(word) => word.wrong(
-                "this is a second command",
-                "give one, from its first mm- to its last",
-            ),
-        });
+        return Err(
+            match commands.get(1).and_then(|command| command.words.first()) {
+                None => nothing(SHELLS),
+                Some(word) => word.wrong(
+                    "this is a second command",
+                    "give one, from its first mm- to its last",
+                ),
+            },
+        );
     };
     let mut shells = Shells {
         ways: Direction::open(INFINITE).into(),
         has_link: false,
         notes: vec![],
     };
+    let command = command.words.as_slice();
     let mut words = Words::new(command);
     if !command[0].text.starts_with("mm-") {
         return Err(command[0].unknown(SHELLS));
@@ -329,6 +332,7 @@ impl Shells {
         let draft = Draft {
             name: "mahimahi",
             source,
+            duration: USUAL_DURATION,
             seed: 1,
             ends: ["server", "client"],
             ways: self.ways,

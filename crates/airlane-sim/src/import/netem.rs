@@ -1,5 +1,8 @@
 //! `tc qdisc` with netem and tbf, as it is typed and as `tc qdisc show` prints it.
 //!
+//! `tc`'s qdiscs and classes are kept as it keeps them (`tree`), while a script runs (`script`); what one way through them
+//! meets becomes one direction of a link (`chain`).
+//!
 //! What netem says exactly, and a link here does exactly: `delay`, `rate`, `limit`, `loss` (random),
 //! `loss gemodel` and the two-state form of `loss state`. Everything else is put as near as it can be
 //! or left out, with a note.
@@ -8,48 +11,95 @@
 //! the two states of a Gilbert-Elliott link that has the same rates of entering and leaving bursts and
 //! the same losses in each; without `p32`, `p23` and `p14` that is the chain itself.
 
-mod command;
+mod chain;
 mod options;
+mod script;
+mod shaper;
+mod tree;
 mod units;
 
-use airlane_base::BothWays;
+use airlane_base::{BothWays, Duration};
 
 use super::direction::{Direction, UNLIMITED};
-use super::words::{ImportError, commands, nothing};
-use super::write::Draft;
+use super::words::{ImportError, nothing};
+use super::write::{Draft, USUAL_DURATION};
 use super::{ImportedApp, ImportedScenario};
-use command::{EXPECTED, Qdisc, qdisc};
-use options::{Options, PACKET, Shaped, USUAL_LIMIT};
+use chain::Shaped;
+use options::{PACKET, USUAL_LIMIT};
+use script::{Devices, EXPECTED, Script};
+use tree::Leaf;
 
-/// Makes a scenario of the qdiscs of one interface. What it sends goes "down"; `reverse` holds those
-/// of the interface at the other end. `device` says which interface, where the text has several.
+/// Which part of what `tc` was told becomes the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetemChoice<'a> {
+    /// The interface, where the text has several; `container/eth0` where the name alone is several.
+    pub device: Option<&'a str>,
+    /// The class, such as `1:10`, where the interface has several.
+    pub class: Option<&'a str>,
+    /// The interface of the same text that sends the other way.
+    pub reverse_device: Option<&'a str>,
+    /// Its class, or that of the reverse text.
+    pub reverse_class: Option<&'a str>,
+    /// So far into a script that changes things with time.
+    pub at: Option<Duration>,
+}
+
+/// Makes a scenario of the qdiscs and classes of one interface. What it sends goes "down"; `reverse` holds those
+/// of the interface at the other end, unless `choice` names one of the same text.
 ///
 /// # Errors
 /// Names the word that is not understood, and what could stand there. Places are those of `text`, or,
-/// if the error says so, of `reverse`.
+/// if the error says so, of `reverse`. Names what there is to choose from, if `choice` does not say it.
 ///
 /// # Examples
 /// ```
-/// use airlane_sim::import::{ImportedApp, from_netem};
+/// use airlane_sim::import::{ImportedApp, NetemChoice, from_netem};
 ///
-/// let import = from_netem("netem delay 25ms loss 5%", None, None, &[ImportedApp::File]).unwrap();
+/// let choice = NetemChoice::default();
+/// let import = from_netem("netem delay 25ms loss 5%", None, &choice, &[ImportedApp::File]).unwrap();
 /// let scenario = airlane_sim::Scenario::from_toml(&import.text, "netem.toml").unwrap();
 /// assert_eq!(scenario.links["link"].delay.down.to_string(), "25 ms");
 /// ```
 pub fn from_netem(
     text: &str,
     reverse: Option<&str>,
-    device: Option<&str>,
+    choice: &NetemChoice<'_>,
     apps: &[ImportedApp],
 ) -> Result<ImportedScenario, ImportError> {
-    let down = shaped(text, device)?;
-    let mut notes = down.notes;
+    let script = Script::read(text)?;
+    let forth = Chosen {
+        device: choice.device,
+        class: choice.class,
+        not: choice.reverse_device.filter(|_| reverse.is_none()),
+        flags: ["--dev", "--class"],
+    };
+    let back = Chosen {
+        device: choice.reverse_device,
+        class: choice.reverse_class,
+        not: None,
+        flags: ["--reverse-dev", "--reverse-class"],
+    };
+    let down = shaped(&script, forth, choice.at)?;
+    let mut notes = script.notes.clone();
+    notes.extend(down.notes);
     let mut source = text.trim().to_owned();
-    let up = match reverse {
+    let reversed = match (reverse, choice.reverse_device) {
+        (Some(text), _) => {
+            source = format!("{source}\n# and in reverse\n{}", text.trim());
+            let up = Script::read(text).and_then(|script| shaped(&script, back, choice.at));
+            Some(up.map_err(|error| ImportError {
+                problem: format!("in the reverse direction: {}", error.problem),
+                ..error
+            })?)
+        }
+        (None, Some(_)) => Some(shaped(&script, back, choice.at)?),
+        (None, None) => None,
+    };
+    let up = match reversed {
         None => {
             notes.push(
                 "the other direction: tc shapes what one interface sends, so what comes back has no delay \
-                 and no loss (--reverse says otherwise)"
+                 and no loss (--reverse and --reverse-dev say otherwise)"
                     .to_owned(),
             );
             let mut open = Direction::open(USUAL_LIMIT);
@@ -58,13 +108,8 @@ pub fn from_netem(
             }
             open
         }
-        Some(text) => {
-            let up = shaped(text, None).map_err(|error| ImportError {
-                problem: format!("in the reverse direction: {}", error.problem),
-                ..error
-            })?;
+        Some(up) => {
             notes.extend(up.notes.iter().map(|note| format!("reverse: {note}")));
-            source = format!("{source}\n# and in reverse\n{}", text.trim());
             up.direction
         }
     };
@@ -79,59 +124,154 @@ pub fn from_netem(
         },
         packet: PACKET,
         notes,
+        duration: USUAL_DURATION,
     };
     Ok(draft.finish(apps))
 }
 
-fn shaped(text: &str, device: Option<&str>) -> Result<Shaped, ImportError> {
-    let commands = commands(text)?;
-    let mut qdiscs = vec![];
-    for command in &commands {
-        qdiscs.extend(qdisc(command)?);
-    }
-    let shapes = |qdisc: &&Qdisc<'_>| matches!(qdisc.kind, "netem" | "tbf");
-    let mut devices: Vec<&str> = qdiscs
-        .iter()
-        .filter(shapes)
-        .map(|qdisc| qdisc.device.unwrap_or(""))
-        .collect();
-    devices.sort_unstable();
-    devices.dedup();
-    let device = match (device, devices.as_slice()) {
-        (Some(device), devices) if devices.contains(&device) || *devices == [""] => devices
-            .iter()
-            .copied()
-            .find(|known| *known == device)
-            .unwrap_or(""),
-        (None, [device]) => *device,
-        (None, []) | (Some(_), []) => {
-            let first = commands.first().and_then(|command| command.first());
-            return Err(first.map_or_else(
-                || nothing(EXPECTED),
-                |word| {
-                    word.wrong(
-                        "nothing here is shaped by netem or tbf",
-                        format!("expected {EXPECTED}"),
-                    )
-                },
-            ));
+/// What of a text is asked for.
+#[derive(Clone, Copy)]
+struct Chosen<'a> {
+    device: Option<&'a str>,
+    class: Option<&'a str>,
+    /// This interface is the other direction.
+    not: Option<&'a str>,
+    /// What says so on the command line.
+    flags: [&'static str; 2],
+}
+
+fn shaped(
+    script: &Script,
+    chosen: Chosen<'_>,
+    at: Option<Duration>,
+) -> Result<Shaped, ImportError> {
+    let (_, last) = script.states.last().expect("a script has an end");
+    let Some(at) = at else {
+        let mut steps: Vec<(Duration, Shaped)> = vec![];
+        for (from, devices) in &script.states {
+            // Before something is shaped nothing is asked; in the end all may be taken away.
+            if shapes(devices) {
+                let found = in_state(script, devices, chosen)?;
+                if steps
+                    .last()
+                    .is_none_or(|(_, before)| before.direction != found.direction)
+                {
+                    steps.push((*from, found));
+                }
+            }
         }
-        (device, devices) => {
-            let first = qdiscs.iter().find(|qdisc| shapes(qdisc));
-            let word = first.expect("there are devices").word;
-            let names = devices.join(", ");
-            let problem = match device {
-                Some(device) => format!("nothing shapes \"{device}\""),
-                None => "more than one interface is shaped".to_owned(),
-            };
-            return Err(word.wrong(problem, format!("choose one by --dev: {names}")));
-        }
+        let times: Vec<String> = steps.iter().map(|(from, _)| from.to_string()).collect();
+        return match steps.pop() {
+            Some((_, only)) if steps.is_empty() && (shapes(last) || script.states.len() > 1) => {
+                Ok(only)
+            }
+            Some(_) => Err(nothing_at(
+                format!("what is shaped changes with time, at {}", times.join(", ")),
+                "choose one of these by --at, and make a trace of a rate that changes".to_owned(),
+            )),
+            None => in_state(script, last, chosen),
+        };
     };
-    let mut all = Options::default();
-    for qdisc in qdiscs {
-        if qdisc.device.unwrap_or("") == device {
-            all.read(qdisc)?;
-        }
+    let state = script.states.iter().rev().find(|(from, _)| *from <= at);
+    in_state(script, state.map_or(last, |(_, devices)| devices), chosen)
+}
+
+fn shapes(devices: &Devices) -> bool {
+    devices.values().any(|device| !device.leaves().is_empty())
+}
+
+fn nothing_at(problem: String, help: String) -> ImportError {
+    ImportError {
+        problem,
+        help,
+        ..nothing("")
     }
-    Ok(all.finish())
+}
+
+/// What holds at one time.
+fn in_state(script: &Script, devices: &Devices, chosen: Chosen<'_>) -> Result<Shaped, ImportError> {
+    let named = |name: &str, asked: &str| {
+        name.is_empty() || name == asked || name.rsplit('/').next() == Some(asked)
+    };
+    let all: Vec<&String> = devices
+        .iter()
+        .filter(|(_, device)| !device.leaves().is_empty())
+        .map(|(name, _)| name)
+        .collect();
+    if all.is_empty() {
+        return Err(script
+            .complaint()
+            .unwrap_or_else(|| match script.is_empty() {
+                true => nothing(EXPECTED),
+                false => nothing_at(
+                    "nothing here is shaped".to_owned(),
+                    format!("expected {EXPECTED}"),
+                ),
+            }));
+    }
+    let fits = |name: &&&String| match (chosen.device, chosen.not) {
+        (Some(asked), _) => named(name, asked),
+        (None, Some(not)) => !named(name, not),
+        (None, None) => true,
+    };
+    let found: Vec<&&String> = all.iter().filter(fits).collect();
+    let [name] = found[..] else {
+        let names: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
+        let problem = match chosen.device {
+            Some(device) if found.is_empty() => format!("nothing shapes \"{device}\""),
+            _ => "more than one interface is shaped".to_owned(),
+        };
+        let help = format!("choose one by {}: {}", chosen.flags[0], names.join(", "));
+        return Err(nothing_at(problem, help));
+    };
+    let device = &devices[*name];
+    let leaves = device.leaves();
+    let asked = |leaf: &&Leaf<'_>| {
+        chosen
+            .class
+            .is_none_or(|class| leaf.names.iter().any(|name| same(class, *name)))
+    };
+    let found: Vec<&Leaf<'_>> = leaves.iter().filter(asked).collect();
+    match found[..] {
+        [leaf] => Shaped::new(leaf),
+        [first, .., _] if device.is_spread() && chosen.class.is_none() => {
+            let one = Shaped::new(first)?;
+            for leaf in &found[1..] {
+                if Shaped::new(leaf)?.direction != one.direction {
+                    return Err(several(&leaves, chosen, name));
+                }
+            }
+            Ok(one)
+        }
+        _ => Err(several(&leaves, chosen, name)),
+    }
+}
+
+fn several(leaves: &[Leaf<'_>], chosen: Chosen<'_>, device: &str) -> ImportError {
+    let names: Vec<String> = leaves.iter().map(Leaf::name).collect();
+    let on = match device {
+        "" => String::new(),
+        device => format!(" on {device}"),
+    };
+    let problem = match chosen.class {
+        Some(class)
+            if !leaves
+                .iter()
+                .any(|leaf| leaf.names.iter().any(|name| same(class, *name))) =>
+        {
+            format!("there is no class \"{class}\"{on} that shapes something")
+        }
+        Some(class) => format!("class \"{class}\"{on} has several below it"),
+        None => format!("packets go several ways{on}, each shaped by itself"),
+    };
+    nothing_at(
+        problem,
+        format!("choose one by {}: {}", chosen.flags[1], names.join(", ")),
+    )
+}
+
+/// Whether a class is written so.
+fn same(text: &str, name: tree::Handle) -> bool {
+    text == tree::shown(name)
+        || (name[1] == 0 && text.trim_end_matches(':') == tree::shown(name).trim_end_matches(':'))
 }

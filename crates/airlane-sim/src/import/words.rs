@@ -111,13 +111,38 @@ pub(super) fn nothing(expected: &str) -> ImportError {
     }
 }
 
+/// How a command follows the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// Whatever became of that: a new line, `;`, `&`.
+    Next,
+    /// If that succeeded: `&&`.
+    And,
+    /// If that failed: `||`.
+    Or,
+    /// It reads what that prints: `|`.
+    Pipe,
+}
+
+/// A command of a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) joint: Joint,
+    /// At least one.
+    pub(super) words: Vec<Word>,
+}
+
 /// Commands one after the other: lines, and what `;`, `&&` or `|` separates on them. A backslash joins
-/// a line to the next, `#` begins a comment, quotes hold words together.
-pub(super) fn commands(text: &str) -> Result<Vec<Vec<Word>>, ImportError> {
+/// a line to the next, `#` begins a comment, quotes and `$(...)` hold words together; what sends output elsewhere is left
+/// out.
+pub(super) fn commands(text: &str) -> Result<Vec<Command>, ImportError> {
     let mut commands = vec![];
     let mut command: Vec<Word> = vec![];
     let mut word: Option<Word> = None;
     let mut quote: Option<(char, Word)> = None;
+    let mut joint = Joint::Next;
+    // Of `$(`, how many are open.
+    let mut depth = 0_u32;
     let (mut line, mut column) = (1, 0);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -130,9 +155,23 @@ pub(super) fn commands(text: &str) -> Result<Vec<Vec<Word>>, ImportError> {
         if c == '\n' {
             (line, column) = (line + 1, 0);
         }
+        let redirects = |word: &Option<Word>| word.as_ref().is_some_and(|w| w.text.ends_with('>'));
         match (c, &quote) {
             (c, Some((end, _))) if c == *end => quote = None,
             (c, Some(_)) => word.get_or_insert(empty).text.push(shown(c)),
+            (c, None) if depth > 0 => {
+                match c {
+                    '(' => depth += 1,
+                    ')' => depth -= 1,
+                    _ => {}
+                }
+                word.get_or_insert(empty).text.push(shown(c));
+            }
+            ('$', None) if chars.peek() == Some(&'(') => {
+                word.get_or_insert(empty).text.push_str("$(");
+                (depth, column) = (1, column + 1);
+                chars.next();
+            }
             ('\'' | '"', None) => {
                 quote = Some((c, empty.clone()));
                 word.get_or_insert(empty);
@@ -147,9 +186,23 @@ pub(super) fn commands(text: &str) -> Result<Vec<Vec<Word>>, ImportError> {
                 }
             }
             ('#', None) if word.is_none() => while chars.next_if(|c| *c != '\n').is_some() {},
+            ('&', None) if redirects(&word) || chars.peek() == Some(&'>') => {
+                word.get_or_insert(empty).text.push(c);
+            }
             ('\n' | ';' | '&' | '|', None) => {
                 command.extend(word.take());
-                commands.push(std::mem::take(&mut command));
+                let had_words = !command.is_empty();
+                push(&mut commands, joint, &mut command);
+                let twice = matches!(c, '&' | '|') && chars.next_if_eq(&c).is_some();
+                column += usize::from(twice);
+                joint = match (c, twice) {
+                    ('&', true) => Joint::And,
+                    ('|', true) => Joint::Or,
+                    ('|', false) => Joint::Pipe,
+                    // A line may end with what joins it to the next.
+                    ('\n', _) if !had_words => joint,
+                    _ => Joint::Next,
+                };
             }
             (c, None) if c.is_whitespace() => command.extend(word.take()),
             (c, None) => word.get_or_insert(empty).text.push(shown(c)),
@@ -162,9 +215,27 @@ pub(super) fn commands(text: &str) -> Result<Vec<Vec<Word>>, ImportError> {
         ));
     }
     command.extend(word);
-    commands.push(command);
-    commands.retain(|command| !command.is_empty());
+    push(&mut commands, joint, &mut command);
     Ok(commands)
+}
+
+fn push(commands: &mut Vec<Command>, joint: Joint, command: &mut Vec<Word>) {
+    let mut words = vec![];
+    let mut rest = std::mem::take(command).into_iter();
+    while let Some(word) = rest.next() {
+        let redirects = word
+            .text
+            .trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+        if !redirects.starts_with(['>', '<']) {
+            words.push(word);
+        } else if redirects.trim_start_matches(['>', '<']).is_empty() {
+            // Where to stands in the next word.
+            rest.next();
+        }
+    }
+    if !words.is_empty() {
+        commands.push(Command { joint, words });
+    }
 }
 
 /// Words are shown on terminals and stand in comments, where control characters do harm.
@@ -181,7 +252,7 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<Vec<String>> {
-        let texts = |command: Vec<Word>| command.into_iter().map(|word| word.text).collect();
+        let texts = |command: Command| command.words.into_iter().map(|word| word.text).collect();
         commands(text).unwrap().into_iter().map(texts).collect()
     }
 
@@ -204,11 +275,29 @@ mod tests {
     }
 
     #[test]
+    fn output_goes_where_it_may_and_what_is_substituted_stays_whole() {
+        let text = "a 2>/dev/null || b > /dev/null 2>&1 &&\nc $(d | e (f)) &> g; h | i";
+        assert_eq!(
+            texts(text),
+            [
+                vec!["a"],
+                vec!["b"],
+                vec!["c", "$(d | e (f))"],
+                vec!["h"],
+                vec!["i"]
+            ]
+        );
+        let joints: Vec<Joint> = commands(text).unwrap().iter().map(|c| c.joint).collect();
+        let expected = [Joint::Next, Joint::Or, Joint::And, Joint::Next, Joint::Pipe];
+        assert_eq!(joints, expected);
+    }
+
+    #[test]
     fn places_are_counted_in_characters() {
         let commands = commands("ä b\\\nc\n  d").unwrap();
         let places: Vec<_> = commands
             .iter()
-            .flatten()
+            .flat_map(|command| &command.words)
             .map(|word| (word.line, word.column))
             .collect();
         assert_eq!(places, [(1, 1), (1, 3), (2, 1), (3, 3)]);

@@ -9,6 +9,12 @@ use toml::Value;
 use super::direction::Direction;
 use super::{ImportedApp, ImportedScenario};
 
+/// How long an imported scenario runs where nothing says it.
+pub(super) const USUAL_DURATION: Duration = Duration::from_secs(60);
+/// A full packet of IP, and what of it is user data: headers are 40 B, timestamps 12.
+const MTU: u64 = 1_500;
+const USER_BYTES: u64 = MTU - 52;
+
 /// A link and what is said about it.
 pub(super) struct Draft<'a> {
     /// Name of the scenario.
@@ -19,24 +25,22 @@ pub(super) struct Draft<'a> {
     /// Senders are at the first.
     pub(super) ends: [&'a str; 2],
     pub(super) ways: BothWays<Direction>,
-    /// A full packet as the link there counts it, bytes, and why.
+    /// A full packet as the link there counts it, bytes, and what is in front of its 1500 B of IP.
     pub(super) packet: (u64, &'a str),
     pub(super) notes: Vec<String>,
+    pub(super) duration: Duration,
 }
 
 impl Draft<'_> {
-    pub(super) fn finish(mut self, apps: &[ImportedApp]) -> ImportedScenario {
-        // Hosts have these today; the default is a host of 1999.
-        let settings = format!(
-            "window = {}, initial-window = 10, tick = \"10 ms\", initial-rto = \"1 s\", min-rto = \"200 ms\"",
-            self.window()
+    pub(super) fn finish(self, apps: &[ImportedApp]) -> ImportedScenario {
+        let window = self.window();
+        let (packet, why) = self.packet;
+        // What there is around user data: headers of IP and TCP, and of the link.
+        let headers = packet - MTU + 40;
+        let tcp = format!(
+            "{{ kind = \"tcp\", profile = \"modern\", window = {window}, header-size = \"{headers} B\", \
+             ack-size = \"{headers} B\" }}"
         );
-        let tcp = format!("{{ kind = \"tcp\", {settings} }}");
-        if apps.iter().any(|app| *app != ImportedApp::Voice) {
-            self.notes.push(format!(
-                "TCP: {settings}, as hosts have them today; what a scenario does not say is as in 1999"
-            ));
-        }
         let mut text = String::from("# Translated from:\n");
         comment(&mut text, "    ", self.source);
         if !self.notes.is_empty() {
@@ -45,9 +49,8 @@ impl Draft<'_> {
         for note in &self.notes {
             comment(&mut text, "- ", note);
         }
-        let (packet, why) = self.packet;
         let [near, far] = self.ends;
-        let (name, seed) = (self.name, self.seed);
+        let (name, seed, duration) = (self.name, self.seed, self.duration);
         let ways = &self.ways;
         let rates = inline(&ways.as_ref().map(|way| way.rate.clone()));
         let delays = inline(&ways.as_ref().map(|way| way.delay));
@@ -58,7 +61,7 @@ impl Draft<'_> {
             "schema = 1
 name = \"{name}\"
 seed = {seed}
-duration = \"60 s\"
+duration = \"{duration}\"
 
 [nodes.{near}]
 [nodes.{far}]
@@ -88,8 +91,8 @@ errors = {errors}
                         .to_owned(),
                 ),
             };
-            let len = if flow == "voice" { 200 } else { packet };
-            let why = if flow == "voice" { "" } else { why };
+            let voice = flow == "voice";
+            let (len, why) = if voice { (200, "") } else { (USER_BYTES, why) };
             write!(
                 text,
                 "
@@ -118,7 +121,7 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
             QueueLimit::Packets(packets) => packets.saturating_mul(packet),
             QueueLimit::Bytes(bytes) => bytes,
         };
-        (pipe.saturating_add(queue.min(pipe)) / packet).clamp(20, 1 << 20)
+        (pipe.saturating_add(queue.min(pipe)) / packet).clamp(20, 65_535)
     }
 }
 

@@ -30,6 +30,7 @@ mod retraces;
 mod shipped;
 mod snoop;
 mod storm;
+mod tc_scripts;
 mod tcp;
 mod tcp_headers;
 mod unlabelled;

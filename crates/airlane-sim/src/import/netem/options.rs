@@ -1,81 +1,80 @@
-//! What netem, tbf and the queues below them were told, and what a direction of a link does for it.
+//! What netem was told, as `tc` and the kernel keep it.
+//!
+//! `tc qdisc change` gives delay, limit, duplicates and losses anew each time, with their defaults where nothing is said; a
+//! rate, corruption, reordering and slots stay as they were unless they are named.
+
+use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Probability, QueueLimit, Rate};
-use airlane_channel::{ErrorModelConfig, LinkRate};
+use airlane_channel::ErrorModelConfig;
 
-use super::command::Qdisc;
-use super::units::{count, percent, percents, rate, size, size_of_cells, time};
-use crate::import::direction::{Direction, UNLIMITED};
-use crate::import::words::{ImportError, Words, nothing};
+use super::units::{count, percent, percents, rate, size, time};
+use crate::import::words::{ImportError, Word, Words};
 
 /// A full packet as a qdisc on Ethernet counts it.
-pub(super) const PACKET: (u64, &str) = (1_514, " # 1500 B of IP in Ethernet, which tc counts");
+pub(super) const PACKET: (u64, &str) = (
+    1_514,
+    " # 1500 B of IP with headers; tc counts Ethernet's 14 B, too",
+);
 /// netem's own.
 pub(super) const USUAL_LIMIT: QueueLimit = QueueLimit::Packets(1_000);
-/// Qdiscs that shape nothing and lose nothing by themselves.
-const PLAIN: [&str; 6] = ["noqueue", "mq", "pfifo_fast", "ingress", "clsact", "mqprio"];
-/// Qdiscs that a link here does not have.
-const OTHERS: [&str; 17] = [
-    "fq_codel", "fq", "codel", "cake", "htb", "hfsc", "prio", "sfq", "red", "pie", "fq_pie", "drr",
-    "qfq", "cbq", "ets", "multiq", "sfb",
-];
 
-/// What the qdiscs of an interface come to.
-pub(super) struct Shaped {
-    pub(super) direction: Direction,
+/// What a netem was told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Netem {
+    pub(super) rate: Option<Rate>,
+    pub(super) delay: Duration,
+    pub(super) errors: ErrorModelConfig,
+    pub(super) corrupt: Option<Probability>,
+    pub(super) limit: Option<QueueLimit>,
     pub(super) seed: Option<u64>,
-    pub(super) notes: Vec<String>,
+    /// By the option that they are about.
+    notes: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// What the qdiscs of an interface were told.
-#[derive(Default)]
-pub(super) struct Options {
-    rates: Vec<Rate>,
-    delay: Duration,
-    errors: ErrorModelConfig,
-    corrupt: Option<Probability>,
-    /// netem's `limit`, or that of a queue below it.
-    limit: Option<QueueLimit>,
-    /// tbf's, unless netem is its queue.
-    tbf_limit: Option<QueueLimit>,
-    netem_in_tbf: bool,
-    seed: Option<u64>,
-    notes: Vec<String>,
-}
+/// What stays at a change that does not name it.
+const STAYS: [&str; 4] = ["rate", "corrupt", "reorder", "slot"];
 
-impl Options {
-    fn note(&mut self, note: impl Into<String>) {
-        self.notes.push(note.into());
+impl Netem {
+    /// Reads its options; `before` is what it was told until now, if this is a change.
+    pub(super) fn new(words: Words<'_>, before: Option<&Self>) -> Result<Self, ImportError> {
+        let mut netem = match before {
+            None => Self::default(),
+            Some(before) => Self {
+                rate: before.rate,
+                corrupt: before.corrupt,
+                seed: before.seed,
+                notes: before.notes.clone(),
+                ..Self::default()
+            },
+        };
+        netem.notes.retain(|of, _| STAYS.contains(of));
+        netem.netem(words)?;
+        Ok(netem)
     }
 
-    pub(super) fn read(&mut self, qdisc: Qdisc<'_>) -> Result<(), ImportError> {
-        match qdisc.kind {
-            "netem" => {
-                self.netem_in_tbf = qdisc.is_child;
-                self.netem(qdisc.options)?;
-            }
-            "tbf" => self.tbf(qdisc.options)?,
-            "pfifo" | "bfifo" => self.fifo(qdisc.kind, qdisc.options)?,
-            kind if PLAIN.contains(&kind) => {}
-            kind if OTHERS.contains(&kind) => self.note(format!(
-                "{kind}: left out; the queue is drop-tail (services have queues of their own: \
-                 `airlane explain`)"
-            )),
-            _ => {
-                return Err(qdisc
-                    .word
-                    .unknown("a qdisc that tc knows, such as \"netem\" or \"tbf\""));
-            }
-        }
-        Ok(())
+    pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
+        self.notes.values().flatten()
+    }
+
+    fn note(&mut self, of: &'static str, note: impl Into<String>) {
+        self.notes.entry(of).or_default().push(note.into());
     }
 
     fn netem(&mut self, mut words: Words<'_>) -> Result<(), ImportError> {
         while let Some(word) = words.next() {
             match word.text.as_str() {
                 "limit" => {
-                    let packets = count(words.expect("a number of packets")?)?;
+                    let word = words.expect("a number of packets")?;
+                    let packets = size(word)?;
                     self.limit = Some(QueueLimit::Packets(packets));
+                    if word.text.parse() != Ok(packets) {
+                        let said = &word.text;
+                        self.note(
+                            "limit",
+                            format!("limit {said}: tc reads a size, so {packets} packets"),
+                        );
+                    }
                 }
                 "delay" | "latency" => self.delay(&mut words)?,
                 "distribution" => {
@@ -84,10 +83,11 @@ impl Options {
                 "loss" | "drop" => self.loss(&mut words)?,
                 "corrupt" => {
                     let part = percent(words.expect("a percentage")?)?;
+                    self.notes.remove("corrupt");
                     self.correlation("corrupt", &mut words)?;
                     self.corrupt = Some(part);
                     let shown = part.value() * 100.0;
-                    self.note(format!(
+                    self.note("corrupt", format!(
                         "corrupt: a packet with a wrong checksum is dropped at the other end, so {shown} % more \
                          are lost"
                     ));
@@ -96,30 +96,44 @@ impl Options {
                     let part = words.expect("a percentage")?;
                     percent(part)?;
                     self.correlation("duplicate", &mut words)?;
-                    self.note(format!(
-                        "duplicate {}: left out; links here double no packets",
-                        part.text
-                    ));
+                    self.note(
+                        "duplicate",
+                        format!(
+                            "duplicate {}: left out; links here double no packets",
+                            part.text
+                        ),
+                    );
                 }
                 "reorder" => {
                     let part = words.expect("a percentage")?;
                     percent(part)?;
+                    self.notes.remove("reorder");
                     self.correlation("reorder", &mut words)?;
-                    self.note(format!(
-                        "reorder {}: left out; links here keep the order",
-                        part.text
-                    ));
+                    self.note(
+                        "reorder",
+                        format!("reorder {}: left out; links here keep the order", part.text),
+                    );
                 }
                 "gap" => {
-                    count(words.expect("a number of packets")?)?;
+                    let gap = count(words.expect("a number of packets")?)?;
+                    if gap > 0 {
+                        self.note(
+                            "gap",
+                            format!("gap {gap}: left out; links here keep the order"),
+                        );
+                    }
                 }
                 "rate" => {
-                    self.rates
-                        .extend(rate(words.expect("a rate, such as \"20mbit\"")?)?);
+                    self.notes.remove("rate");
+                    let word = words.expect("a rate, such as \"20mbit\"")?;
+                    self.rate = rate(word)?;
+                    if let Some(note) = bytes_note(word, self.rate) {
+                        self.note("rate", note);
+                    }
                     self.overhead(&mut words)?;
                 }
                 "slot" => self.slot(&mut words)?,
-                "ecn" => self.note("ecn: left out; what netem would mark is lost"),
+                "ecn" => self.note("ecn", "ecn: left out; what netem would mark is lost"),
                 "seed" => {
                     let seed = count(words.expect("a number")?)?;
                     // A file has place for so many bits.
@@ -137,18 +151,30 @@ impl Options {
     }
 
     fn delay(&mut self, words: &mut Words<'_>) -> Result<(), ImportError> {
-        self.delay = time(words.expect("a time, such as \"25ms\"")?)?;
+        let word = words.expect("a time, such as \"25ms\"")?;
+        self.delay = time(word)?;
+        let delay = self.delay;
+        if word.text.bytes().all(|c| c.is_ascii_digit()) && delay > Duration::ZERO {
+            self.note(
+                "delay",
+                format!("delay {}: tc reads microseconds, so {delay}", word.text),
+            );
+        }
         if let Some(word) = words.next_number() {
             let jitter = time(word)?;
-            if let Some(word) = words.next_number() {
-                percent(word)?;
-            }
+            let correlation = words.next_number();
+            let part = correlation.map(percent).transpose()?;
             if jitter > Duration::ZERO {
-                let delay = self.delay;
-                self.note(format!(
+                self.note("delay", format!(
                     "delay: the jitter of {jitter} is left out; every packet takes {delay}, the mean, and none \
                      overtakes another"
                 ));
+            }
+            if let Some(word) = correlation.filter(|_| part > Some(Probability::ZERO)) {
+                self.note(
+                    "delay",
+                    format!("delay: the correlation of {} is left out", word.text),
+                );
             }
         }
         Ok(())
@@ -181,7 +207,7 @@ impl Options {
             && percent(word)? > Probability::ZERO
         {
             let shown = &word.text;
-            self.note(format!(
+            self.note("loss", format!(
                 "loss: the correlation of {shown} is left out; losses are independent (loss gemodel has bursts)"
             ));
         }
@@ -221,6 +247,7 @@ impl Options {
         );
         if p32 > 0.0 || p14 > 0.0 {
             self.note(
+                "loss",
                 "loss state: gaps and bursts are the two states of a Gilbert-Elliott link, as long and as lossy; \
                  where in them the losses are is drawn independently",
             );
@@ -229,13 +256,12 @@ impl Options {
     }
 
     /// A correlation that is left out.
-    fn correlation(&mut self, of: &str, words: &mut Words<'_>) -> Result<(), ImportError> {
+    fn correlation(&mut self, of: &'static str, words: &mut Words<'_>) -> Result<(), ImportError> {
         if let Some(word) = words.next_number()
             && percent(word)? > Probability::ZERO
-            && of == "corrupt"
         {
             let shown = &word.text;
-            self.note(format!("{of}: the correlation of {shown} is left out"));
+            self.note(of, format!("{of}: the correlation of {shown} is left out"));
         }
         Ok(())
     }
@@ -255,7 +281,10 @@ impl Options {
             some |= bytes.ok_or_else(|| word.unknown("a number of bytes"))? != 0;
         }
         if some {
-            self.note("rate: overhead and cells are left out; a packet is as long as it is");
+            self.note(
+                "rate",
+                "rate: overhead and cells are left out; a packet is as long as it is",
+            );
         }
         Ok(())
     }
@@ -271,115 +300,21 @@ impl Options {
         while words.skip("packets") || words.skip("bytes") {
             size(words.expect("a number")?)?;
         }
+        self.notes.remove("slot");
         self.note(
+            "slot",
             "slot: left out; a link that sends at certain times only is \
              rate = { kind = \"opportunities\", ... }",
         );
         Ok(())
     }
+}
 
-    fn tbf(&mut self, mut words: Words<'_>) -> Result<(), ImportError> {
-        let (mut rated, mut burst, mut limit, mut latency) = (None, None, None, None);
-        let mut all = words.clone();
-        while let Some(word) = words.next() {
-            let text = word.text.as_str();
-            match text {
-                "rate" => rated = rate(words.expect("a rate, such as \"20mbit\"")?)?,
-                "burst" | "buffer" | "maxburst" => burst = Some(size_of_cells(&mut words)?),
-                "limit" => limit = Some(size(words.expect("a size, such as \"32kb\"")?)?),
-                "lat" | "latency" => {
-                    latency = Some(time(words.expect("a time, such as \"50ms\"")?)?)
-                }
-                "peakrate" => {
-                    rate(words.expect("a rate")?)?;
-                    self.note("peakrate: left out; what leaves never comes faster than the rate");
-                }
-                "mtu" | "minburst" | "mpu" | "overhead" => {
-                    size_of_cells(&mut words)?;
-                }
-                "linklayer" => {
-                    words.expect("\"ethernet\"")?;
-                }
-                _ => {
-                    return Err(word.unknown(
-                        "an option of tbf: rate, burst, limit, latency, peakrate, mtu, mpu, overhead or linklayer",
-                    ));
-                }
-            }
-        }
-        let Some(rated) = rated else {
-            let word = all.next();
-            return Err(word.map_or_else(
-                || nothing("tbf rate RATE burst SIZE latency TIME"),
-                |word| word.wrong("tbf has no rate", "write rate 20mbit, or another one"),
-            ));
-        };
-        self.rates.push(rated);
-        let burst = burst.unwrap_or(0);
-        let waiting = latency.map(|time| rated.bytes_within(time) as u64);
-        let limit = limit.or(waiting.map(|bytes| bytes.saturating_add(burst)));
-        self.tbf_limit = limit.map(QueueLimit::Bytes);
-        if burst > 2 * PACKET.0 {
-            self.note(format!(
-                "burst: a burst of {burst} B leaves at the rate, too, as everything does"
-            ));
-        }
-        Ok(())
-    }
-
-    fn fifo(&mut self, kind: &str, mut words: Words<'_>) -> Result<(), ImportError> {
-        while let Some(word) = words.next() {
-            if word.text != "limit" {
-                return Err(word.unknown("\"limit\""));
-            }
-            let limit = size(words.expect("a number")?)?;
-            self.limit = Some(match kind {
-                "pfifo" => QueueLimit::Packets(limit),
-                _ => QueueLimit::Bytes(limit),
-            });
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(mut self) -> Shaped {
-        let tbf = self.tbf_limit.filter(|_| !self.netem_in_tbf);
-        let queue = tbf.or(self.limit).unwrap_or(USUAL_LIMIT);
-        let mut direction = Direction::open(queue);
-        (direction.delay, direction.errors) = (self.delay, self.errors.clone());
-        if let Some(part) = self.corrupt {
-            // netem has no other errors than these two.
-            direction.also_loses(part);
-        }
-        let lossy = direction.errors != ErrorModelConfig::None;
-        match self.rates.iter().min() {
-            Some(rate) => {
-                direction.rate = LinkRate::Constant(*rate);
-                if self.rates.len() > 1 {
-                    self.note("rate: of several in a row the lowest counts");
-                }
-                if lossy {
-                    self.note(
-                        "loss: netem loses packets before they wait and take time; here they are lost on the way, \
-                         after that",
-                    );
-                }
-                if self.delay > Duration::ZERO && tbf.is_none() {
-                    self.note(format!(
-                        "limit: netem counts packets that it delays, too; here {queue} may wait for the \
-                         transmitter, and any number be on the way"
-                    ));
-                }
-            }
-            None => self.note(format!(
-                "rate: none was given; {UNLIMITED} stands for no limit"
-            )),
-        }
-        Shaped {
-            direction,
-            seed: self.seed,
-            notes: self.notes,
-        }
-    }
+/// A note where a rate was said in bytes, which looks like bits.
+pub(super) fn bytes_note(word: &Word, rate: Option<Rate>) -> Option<String> {
+    let rate = rate.filter(|_| word.text.to_ascii_lowercase().ends_with("bps"))?;
+    let said = &word.text;
+    Some(format!("rate {said}: tc reads bytes a second, so {rate}"))
 }
 
 fn probability(p: f64) -> Probability {
