@@ -12,6 +12,7 @@
 //! Left out: comments and layout are not preserved, and nothing is ever written back.
 
 mod culprit;
+mod file;
 mod message;
 pub(crate) mod path;
 mod problem;
@@ -23,6 +24,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use file::{LONGEST_DATA, LONGEST_TEXT, read_file, read_text};
 pub use message::nearest;
 pub use path::{Step, fits, key, steps};
 pub use problem::{Problem, RefusedFile};

@@ -16,7 +16,7 @@ use crate::scenario::write;
 /// Runs `airlane import wg`.
 pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
     let shown = args.file.display();
-    let text = std::fs::read_to_string(&args.file)
+    let text = airlane_base::config::read_text(&args.file)
         .with_context(|| BadInput(format!("cannot read {shown}")))?;
     let beside = args
         .output

@@ -3,7 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use airlane_base::config::{Document, RefusedFile, nearest};
+use airlane_base::config::{
+    Document, LONGEST_DATA, LONGEST_TEXT, RefusedFile, nearest, read_file, read_text,
+};
 use airlane_live::config::LiveConfig;
 use airlane_sim::Scenario;
 use airlane_study::{StudyError, Work, shipped};
@@ -19,7 +21,7 @@ use crate::fault::BadInput;
 /// If the file cannot be read, is not TOML, or an assignment fits nowhere.
 pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Document> {
     let shipped = || shipped::scenarios().find(|(name, _)| path == Path::new(name));
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_file(path, LONGEST_TEXT) {
         Err(error) if error.kind() == ErrorKind::NotFound => match shipped() {
             Some((_, text)) => text.as_bytes().to_vec(),
             None => return Err(BadInput(missing(path, &error)).into()),
@@ -72,9 +74,10 @@ pub(crate) fn live(document: &Document, path: &Path) -> Result<LiveConfig, Refus
 pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scenario> {
     let mut scenario: Scenario = document.read()?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let text =
-        |file: &Path| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-    let bytes = |file: &Path| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
+    let text = |file: &Path| read_text(&folder.join(file)).map_err(|error| error.to_string());
+    let bytes = |file: &Path| {
+        read_file(&folder.join(file), LONGEST_DATA).map_err(|error| error.to_string())
+    };
     let loaded = scenario
         .load_tables(text)
         .and_then(|()| scenario.load_traces(bytes));

@@ -11,8 +11,8 @@ use crate::quantity::{Estimate, Unit};
 /// Runs the verb.
 pub(crate) fn replay(args: &JournalReplayArgs) -> anyhow::Result<()> {
     let shown = args.file.display();
-    let bytes =
-        std::fs::read(&args.file).with_context(|| BadInput(format!("cannot read {shown}")))?;
+    let bytes = airlane_base::config::read_file(&args.file, airlane_base::config::LONGEST_DATA)
+        .with_context(|| BadInput(format!("cannot read {shown}")))?;
     let replayed = replay_bytes(&bytes).map_err(|error| match error {
         JournalError::Diverged { .. } => anyhow::anyhow!("{shown}: {error}"),
         error => BadInput(format!("{shown}: {error}")).into(),

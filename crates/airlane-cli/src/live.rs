@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlane_base::UnitError;
-use airlane_base::config::{Document, Problems};
+use airlane_base::config::{Document, LONGEST_DATA, Problems, read_file};
 use airlane_channel::load_traces;
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
@@ -165,7 +165,8 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
     let mut config: AirConfig = document.read()?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
-    let read = |file: &str| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
+    let read =
+        |file: &str| read_file(&folder.join(file), LONGEST_DATA).map_err(|error| error.to_string());
     load_traces(&mut config.errors, read).map_err(|error| BadInput(error.to_string()))?;
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use airlane_base::config::{LONGEST_DATA, LONGEST_TEXT, read_file, read_text};
 use airlane_sim::import::{
     ImportError, ImportedApp, ImportedScenario, NetemChoice, from_mahimahi, from_netem,
 };
@@ -66,7 +67,8 @@ fn netem(args: &FromNetemArgs) -> anyhow::Result<()> {
 
 fn mahimahi(args: &FromMahimahiArgs) -> anyhow::Result<()> {
     let (text, name) = input(&args.input)?;
-    let read = |file: &str| std::fs::read(file).map_err(|error| error.to_string());
+    let read =
+        |file: &str| read_file(Path::new(file), LONGEST_DATA).map_err(|error| error.to_string());
     let output = args.written.output.as_deref();
     let place = |file: &str| from(output, file).unwrap_or_else(|| file.to_owned());
     let import = from_mahimahi(&text, read, place, &apps(&args.written));
@@ -97,10 +99,13 @@ fn input(text: &str) -> anyhow::Result<(String, String)> {
     let (read, name) = match text {
         "-" => {
             let mut all = String::new();
-            let read = std::io::stdin().read_to_string(&mut all).map(|_| all);
+            let read = std::io::stdin()
+                .take(LONGEST_TEXT)
+                .read_to_string(&mut all)
+                .map(|_| all);
             (read, "standard input".to_owned())
         }
-        _ if path.is_file() => (std::fs::read_to_string(path), text.to_owned()),
+        _ if path.is_file() => (read_text(path), text.to_owned()),
         _ => return Ok((text.to_owned(), "the command".to_owned())),
     };
     let read = read.with_context(|| BadInput(format!("cannot read {name}")))?;

@@ -529,8 +529,8 @@ fn committed(plans: &[Plan], show: &StudyOutputArgs) -> anyhow::Result<Option<Co
         return Ok(None);
     };
     let name = path.display();
-    let text =
-        std::fs::read_to_string(path).with_context(|| BadInput(format!("cannot read {name}")))?;
+    let text = airlane_base::config::read_text(path)
+        .with_context(|| BadInput(format!("cannot read {name}")))?;
     let committed: Committed = serde_json::from_str(&text)
         .with_context(|| BadInput(format!("{name} has no verdicts; --save writes them")))?;
     let made = (committed.runs, committed.seed);

@@ -135,7 +135,8 @@ pub(crate) fn join(args: &TraceJoinArgs) -> anyhow::Result<()> {
 
 fn read(path: &Path) -> anyhow::Result<Trace> {
     let shown = path.display();
-    let bytes = std::fs::read(path).with_context(|| BadInput(format!("cannot read {shown}")))?;
+    let bytes = airlane_base::config::read_file(path, airlane_base::config::LONGEST_DATA)
+        .with_context(|| BadInput(format!("cannot read {shown}")))?;
     let trace = Trace::read(&bytes).map_err(|error| BadInput(format!("{shown}: {error}")))?;
     Ok(trace)
 }

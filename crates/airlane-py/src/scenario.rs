@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use airlane_base::config::{Document, Step};
+use airlane_base::config::{Document, LONGEST_DATA, Step, read_file};
 use airlane_base::schema::FileSchema;
 use airlane_sim::{Prepared, ScenarioError as SimError};
 use pyo3::prelude::*;
@@ -76,7 +76,7 @@ impl Scenario {
                 return Ok(bytes.clone());
             }
             let place = folder.join(path);
-            let bytes = std::fs::read(&place).map_err(|error| {
+            let bytes = read_file(&place, LONGEST_DATA).map_err(|error| {
                 failed = Some(error::io(&error, &place));
                 error.to_string()
             })?;

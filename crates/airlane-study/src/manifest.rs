@@ -133,7 +133,7 @@ impl Manifest {
     /// If there is none, or it is none.
     pub fn read(folder: &Path) -> Result<Self, StudyError> {
         let path = folder.join("manifest.json");
-        let text = std::fs::read_to_string(&path).map_err(|error| {
+        let text = airlane_base::config::read_text(&path).map_err(|error| {
             StudyError::file(
                 &path,
                 format!("{error}; `airlane study run --out` writes it"),

@@ -30,7 +30,7 @@ pub(crate) enum Files {
 impl Files {
     pub(crate) fn read(self, path: &Path) -> Result<String, StudyError> {
         match self {
-            Self::Disk => std::fs::read_to_string(path).map_err(StudyError::io(path)),
+            Self::Disk => airlane_base::config::read_text(path).map_err(StudyError::io(path)),
             Self::Shipped => shipped(path)
                 .map(str::to_owned)
                 .ok_or_else(|| StudyError::file(path, "the program has no such file")),

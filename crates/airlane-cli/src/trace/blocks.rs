@@ -17,7 +17,8 @@ const MOST_UNKNOWN: f64 = 0.1;
 
 fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let shown = path.display();
-    std::fs::read(path).with_context(|| BadInput(format!("cannot read {shown}")))
+    airlane_base::config::read_file(path, airlane_base::config::LONGEST_DATA)
+        .with_context(|| BadInput(format!("cannot read {shown}")))
 }
 
 /// Whether a file is text, as traces of blocks are and recordings of frames are not.
