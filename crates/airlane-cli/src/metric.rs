@@ -25,6 +25,7 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
     let (words, unit, better, headline) = match name {
         "throughput_bps" => ("throughput", BitsPerSecond, Higher, true),
         "goodput_ratio" => ("goodput", Ratio, Higher, false),
+        "packets_under_way" => ("packets under way", Count, Lower, false),
         "loss_ratio" => ("residual loss", Ratio, Lower, true),
         "delay_mean_s" => ("mean delay", Seconds, Lower, false),
         "delay_mean_plus_2sd_s" => ("delay (mean + 2 sd)", Seconds, Lower, true),

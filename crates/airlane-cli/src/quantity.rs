@@ -39,13 +39,15 @@ impl Unit {
     }
 }
 
-/// An estimate: a mean and the half width of its confidence interval, if it has one.
+/// An estimate: a mean, the half width of its confidence interval, if it has one, and of which runs it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean, in base units.
     pub mean: f64,
     /// Half the width of the 95 % confidence interval.
     pub half_width: Option<f64>,
+    /// How many runs measured it, of how many, where not all did.
+    pub of_runs: Option<[u64; 2]>,
 }
 
 impl Estimate {
@@ -54,10 +56,11 @@ impl Estimate {
         Self {
             mean,
             half_width: None,
+            of_runs: None,
         }
     }
 
-    /// Shown with its unit: `5.66 ± 0.12 kbit/s`.
+    /// Shown with its unit, and with the runs that measured it where not all did: `5.66 ± 0.12 kbit/s (8 of 20 runs)`.
     pub const fn show(self, unit: Unit) -> Shown {
         Shown {
             estimate: self,
@@ -71,6 +74,7 @@ impl From<&airlane_sim::Estimate> for Estimate {
         Self {
             mean: estimate.mean,
             half_width: estimate.ci95_half_width,
+            of_runs: (estimate.n < estimate.runs).then_some([estimate.n, estimate.runs]),
         }
     }
 }
@@ -84,7 +88,11 @@ pub struct Shown {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Estimate { mean, half_width } = self.estimate;
+        let Estimate {
+            mean,
+            half_width,
+            of_runs,
+        } = self.estimate;
         if !mean.is_finite() {
             return f.write_str("none");
         }
@@ -98,6 +106,9 @@ impl fmt::Display for Shown {
         }
         if !name.is_empty() {
             write!(f, " {name}")?;
+        }
+        if let Some([n, runs]) = of_runs {
+            write!(f, " ({n} of {runs} runs)")?;
         }
         Ok(())
     }
@@ -131,7 +142,11 @@ mod tests {
     use super::*;
 
     fn shown(mean: f64, half_width: Option<f64>, unit: Unit) -> String {
-        Estimate { mean, half_width }.show(unit).to_string()
+        let estimate = Estimate {
+            half_width,
+            ..Estimate::single(mean)
+        };
+        estimate.show(unit).to_string()
     }
 
     #[test]

@@ -307,8 +307,12 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
             let Some(metric) = metric(measured.metric) else {
                 continue;
             };
-            let value = Estimate::from(&measured.estimate).show(metric.unit);
-            flows.row([name, metric.words, &value.to_string()]);
+            let value = match &measured.estimate {
+                Some(estimate) => Estimate::from(estimate).show(metric.unit).to_string(),
+                None if metric.headline => "-".to_owned(),
+                None => continue,
+            };
+            flows.row([name, metric.words, &value]);
             name = "";
         }
     }

@@ -159,8 +159,8 @@ mod tests {
                 better: Better::Higher,
                 values: vec![
                     Some(Estimate {
-                        mean: 1e6,
                         half_width: Some(2e5),
+                        ..Estimate::single(1e6)
                     }),
                     Some(Estimate::single(f64::NAN)),
                 ],

@@ -8,6 +8,7 @@ pub(crate) mod bulk;
 pub(crate) mod clap;
 pub(crate) mod conferencing;
 pub(crate) mod custom;
+pub(crate) mod datagrams;
 pub(crate) mod end;
 pub(crate) mod exchange;
 pub(crate) mod mail;
@@ -30,6 +31,7 @@ use bulk::Bulk;
 use clap::Clap;
 use conferencing::Conferencing;
 use custom::Custom;
+use datagrams::Datagrams;
 use end::End;
 use exchange::Exchange;
 use mail::Mail;
@@ -163,6 +165,20 @@ impl Flow {
             Flow::Clap(app) => app.progress.as_deref(),
             _ => None,
         }
+    }
+
+    /// Its datagrams, which nobody repairs, where it sends such.
+    fn datagrams(&self) -> Option<&Datagrams> {
+        match self {
+            Flow::Conferencing(app) => Some(&app.datagrams),
+            Flow::Custom(app) => app.datagrams(),
+            _ => None,
+        }
+    }
+
+    /// After the stop: until when something of it is waited for whose fate is not known.
+    pub(crate) fn awaited(&self) -> Option<Instant> {
+        self.datagrams()?.awaited()
     }
 
     /// The station of its own node could not take one of its packets.

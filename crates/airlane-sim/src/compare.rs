@@ -146,7 +146,7 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
             }
         }
         for metric in names {
-            let column = |index: usize| -> Vec<Option<f64>> {
+            let column = |index: usize| -> Vec<f64> {
                 match places[index] {
                     Some(place) => values(&all[index], place, metric).collect(),
                     None => vec![],
@@ -169,24 +169,17 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
     })
 }
 
-fn row(column: &[Option<f64>], base: Option<&[Option<f64>]>) -> Row {
-    let measured: Vec<f64> = column.iter().copied().flatten().collect();
-    let pairs: Option<Vec<(f64, f64)>> = base.map(|base| {
-        let both = column.iter().zip(base);
-        both.filter_map(|(x, b)| Some(((*x)?, (*b)?))).collect()
-    });
-    let of = |f: &dyn Fn(f64, f64) -> Option<f64>| {
-        let values: Vec<f64> = pairs
-            .as_ref()?
-            .iter()
-            .filter_map(|(x, b)| f(*x, *b))
-            .collect();
-        Estimate::of(&values)
+/// Of values run by run, NaN where none was measured.
+fn row(column: &[f64], base: Option<&[f64]>) -> Row {
+    let of = |f: &dyn Fn(f64, f64) -> f64| {
+        let pairs = column.iter().zip(base?);
+        Estimate::of(&pairs.map(|(x, b)| f(*x, *b)).collect::<Vec<_>>())
     };
     Row {
-        value: Estimate::of(&measured),
-        ratio: of(&|x, b| (b != 0.0).then(|| x / b)),
-        difference: of(&|x, b| Some(x - b)),
+        value: Estimate::of(column),
+        // What is divided by nothing is no number.
+        ratio: of(&|x, b| if b == 0.0 { f64::NAN } else { x / b }),
+        difference: of(&|x, b| x - b),
     }
 }
 

@@ -44,7 +44,7 @@ use agenda::Agenda;
 use deadlines::{Deadlines, Slots};
 use medium::{Air, Direction, Medium};
 use next_hops::{NextHop, NextHops};
-use observe::{Departure, Observer};
+use observe::{Departure, Nobody, Observer};
 use radio::{Carried, RadioEnd};
 use status::Daemons;
 use transmit::{loss, put_on_link, show_port, transmit};
@@ -207,6 +207,16 @@ impl Engine {
         for flow in 0..self.flows.len() {
             self.flows[flow].stop(self.now);
             self.schedule_flow(flow);
+        }
+    }
+
+    /// After the stop, and unobserved: goes on until the fate of every datagram is known.
+    pub(crate) fn settle(&mut self) {
+        let awaited = |engine: &Self| engine.flows.iter().filter_map(Flow::awaited).max();
+        while self.refused.is_none()
+            && let Some(end) = awaited(self).filter(|end| *end > self.now)
+        {
+            self.run(end, None, &mut Nobody);
         }
     }
 

@@ -5,8 +5,10 @@ use serde::Serialize;
 /// Mean, spread and 95 % confidence interval of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Values in the sample.
+    /// Runs in the sample: those that measured it.
     pub n: u64,
+    /// Runs that there were.
+    pub runs: u64,
     /// Their mean.
     pub mean: f64,
     /// Their standard deviation (n - 1 in the denominator); zero for a single value.
@@ -18,8 +20,10 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// From a sample; none if it is empty.
+    /// From a value of each run, NaN of those that did not measure it; none if none did.
     pub fn of(values: &[f64]) -> Option<Self> {
+        let runs = values.len() as u64;
+        let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
         if values.is_empty() {
             return None;
         }
@@ -34,6 +38,7 @@ impl Estimate {
         let half = (values.len() > 1).then(|| t_975(values.len() - 1) * sd / n.sqrt());
         Some(Self {
             n: values.len() as u64,
+            runs,
             mean,
             sd,
             ci95_half_width: half,
@@ -87,6 +92,13 @@ mod tests {
         assert_eq!(Estimate::of(&[]), None);
         let e = Estimate::of(&[5.0]).unwrap();
         assert_eq!((e.mean, e.ci95()), (5.0, None));
+    }
+
+    #[test]
+    fn runs_that_measured_nothing_are_told() {
+        let e = Estimate::of(&[1.0, f64::NAN, 3.0]).unwrap();
+        assert_eq!((e.n, e.runs, e.mean), (2, 3, 2.0));
+        assert_eq!(Estimate::of(&[f64::NAN]), None);
     }
 
     #[test]

@@ -2,6 +2,11 @@
 
 use airlane_base::Duration;
 
+/// Bits a second, of a time in which there could be some.
+pub(crate) fn rate_bps(bytes: u64, time: Duration) -> Option<f64> {
+    (time.as_nanos() > 0).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
+}
+
 /// Sub-buckets of an octave: a bucket is at most 1/32 of its value wide.
 const SUB: u32 = 32;
 const SUB_BITS: u32 = 5;

@@ -1,5 +1,6 @@
 //! What a run measured. Units stand in the names; docs/metrics.md defines each word once.
 
+mod measures;
 mod progress;
 
 use airlane_channel::{ChannelStats, Count};
@@ -11,6 +12,7 @@ use serde::Serialize;
 use crate::retrace::RetraceResult;
 use crate::scenario::HandoffKind;
 
+pub use measures::Scalar;
 pub use progress::{GroupResult, Measured, ProgressResult, WindowResult};
 
 /// One repetition of a scenario.
@@ -114,10 +116,9 @@ pub struct FlowResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,
     /// Bulk: acknowledged user bits over the time from the first segment sent to the last new
-    /// acknowledgment (the specification, 5.1). Pages: bits of complete replies over the time from
-    /// the first request to the end of the last complete one (5.2); web: the same of
-    /// transactions. Conferencing: delivered bits
-    /// over the time it was on.
+    /// acknowledgment (the specification, 5.1). Pages and web: bits of replies over the time from
+    /// the first request to the end of the last reply (5.2). Conferencing: bits delivered while it was on
+    /// over that time. What has not done all it was to do is measured to the stop; nothing arrived is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput_bps: Option<f64>,
     /// Bulk: user bytes over all bytes that entered the wireless links in the data direction,
@@ -128,9 +129,12 @@ pub struct FlowResult {
     pub delivered_bytes: u64,
     /// Packets, or segments, given to the network; retransmissions included.
     pub packets_sent: u64,
-    /// Packets, or segments, that arrived.
+    /// Packets, or segments, that arrived by the stop.
     pub packets_received: u64,
-    /// Conferencing: share of packets that never arrived, whatever the cause (5.3).
+    /// Packets that were sent by the stop and not lost, and came after it. Of TCP and CLAP, which send again what is lost:
+    /// those that had been sent, first or again, and had not come.
+    pub packets_under_way: u64,
+    /// Conferencing: share of the packets sent that never arrived, not after the stop either, whatever the cause (5.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
     /// Conferencing and bulk: mean one-way delay of the packets that arrived; of TCP each from its own
@@ -337,55 +341,4 @@ pub struct ServiceResult {
     /// What a Snoop agent at the near end did, by application.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub snoop: Vec<SnoopCounts>,
-}
-
-/// A metric of a flow as a number: name with unit, value.
-pub type Scalar = (&'static str, f64);
-
-impl FlowResult {
-    /// The metrics that are worth a mean over repetitions.
-    pub fn scalars(&self) -> Vec<Scalar> {
-        let count = |n: Option<u64>| n.map(|n| n as f64);
-        let all = [
-            ("throughput_bps", self.throughput_bps),
-            ("goodput_ratio", self.goodput_ratio),
-            ("loss_ratio", self.loss_ratio),
-            ("delay_mean_s", self.delay_mean_s),
-            ("delay_sd_s", self.delay_sd_s),
-            ("delay_mean_plus_2sd_s", self.delay_mean_plus_2sd_s),
-            ("delay_median_s", self.delay_median_s),
-            ("delay_p95_s", self.delay_p95_s),
-            ("delay_p99_s", self.delay_p99_s),
-            ("pages", count(self.pages)),
-            ("page_time_mean_s", self.page_time_mean_s),
-            ("page_time_median_s", self.page_time_median_s),
-            ("page_time_max_s", self.page_time_max_s),
-            ("responses", count(self.responses)),
-            ("response_time_mean_s", self.response_time_mean_s),
-            ("response_time_median_s", self.response_time_median_s),
-            ("response_time_p95_s", self.response_time_p95_s),
-            ("response_time_max_s", self.response_time_max_s),
-            ("retransmissions", count(self.retransmissions)),
-            ("timeouts", count(self.timeouts)),
-            ("window_cuts", count(self.window_cuts)),
-            ("duplicates", count(self.duplicates)),
-            (
-                "duplicates_before_sweep",
-                count(self.duplicates_before_sweep),
-            ),
-            ("nacks", count(self.nacks)),
-            ("pause_max_s", self.pause_max_s),
-            ("cwnd_mean_bytes", self.cwnd_mean_bytes),
-            ("window_mean_bytes", self.window_mean_bytes),
-            ("timeout_wait_s", self.timeout_wait_s),
-            ("duplicate_acks", count(self.duplicate_acks)),
-            ("relay_retransmissions", count(self.relay_retransmissions)),
-            ("relay_timeouts", count(self.relay_timeouts)),
-            ("relay_early_bytes", count(self.relay_early_bytes)),
-            ("relay_held_bytes", count(self.relay_held_bytes)),
-        ];
-        all.into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
-    }
 }

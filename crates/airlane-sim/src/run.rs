@@ -1,29 +1,25 @@
 //! One repetition, from a scenario to its result.
 
+mod flow;
+
 use airlane_base::{Duration, Instant, Streams};
 use airlane_channel::{ChannelStats, ErrorModelConfig};
 use airlane_link::{ServiceStatus, effective_goodput};
-use airlane_transport::Endpoint as _;
 
-use crate::app::Flow;
-use crate::app::custom::Custom;
-use crate::app::end::End;
-use crate::app::exchange::Totals;
 use crate::custom::Pieces;
 use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
 use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
-use crate::paths::{LinkPath, link_path, path_results};
-use crate::probe::DelayProbe;
+use crate::paths::path_results;
 use crate::progress::group_results;
 use crate::radio::radio_results;
 use crate::result::{
-    DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
+    DirectionResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
-use crate::scenario::{AppConfig, EmptyRun, Epochs, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
 use crate::services::flow_services;
 use crate::world::{build, direction_index, mean_rate};
 
@@ -191,6 +187,7 @@ impl Prepared {
         let end = Instant::ORIGIN + scenario.duration;
         engine.run(end, until, observer);
         let stopped = engine.now();
+        let events = engine.events();
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
@@ -199,12 +196,6 @@ impl Prepared {
         if !(O::WATCHES && observer.is_over()) {
             engine.run(stopped + scenario.drain, None, observer);
         }
-        if let Some(refused) = engine.refused() {
-            return Err(refused);
-        }
-        let flows = (0..scenario.flows.len())
-            .map(|index| self.flow_result(index, &engine, &at_stop, stopped))
-            .collect();
         let links = scenario
             .links
             .keys()
@@ -215,6 +206,16 @@ impl Prepared {
                 up: direction_result(&engine, direction_index(link, false), &used),
             })
             .collect();
+        let radios = radio_results(scenario, &engine);
+        let paths = path_results(scenario, self.routes_at(stopped), &engine);
+        let unroutable = engine.unroutable();
+        engine.settle();
+        if let Some(refused) = engine.refused() {
+            return Err(refused);
+        }
+        let flows = (0..scenario.flows.len())
+            .map(|index| self.flow_result(index, &engine, &at_stop, stopped))
+            .collect();
         Ok(RunResult {
             scenario: scenario.name.clone(),
             scenario_hash: self.hash.clone(),
@@ -223,14 +224,14 @@ impl Prepared {
             version: env!("CARGO_PKG_VERSION"),
             stopped_s: stopped.as_secs_f64(),
             finished,
-            events: engine.events(),
+            events,
             flows,
             groups: group_results(scenario, &engine),
             links,
-            radios: radio_results(scenario, &engine),
+            radios,
             handoffs: self.handoff_results(),
-            unroutable: engine.unroutable(),
-            paths: path_results(scenario, self.routes_at(stopped), &engine),
+            unroutable,
+            paths,
             retraces: self.retrace_results(Streams::new(seed, run)),
         })
     }
@@ -240,190 +241,6 @@ impl Prepared {
         let duration = self.scenario.duration;
         all.map(|(name, retrace)| retrace.analyse(name, duration, streams))
             .collect()
-    }
-
-    fn flow_result(
-        &self,
-        index: usize,
-        engine: &Engine,
-        at_stop: &[ChannelStats],
-        stopped: Instant,
-    ) -> FlowResult {
-        let config = &self.scenario.flows[index];
-        let flow = &engine.flows[index];
-        let progress = |sent, received, duplicates| {
-            let progress = flow.progress()?;
-            Some(progress.result(sent, received, duplicates))
-        };
-        let base = FlowResult {
-            name: config.name.clone(),
-            app: config.app.kind(),
-            services: self.services[index].clone(),
-            ..FlowResult::default()
-        };
-        match flow {
-            Flow::Bulk(bulk) => {
-                let [first, second] = bulk.ends();
-                let (sender, receiver) = (first.endpoint().sender(), second.endpoint().receiver());
-                let acked_bytes = sender.acked_bytes();
-                let time = sender.first_sent().zip(sender.last_acked());
-                let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
-                let stats = sender.stats();
-                let got = receiver.stats();
-                FlowResult {
-                    progress: progress(
-                        stats.segments_sent,
-                        got.segments_received,
-                        got.segments_duplicate,
-                    ),
-                    finished: Some(sender.is_acknowledged()),
-                    throughput_bps: time_s.map(|s| acked_bytes as f64 * 8.0 / s),
-                    goodput_ratio: self.goodput(index, acked_bytes, at_stop, engine),
-                    delivered_bytes: receiver.stats().delivered_bytes,
-                    packets_sent: stats.segments_sent,
-                    packets_received: receiver.stats().segments_received,
-                    retransmissions: Some(stats.retransmissions),
-                    timeouts: Some(stats.timeouts),
-                    window_cuts: Some(stats.window_cuts),
-                    duplicates: Some(receiver.stats().segments_duplicate),
-                    delay_mean_s: bulk.delays.mean_s(),
-                    delay_p95_s: bulk.delays.quantile_s(0.95),
-                    pause_max_s: bulk.longest_pause().map(|pause| pause.as_secs_f64()),
-                    ..window_result(base, first)
-                }
-            }
-            Flow::Split(split) => {
-                let [source, _, out, end] = split.ends().each_ref().map(End::endpoint);
-                let base = window_result(base, &split.ends()[0]);
-                let (sender, receiver) = (source.sender(), end.receiver());
-                let time = sender.first_sent().zip(out.sender().last_acked());
-                let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
-                let (stats, relay) = (sender.stats(), out.sender().stats());
-                FlowResult {
-                    finished: Some(out.written() == source.written() && out.is_acknowledged()),
-                    throughput_bps: time_s.map(|s| out.acknowledged() as f64 * 8.0 / s),
-                    goodput_ratio: self.goodput(index, out.acknowledged(), at_stop, engine),
-                    delivered_bytes: receiver.stats().delivered_bytes,
-                    packets_sent: stats.segments_sent,
-                    packets_received: receiver.stats().segments_received,
-                    retransmissions: Some(stats.retransmissions),
-                    timeouts: Some(stats.timeouts),
-                    window_cuts: Some(stats.window_cuts),
-                    duplicates: Some(receiver.stats().segments_duplicate),
-                    relay_retransmissions: Some(relay.retransmissions),
-                    relay_timeouts: Some(relay.timeouts),
-                    relay_early_bytes: Some(split.early_bytes),
-                    relay_held_bytes: Some(split.held_bytes),
-                    delay_mean_s: split.delays.mean_s(),
-                    delay_p95_s: split.delays.quantile_s(0.95),
-                    ..base
-                }
-            }
-            Flow::Clap(app) => {
-                let (sender, receiver) = app.ends();
-                let (sent, got) = (sender.stats(), receiver.stats());
-                let delivered = app.delivered_bytes();
-                FlowResult {
-                    progress: progress(sent.data_sent, got.data_received, got.duplicates),
-                    finished: Some(flow.is_finished()),
-                    throughput_bps: app.throughput_bps(),
-                    goodput_ratio: self.goodput(index, delivered, at_stop, engine),
-                    delivered_bytes: delivered,
-                    packets_sent: sent.data_sent,
-                    packets_received: got.data_received,
-                    retransmissions: Some(sent.repairs),
-                    duplicates: Some(got.duplicates),
-                    duplicates_before_sweep: Some(got.duplicates_before_sweep),
-                    nacks: Some(got.nacks),
-                    delay_mean_s: app.delays.mean_s(),
-                    delay_p95_s: app.delays.quantile_s(0.95),
-                    ..base
-                }
-            }
-            Flow::Conferencing(app) => {
-                let received = app.delays.count();
-                let bytes = received * u64::from(app.packet_len());
-                let on = stopped.saturating_since(Instant::ORIGIN + config.start);
-                FlowResult {
-                    throughput_bps: (on.as_nanos() > 0)
-                        .then(|| bytes as f64 * 8.0 / on.as_secs_f64()),
-                    delivered_bytes: bytes,
-                    packets_sent: app.sent,
-                    packets_received: received,
-                    progress: progress(app.sent, received, 0),
-                    ..datagram_result(base, app.sent, received, &app.delays)
-                }
-            }
-            Flow::Pages(app) => {
-                let times = &app.line.times;
-                let completed = app.script.completed(times.count());
-                FlowResult {
-                    finished: Some(engine.flows[index].is_finished()),
-                    ..page_result(base, completed, app.totals(), times)
-                }
-            }
-            Flow::Web(app) => {
-                let result = page_result(base, app.completed(), app.totals(), &app.times);
-                let zero =
-                    matches!(&config.app, AppConfig::Web(web) if web.empty == EmptyRun::Zero);
-                FlowResult {
-                    finished: Some(engine.flows[index].is_finished()),
-                    throughput_bps: result.throughput_bps.or(zero.then_some(0.0)),
-                    ..result
-                }
-            }
-            Flow::Telnet(app) => FlowResult {
-                finished: Some(engine.flows[index].is_finished()),
-                ..response_result(base, app.totals(), &app.line.times)
-            },
-            Flow::Mail(app) => FlowResult {
-                finished: Some(engine.flows[index].is_finished()),
-                ..response_result(base, app.totals(), &app.line.times)
-            },
-            Flow::Custom(app) => FlowResult {
-                finished: Some(engine.flows[index].is_finished()),
-                ..custom_result(base, app)
-            },
-        }
-    }
-
-    /// User bytes over the mean of the bytes that entered each wireless link of the path.
-    fn goodput(
-        &self,
-        flow: usize,
-        user_bytes: u64,
-        at_stop: &[ChannelStats],
-        engine: &Engine,
-    ) -> Option<f64> {
-        let mut paths = self
-            .epochs
-            .iter()
-            .map(|epoch| link_path(&epoch.routes, flow));
-        let path = paths.next()?;
-        if paths.any(|other| other != path) {
-            return None;
-        }
-        let custom = |link: usize| {
-            [true, false]
-                .map(|down| engine.directions[direction_index(link, down)].has_custom_errors())
-                != [false; 2]
-        };
-        let wireless: LinkPath = path
-            .into_iter()
-            .filter(|(link, _)| self.wireless[*link] || custom(*link))
-            .collect();
-        // The flow is one of them.
-        let shared = wireless.iter().any(|(link, _)| self.users[*link] > 1);
-        if wireless.is_empty() || shared {
-            return None;
-        }
-        let bytes: u64 = wireless
-            .iter()
-            .map(|(link, down)| &at_stop[direction_index(*link, *down)])
-            .map(|stats| stats.offered.bytes - stats.dropped_queue.bytes)
-            .sum();
-        let mean = bytes as f64 / wireless.len() as f64;
-        (bytes > 0).then(|| user_bytes as f64 / mean)
     }
 
     /// Of each direction, what has left by `now` over what could have.
@@ -466,99 +283,6 @@ impl Prepared {
                 kind,
             })
             .collect()
-    }
-}
-
-/// What a probe saw of the windows of a file's sender, if there was one.
-fn window_result(base: FlowResult, end: &End) -> FlowResult {
-    let Some(probe) = end.probe() else {
-        return base;
-    };
-    let sender = end.endpoint().sender();
-    let means = probe.means(sender);
-    FlowResult {
-        cwnd_mean_bytes: means.map(|[cwnd, _]| cwnd),
-        window_mean_bytes: means.map(|[_, usable]| usable),
-        timeout_wait_s: Some(probe.waited().as_secs_f64()),
-        duplicate_acks: Some(sender.stats().duplicate_acks),
-        ..base
-    }
-}
-
-/// What applications that fetch pages report.
-fn page_result(
-    base: FlowResult,
-    completed: Option<(Duration, u64)>,
-    totals: Totals,
-    times: &DelayProbe,
-) -> FlowResult {
-    FlowResult {
-        throughput_bps: completed.map(|(time, bytes)| bytes as f64 * 8.0 / time.as_secs_f64()),
-        pages: Some(times.count()),
-        page_time_mean_s: times.mean_s(),
-        page_time_sd_s: times.sd_s(),
-        page_time_median_s: times.quantile_s(0.5),
-        page_time_max_s: times.max_s(),
-        ..exchange_result(base, totals)
-    }
-}
-
-/// What applications that wait for responses report.
-fn response_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> FlowResult {
-    FlowResult {
-        responses: Some(times.count()),
-        response_time_mean_s: times.mean_s(),
-        response_time_sd_s: times.sd_s(),
-        response_time_median_s: times.quantile_s(0.5),
-        response_time_p95_s: times.quantile_s(0.95),
-        response_time_max_s: times.max_s(),
-        ..exchange_result(base, totals)
-    }
-}
-
-/// What custom applications report: over UDP losses and delays, over TCP its counters.
-fn custom_result(base: FlowResult, app: &Custom) -> FlowResult {
-    let base = FlowResult {
-        app: "custom",
-        throughput_bps: app.throughput_bps(),
-        ..response_result(base, app.totals(), &app.times)
-    };
-    if app.is_tcp() {
-        return base;
-    }
-    let totals = app.totals();
-    let (sent, received) = (totals.segments_sent, totals.segments_received);
-    FlowResult {
-        retransmissions: None,
-        timeouts: None,
-        ..datagram_result(base, sent, received, &app.delays)
-    }
-}
-
-/// What nobody repairs: how much of it is lost, and how late the rest comes.
-fn datagram_result(base: FlowResult, sent: u64, received: u64, delays: &DelayProbe) -> FlowResult {
-    let both = delays.mean_s().zip(delays.sd_s());
-    FlowResult {
-        loss_ratio: (sent > 0).then(|| 1.0 - received as f64 / sent as f64),
-        delay_mean_s: delays.mean_s(),
-        delay_sd_s: delays.sd_s(),
-        delay_mean_plus_2sd_s: both.map(|(mean, sd)| mean + 2.0 * sd),
-        delay_median_s: delays.quantile_s(0.5),
-        delay_p95_s: delays.quantile_s(0.95),
-        delay_p99_s: delays.quantile_s(0.99),
-        ..base
-    }
-}
-
-/// What all applications of requests and replies report.
-fn exchange_result(base: FlowResult, totals: Totals) -> FlowResult {
-    FlowResult {
-        delivered_bytes: totals.delivered_bytes,
-        packets_sent: totals.segments_sent,
-        packets_received: totals.segments_received,
-        retransmissions: Some(totals.retransmissions),
-        timeouts: Some(totals.timeouts),
-        ..base
     }
 }
 

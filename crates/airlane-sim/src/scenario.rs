@@ -46,7 +46,7 @@ pub use progress::{ProgressConfig, WindowConfig};
 pub(crate) use ranks::Ranks;
 pub(crate) use stations::{Media, RadioHop, RadioRoutes};
 pub(crate) use web::WebTables;
-pub use web::{Completion, EmptyRun, FilesPerPage, RequestPackets, TABLE_FILES, WebConfig};
+pub use web::{Completion, FilesPerPage, RequestPackets, TABLE_FILES, WebConfig, WebThroughput};
 pub use wifi::{
     StationConfig, WifiConfig, WifiErrors, WifiInterference, WifiRateControl, WifiSignal,
     WifiSignalChange,
@@ -84,7 +84,8 @@ pub struct Scenario {
     /// The end of the flow of this name stops the applications earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// How long packets that are on their way at the end may still arrive.
+    /// Events, captures and the counts of links go on for this long after the applications have stopped. No number of a flow
+    /// depends on it.
     #[serde(default = "default_drain")]
     pub drain: Duration,
     /// These are the hosts and routers, by name.

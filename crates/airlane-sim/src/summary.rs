@@ -1,6 +1,6 @@
 //! Repetitions of one scenario in a few numbers.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::estimate::Estimate;
 use crate::result::RunResult;
@@ -42,16 +42,27 @@ pub struct FlowSummary {
 pub struct MetricSummary {
     /// Name with unit.
     pub metric: &'static str,
-    /// Mean, deviation and confidence interval.
-    #[serde(flatten)]
-    pub estimate: Estimate,
+    /// Mean, deviation and confidence interval; none, and an `n` of 0, if no repetition could measure it.
+    #[serde(flatten, serialize_with = "or_of_no_run")]
+    pub estimate: Option<Estimate>,
+}
+
+fn or_of_no_run<S: Serializer>(estimate: &Option<Estimate>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct OfNoRun {
+        n: u64,
+    }
+    match estimate {
+        Some(estimate) => estimate.serialize(to),
+        None => OfNoRun { n: 0 }.serialize(to),
+    }
 }
 
 impl FlowSummary {
     /// The estimate of one metric.
     pub fn get(&self, metric: &str) -> Option<&Estimate> {
         let found = self.metrics.iter().find(|m| m.metric == metric)?;
-        Some(&found.estimate)
+        found.estimate.as_ref()
     }
 }
 
@@ -74,10 +85,10 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
             app: flow.app,
             metrics: metrics(runs, index)
                 .into_iter()
-                .filter_map(|metric| {
-                    let values: Vec<f64> = values(runs, index, metric).flatten().collect();
-                    let estimate = Estimate::of(&values)?;
-                    Some(MetricSummary { metric, estimate })
+                .map(|metric| {
+                    let values: Vec<f64> = values(runs, index, metric).collect();
+                    let estimate = Estimate::of(&values);
+                    MetricSummary { metric, estimate }
                 })
                 .collect(),
         })
@@ -100,32 +111,30 @@ fn is_same(one: &RunResult, other: &RunResult) -> bool {
     RunResult { run, ..one.clone() } == *other
 }
 
-/// Every metric that some repetition measured, in the order in which results list them.
+/// Every metric that its application has or some repetition measured, in the order in which results list them.
 pub(crate) fn metrics(runs: &[RunResult], flow: usize) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = vec![];
-    for run in runs {
-        let mut after = 0;
-        for (name, _) in run.flows[flow].scalars() {
-            after = match names.iter().position(|n| *n == name) {
-                Some(at) => at + 1,
-                None => {
-                    names.insert(after, name);
-                    after + 1
-                }
-            };
-        }
-    }
-    names
+    let Some(first) = runs.first() else {
+        return vec![];
+    };
+    let flows = || runs.iter().map(|run| &run.flows[flow]);
+    let always = first.flows[flow].measures();
+    let all = first.flows[flow].all().into_iter().enumerate();
+    all.filter(|(at, (name, _))| {
+        always.contains(name) || flows().any(|flow| flow.all()[*at].1.is_some())
+    })
+    .map(|(_, (name, _))| name)
+    .collect()
 }
 
-/// One metric of one flow, run by run.
+/// One metric of one flow, run by run; NaN where it was not measured.
 pub(crate) fn values<'a>(
     runs: &'a [RunResult],
     flow: usize,
     metric: &'a str,
-) -> impl Iterator<Item = Option<f64>> + 'a {
+) -> impl Iterator<Item = f64> + 'a {
     runs.iter().map(move |run| {
-        let scalars = run.flows[flow].scalars();
-        scalars.into_iter().find(|s| s.0 == metric).map(|s| s.1)
+        let mut all = run.flows[flow].all().into_iter();
+        let found = all.find_map(|(name, value)| value.filter(|_| name == metric));
+        found.unwrap_or(f64::NAN)
     })
 }

@@ -9,8 +9,7 @@ use airlane_sim::{
 
 use crate::curve;
 
-/// Names and values of one run, in a fixed order. A value that could not be measured is NaN, a
-/// throughput of which nothing was finished among them: it is nothing divided by no time.
+/// Names and values of one run, in a fixed order. A value that could not be measured is NaN.
 pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     let mut names = vec![];
     let mut values = vec![];
@@ -70,70 +69,8 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     (names, values)
 }
 
-const THROUGHPUT: &[&str] = &["throughput_bps"];
-const TCP: &[&str] = &["retransmissions", "timeouts"];
-const DATAGRAMS: &[&str] = &[
-    "loss_ratio",
-    "delay_mean_s",
-    "delay_sd_s",
-    "delay_mean_plus_2sd_s",
-    "delay_median_s",
-    "delay_p95_s",
-    "delay_p99_s",
-];
-const CLAP: &[&str] = &["nacks", "duplicates_before_sweep"];
-const RESPONSES: &[&str] = &[
-    "responses",
-    "response_time_mean_s",
-    "response_time_median_s",
-    "response_time_p95_s",
-    "response_time_max_s",
-];
-const PAGES: &[&str] = &[
-    "pages",
-    "page_time_mean_s",
-    "page_time_median_s",
-    "page_time_max_s",
-];
-
-/// Where the windows of a file's sender are measured.
-const WINDOWS: &[&str] = &[
-    "cwnd_mean_bytes",
-    "window_mean_bytes",
-    "timeout_wait_s",
-    "duplicate_acks",
-];
-
-/// Where a relay splits a transfer.
-const RELAY: &[&str] = &[
-    "relay_retransmissions",
-    "relay_timeouts",
-    "relay_early_bytes",
-    "relay_held_bytes",
-];
-
 /// The same names for every run of a scenario, whatever happened in it.
 fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
-    let always: &[&[&'static str]] = match flow.app {
-        "conferencing" => &[THROUGHPUT, DATAGRAMS],
-        "bulk" => &[
-            THROUGHPUT,
-            &["goodput_ratio"],
-            TCP,
-            &[
-                "window_cuts",
-                "duplicates",
-                "delay_mean_s",
-                "delay_p95_s",
-                "pause_max_s",
-            ],
-        ],
-        "telnet" | "mail" => &[RESPONSES, TCP],
-        "pages" | "web" => &[THROUGHPUT, PAGES, TCP],
-        // Over UDP losses and delays, over TCP its counters: the names are the same for both.
-        "custom" => &[THROUGHPUT, DATAGRAMS, RESPONSES, TCP],
-        other => unreachable!("no metrics are listed for the application \"{other}\""),
-    };
     let measured = flow.scalars();
     let value = |name: &&'static str| {
         let found = measured.iter().find(|(metric, _)| metric == name);
@@ -142,23 +79,10 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     let counts = [
         ("packets_sent", flow.packets_sent as f64),
         ("packets_received", flow.packets_received as f64),
+        ("packets_under_way", flow.packets_under_way as f64),
         ("delivered_bytes", flow.delivered_bytes as f64),
     ];
-    let relay = match flow.relay_timeouts {
-        Some(_) => RELAY,
-        None => &[],
-    };
-    let windows = match flow.timeout_wait_s {
-        Some(_) => WINDOWS,
-        None => &[],
-    };
-    let clap = match flow.nacks {
-        Some(_) => CLAP,
-        None => &[],
-    };
-    let always = always.iter().copied().flatten();
-    let always = always.chain(windows).chain(relay).chain(clap);
-    always.map(value).chain(counts).collect()
+    flow.measures().iter().map(value).chain(counts).collect()
 }
 
 /// What a probe of progress has, points of its curve, and windows of time with their names.

@@ -402,11 +402,7 @@ impl Plan {
         planned: &PlannedStudy,
     ) -> Result<StudyOutcome, StudyError> {
         let points = planned.worlds.iter().enumerate().map(|(point, world)| {
-            let estimate = |metric: &str| {
-                let column = data.column(&study.id, metric, point)?;
-                let measured: Vec<f64> = column.iter().copied().filter(|x| x.is_finite()).collect();
-                Estimate::of(&measured)
-            };
+            let estimate = |metric: &str| Estimate::of(data.column(&study.id, metric, point)?);
             let metrics = study.metrics.keys();
             PointOutcome {
                 at: study.values(point),

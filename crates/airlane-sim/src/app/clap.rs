@@ -13,7 +13,7 @@ use airlane_transport::clap::{
 use super::place::FlowPlace;
 use super::progress::Progress;
 use crate::packet::{NO_BLOCKS, Packet, Role};
-use crate::probe::DelayProbe;
+use crate::probe::{DelayProbe, rate_bps};
 
 /// What a packet is, at the place where other flows number their endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -395,11 +395,20 @@ impl Clap {
         self.delivered_bytes
     }
 
-    /// New bits over the time from the first packet of the file that left to the last one that was missing (CLAP-P19).
-    pub(crate) fn throughput_bps(&self) -> Option<f64> {
-        let time = self.last_new?.saturating_since(self.sender.first_sent()?);
-        let time_s = time.as_secs_f64();
-        (time_s > 0.0).then(|| self.delivered_bytes as f64 * 8.0 / time_s)
+    /// New bits over the time from the first packet of the file that left to the last one that was missing (CLAP-P19), or to
+    /// the stop where some still are.
+    pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
+        let from = self.sender.first_sent().unwrap_or(self.start);
+        let to = self.last_new.filter(|_| self.is_finished());
+        let time = to.unwrap_or(stopped).saturating_since(from);
+        rate_bps(self.delivered_bytes, time)
+    }
+
+    /// Packets of the file that were sent, first or again, and have not come.
+    pub(crate) fn under_way(&self) -> u64 {
+        let (sent, got) = (self.sender.stats(), self.receiver.stats());
+        let new = got.data_received.saturating_sub(got.duplicates);
+        (sent.data_sent - sent.repairs).saturating_sub(new)
     }
 }
 

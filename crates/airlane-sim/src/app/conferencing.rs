@@ -11,10 +11,11 @@
 
 use airlane_base::{Duration, Instant, Rng};
 
+use super::datagrams::Datagrams;
 use super::place::FlowPlace;
 use super::progress::Progress;
 use crate::packet::{Packet, Role};
-use crate::probe::DelayProbe;
+use crate::probe::rate_bps;
 
 /// One speaker and one listener.
 #[derive(Clone, Debug)]
@@ -25,6 +26,7 @@ pub(crate) struct Conferencing {
     talk: Duration,
     silence: Duration,
     random: Rng,
+    start: Instant,
     /// From then on it sends nothing.
     end: Option<Instant>,
     /// When the next packet leaves.
@@ -32,8 +34,9 @@ pub(crate) struct Conferencing {
     /// Packets of the current talk period that have not left; zero before the first.
     remaining: u64,
     due: bool,
-    pub(crate) sent: u64,
-    pub(crate) delays: DelayProbe,
+    pub(crate) datagrams: Datagrams,
+    /// Bytes that came while it was on.
+    bytes: u64,
     /// Where somebody asks.
     pub(crate) progress: Option<Box<Progress>>,
 }
@@ -55,19 +58,23 @@ impl Conferencing {
             talk,
             silence,
             random,
+            start,
             end: lasts.map(|lasts| start + lasts),
             next: Some(start).filter(|_| lasts != Some(Duration::ZERO)),
             remaining: 0,
             due: false,
-            sent: 0,
-            delays: DelayProbe::default(),
+            datagrams: Datagrams::default(),
+            bytes: 0,
             progress: None,
         }
     }
 
     #[inline]
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        self.delays.record(now.saturating_since(packet.created));
+        self.datagrams.arrive(now, packet);
+        if self.end.is_none_or(|end| now <= end) {
+            self.bytes = self.datagrams.bytes;
+        }
         if let Some(progress) = &mut self.progress {
             progress.on_arrived(now, packet.created, packet.len.into());
         }
@@ -101,6 +108,7 @@ impl Conferencing {
         if let Some(progress) = &mut self.progress {
             progress.stop(now);
         }
+        self.datagrams.stop(now);
         self.next = None;
         self.due = false;
     }
@@ -109,8 +117,10 @@ impl Conferencing {
         if !std::mem::take(&mut self.due) {
             return false;
         }
-        *packet = self.place.forward(now, Role::Datagram, self.sent, self.len);
-        self.sent += 1;
+        *packet = self
+            .place
+            .forward(now, Role::Datagram, self.datagrams.sent, self.len);
+        self.datagrams.sent += 1;
         if let Some(progress) = &mut self.progress {
             progress.on_sent(now);
         }
@@ -129,7 +139,9 @@ impl Conferencing {
         &self.place
     }
 
-    pub(crate) fn packet_len(&self) -> u32 {
-        self.len
+    /// Bits that came while it was on, which ends with the applications, over that time.
+    pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
+        let end = self.end.map_or(stopped, |end| end.min(stopped));
+        rate_bps(self.bytes, end.saturating_since(self.start))
     }
 }

@@ -6,12 +6,13 @@ use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
-use super::end::End;
+use super::datagrams::Datagrams;
+use super::end::{End, under_way};
 use super::exchange::Totals;
 use super::place::FlowPlace;
 use crate::custom::{Application, Delivery, Host};
 use crate::packet::{Packet, Role};
-use crate::probe::DelayProbe;
+use crate::probe::{DelayProbe, rate_bps};
 
 #[derive(Debug)]
 enum Transport {
@@ -21,6 +22,7 @@ enum Transport {
         waiting: VecDeque<Packet>,
         /// Datagrams sent from each end.
         seq: [u64; 2],
+        datagrams: Datagrams,
     },
 }
 
@@ -35,12 +37,11 @@ pub(crate) struct Custom {
     app: Box<dyn Application>,
     host: Host,
     transport: Transport,
+    /// When its ends first gave something to the network, and when something last came or was given.
     first_sent: Option<Instant>,
-    last_delivered: Option<Instant>,
+    last_active: Instant,
     delivered_bytes: u64,
     received: u64,
-    /// The delays of datagrams.
-    pub(crate) delays: DelayProbe,
     /// Of responses, as the application says.
     pub(crate) times: DelayProbe,
 }
@@ -58,6 +59,7 @@ impl Custom {
             None => Transport::Udp {
                 waiting: VecDeque::new(),
                 seq: [0; 2],
+                datagrams: Datagrams::default(),
             },
             Some((config, phases)) => {
                 let end = |end: usize| End::new(config, place, packet_len, phases[end], end, 0);
@@ -74,10 +76,9 @@ impl Custom {
             host: Host::default(),
             transport,
             first_sent: None,
-            last_delivered: None,
+            last_active: start,
             delivered_bytes: 0,
             received: 0,
-            delays: DelayProbe::default(),
             times: DelayProbe::default(),
         }
     }
@@ -98,23 +99,22 @@ impl Custom {
                     delay: None,
                 })
             }
-            Transport::Udp { .. } => {
-                let delay = now.saturating_since(packet.created);
-                self.delays.record(delay);
-                self.received += 1;
+            Transport::Udp { datagrams, .. } => {
+                datagrams.arrive(now, packet);
                 Some(Delivery {
                     end: usize::from(packet.to == self.place.nodes[1]),
                     len_bytes: u64::from(packet.len),
-                    delay: Some(delay),
+                    delay: Some(now.saturating_since(packet.created)),
                 })
             }
         };
-        if let Some(delivery) = delivery {
+        // What comes after the end changes nothing but what becomes of datagrams.
+        if let Some(delivery) = delivery
+            && !self.stopped
+        {
             self.delivered_bytes += delivery.len_bytes;
-            self.last_delivered = Some(now);
-            if !self.stopped {
-                self.call(now, |app, host| app.on_delivered(host, delivery));
-            }
+            self.last_active = now;
+            self.call(now, |app, host| app.on_delivered(host, delivery));
         }
     }
 
@@ -158,9 +158,10 @@ impl Custom {
                 continue;
             }
             self.first_sent.get_or_insert(now);
+            self.last_active = now;
             match &mut self.transport {
                 Transport::Tcp(ends) => ends[end.min(1)].write(len_bytes),
-                Transport::Udp { waiting, seq } => {
+                Transport::Udp { waiting, seq, .. } => {
                     let mut rest = len_bytes;
                     while rest > 0 {
                         let len = rest.min(u64::from(self.packet_len.max(1))) as u32;
@@ -183,8 +184,11 @@ impl Custom {
         }
     }
 
-    pub(super) fn stop(&mut self, _now: Instant) {
+    pub(super) fn stop(&mut self, now: Instant) {
         self.stopped = true;
+        if let Transport::Udp { datagrams, .. } = &mut self.transport {
+            datagrams.stop(now);
+        }
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
@@ -192,7 +196,13 @@ impl Custom {
             return false;
         }
         match &mut self.transport {
-            Transport::Udp { waiting, .. } => packet.replace_by(waiting.pop_front()),
+            Transport::Udp {
+                waiting, datagrams, ..
+            } => {
+                let sent = packet.replace_by(waiting.pop_front());
+                datagrams.sent += u64::from(sent);
+                sent
+            }
             Transport::Tcp(ends) => ends.iter_mut().any(|end| end.poll_transmit(now, packet)),
         }
     }
@@ -225,14 +235,26 @@ impl Custom {
         }
     }
 
-    pub(crate) fn is_tcp(&self) -> bool {
+    fn is_tcp(&self) -> bool {
         matches!(self.transport, Transport::Tcp(_))
     }
 
-    /// Delivered bits per second, from the first that was sent to the last that arrived.
-    pub(crate) fn throughput_bps(&self) -> Option<f64> {
-        let time = self.last_delivered?.saturating_since(self.first_sent?);
-        (time > Duration::ZERO).then(|| self.delivered_bytes as f64 * 8.0 / time.as_secs_f64())
+    /// What its ends send each other, where nobody repairs that.
+    pub(crate) fn datagrams(&self) -> Option<&Datagrams> {
+        match &self.transport {
+            Transport::Tcp(_) => None,
+            Transport::Udp { datagrams, .. } => Some(datagrams),
+        }
+    }
+
+    /// Delivered bits over the time from the first that was sent to the last that came or was sent, where it has
+    /// finished, and else to the stop.
+    pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
+        let end = match self.is_finished() {
+            true => self.last_active,
+            false => stopped,
+        };
+        rate_bps(self.delivered_bytes, end.saturating_since(self.first_sent?))
     }
 
     /// Counters of both directions.
@@ -242,11 +264,17 @@ impl Custom {
             delivered_bytes: self.delivered_bytes,
             ..Totals::default()
         };
-        if let Transport::Udp { seq, .. } = &self.transport {
-            totals.segments_sent = seq.iter().sum();
-        }
-        for end in self.ends() {
-            totals.count(end);
+        match &self.transport {
+            Transport::Udp { datagrams, .. } => {
+                totals.segments_sent = datagrams.sent;
+                totals.segments_received = datagrams.received;
+                totals.under_way = datagrams.under_way();
+            }
+            Transport::Tcp(ends) => {
+                let [first, second] = &**ends;
+                totals.under_way = under_way(first, second) + under_way(second, first);
+                ends.iter().for_each(|end| totals.count(end));
+            }
         }
         totals
     }

@@ -335,6 +335,15 @@ pub(crate) const fn unsaid_bits(window: u32) -> u32 {
     (u32::BITS - window.leading_zeros()).saturating_sub(u16::BITS)
 }
 
+/// Segments that one end has sent, first or again, and the other has not: they are on their way, or will be sent again.
+pub(crate) fn under_way(from: &End, to: &End) -> u64 {
+    let sent = from.endpoint.sender().stats();
+    let got = to.endpoint.receiver().stats();
+    let vain = got.segments_duplicate + got.segments_beyond_window;
+    let new = got.segments_received.saturating_sub(vain);
+    (sent.segments_sent - sent.retransmissions).saturating_sub(new)
+}
+
 /// How the blocks of an acknowledgment stand in its packet.
 fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
     let mut blocks = NO_BLOCKS;

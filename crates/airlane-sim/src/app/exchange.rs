@@ -12,7 +12,7 @@ use airlane_base::{Duration, Instant, Rng};
 use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
-use super::end::End;
+use super::end::{End, under_way};
 use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::scenario::Completion;
@@ -228,16 +228,16 @@ impl Exchange {
 
     /// Counters of all connections so far.
     pub(crate) fn totals(&self) -> Totals {
-        let mut all = Totals::default();
+        let [server, client] = &self.ends;
+        let mut all = Totals {
+            under_way: under_way(server, client) + under_way(client, server),
+            ..Totals::default()
+        };
         for end in &self.ends {
             all.count(end);
             all.segments_received += end.endpoint().receiver().stats().segments_received;
         }
-        all.delivered_bytes = self.ends[CLIENT]
-            .endpoint()
-            .receiver()
-            .stats()
-            .delivered_bytes;
+        all.delivered_bytes = client.endpoint().receiver().stats().delivered_bytes;
         all
     }
 }
@@ -247,6 +247,8 @@ impl Exchange {
 pub(crate) struct Totals {
     pub(crate) segments_sent: u64,
     pub(crate) segments_received: u64,
+    /// Those of which the other end has none yet.
+    pub(crate) under_way: u64,
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u64,
     /// User bytes of replies, those of incomplete ones included.
@@ -267,6 +269,7 @@ impl Totals {
         Self {
             segments_sent: self.segments_sent + other.segments_sent,
             segments_received: self.segments_received + other.segments_received,
+            under_way: self.under_way + other.under_way,
             retransmissions: self.retransmissions + other.retransmissions,
             timeouts: self.timeouts + other.timeouts,
             delivered_bytes: self.delivered_bytes + other.delivered_bytes,

@@ -40,10 +40,9 @@ impl Pages {
         }
     }
 
-    /// Time from the first request to the last of `complete` replies, and the bytes of these.
-    pub(crate) fn completed(&self, complete: u64) -> Option<(Duration, u64)> {
-        let took = self.last?.saturating_since(self.first?);
-        Some((took, self.page.reply * complete))
+    /// When the first request left, if one did, and when the last reply was complete, if one was.
+    pub(crate) fn period(&self) -> Option<(Instant, Option<Instant>)> {
+        Some((self.first?, self.last))
     }
 }
 

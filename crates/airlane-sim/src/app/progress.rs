@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 
-use crate::probe::DelayProbe;
+use crate::probe::{DelayProbe, rate_bps};
 use crate::result::{ProgressResult, WindowResult};
 use crate::scenario::{ProgressConfig, WindowConfig};
 
@@ -216,7 +216,7 @@ impl Progress {
     /// New bits over the time that they took.
     pub(crate) fn good_bps(&self) -> Option<f64> {
         let time = self.end()?.saturating_since(self.first?);
-        rate(self.bytes, time)
+        rate_bps(self.bytes, time)
     }
 
     /// The new bytes of the whole intervals before a time.
@@ -244,7 +244,7 @@ impl Progress {
             good_bps,
             good90_bps: self.ninety.zip(self.first).and_then(|(ninety, first)| {
                 let bytes = self.size.unwrap_or(0) * 9 / 10;
-                rate(bytes, ninety.saturating_since(first))
+                rate_bps(bytes, ninety.saturating_since(first))
             }),
             peak_bps: end.and_then(|end| self.peak(end)),
             interval_cv: end.and_then(|end| variation(self.whole(end))),
@@ -285,7 +285,7 @@ impl Progress {
         all.sort_unstable_by(|a, b| b.cmp(a));
         all.truncate(PEAKS);
         let bytes = all.iter().sum::<u64>();
-        rate(bytes, self.interval * all.len() as u64)
+        rate_bps(bytes, self.interval * all.len() as u64)
     }
 
     fn window_result(&self, window: &Window, early: Option<Instant>) -> WindowResult {
@@ -308,16 +308,11 @@ impl Progress {
             whole.filter(|(i, bytes)| *bytes == 0 && inside(*i)).count() as u64
         });
         WindowResult {
-            good_bps: time.and_then(|time| rate(window.bytes, time)),
+            good_bps: time.and_then(|time| rate_bps(window.bytes, time)),
             zero_intervals: zero,
             rtt_max_s: window.round_trips.max_s(),
         }
     }
-}
-
-/// Bits a second, of a time in which there could be some.
-fn rate(bytes: u64, time: Duration) -> Option<f64> {
-    (time.as_nanos() > 0).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
 }
 
 /// Standard deviation over mean; none where nothing came.

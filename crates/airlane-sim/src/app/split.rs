@@ -15,7 +15,7 @@
 use airlane_base::{Duration, Instant};
 use airlane_transport::{Endpoint, TcpConfig};
 
-use super::end::End;
+use super::end::{End, under_way};
 use super::place::FlowPlace;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
@@ -165,6 +165,12 @@ impl Split {
     /// The node where a packet of this flow enters the network.
     pub(super) fn origin(&self, packet: &Packet) -> u16 {
         self.places[usize::from(packet.endpoints).min(1)].origin(packet)
+    }
+
+    /// Segments of both legs that were sent, first or again, and have not come.
+    pub(crate) fn under_way(&self) -> u64 {
+        let [source, relay, out, receiver] = &self.ends;
+        under_way(source, relay) + under_way(out, receiver)
     }
 
     /// Source, the relay's two, receiver.

@@ -252,10 +252,14 @@ impl Web {
         &self.place
     }
 
-    /// Time from the first request to the end of the last completed transaction, and the bytes of
-    /// the replies of completed transactions.
-    pub(crate) fn completed(&self) -> Option<(Duration, u64)> {
-        Some((self.last?.saturating_since(self.first?), self.bytes))
+    /// When the first request left, if one did, and when the last transaction was complete, if one was.
+    pub(crate) fn period(&self) -> Option<(Instant, Option<Instant>)> {
+        Some((self.first?, self.last))
+    }
+
+    /// Bytes of the replies of completed transactions.
+    pub(crate) fn completed_bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Counters of all connections so far.

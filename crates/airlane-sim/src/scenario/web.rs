@@ -29,9 +29,9 @@ pub struct WebConfig {
     /// In what packets a request leaves.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub requests: RequestPackets,
-    /// What the throughput of a run is that completes no transaction.
+    /// Of what its throughput is made.
     #[serde(default, skip_serializing_if = "is_usual")]
-    pub empty: EmptyRun,
+    pub throughput: WebThroughput,
     /// This long after the end of a transaction the next begins.
     #[serde(default)]
     pub think: Duration,
@@ -89,15 +89,18 @@ pub enum RequestPackets {
     One,
 }
 
-/// What the throughput of a run is that completes no transaction.
+/// Of what the throughput of web pages is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum EmptyRun {
-    /// None: the run is left out of means.
+pub enum WebThroughput {
+    /// Of all that came, over the time to the end of the last transaction, or to the stop where there is one more.
     #[default]
-    LeftOut,
-    /// Zero.
-    Zero,
+    Delivered,
+    /// Of completed transactions, over their time (5.2). A run that completes none has no throughput, and is left out of
+    /// means.
+    Completed,
+    /// The same, and a run that completes none has a throughput of zero.
+    CompletedOrZero,
 }
 
 fn is_false(value: &bool) -> bool {

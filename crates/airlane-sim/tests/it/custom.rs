@@ -8,7 +8,7 @@ use airlane_sim::custom::{Application, Delivery, Host, Pieces, WeightPolicy};
 use airlane_sim::event::{Event, Watcher};
 use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
 
-struct Nobody;
+pub(crate) struct Nobody;
 
 impl Watcher for Nobody {
     fn on_event(&mut self, _: Instant, _: &Event) {}
@@ -143,6 +143,23 @@ fn datagrams_go_both_ways_and_timers_run() {
         ours.response_time_mean_s.unwrap(),
     );
     assert!((back - 2.0 * there).abs() < 1e-6, "{back} {there}");
+}
+
+/// Sends a datagram of 1000 B each time.
+#[derive(Debug)]
+pub(crate) struct Pinger {
+    pub(crate) every: Duration,
+}
+
+impl Application for Pinger {
+    fn on_start(&mut self, host: &mut Host) {
+        self.on_timer(host);
+    }
+    fn on_delivered(&mut self, _: &mut Host, _: Delivery) {}
+    fn on_timer(&mut self, host: &mut Host) {
+        host.send(0, 1000);
+        host.set_timer(Some(host.now() + self.every));
+    }
 }
 
 /// Gives one service nearly everything.

@@ -70,10 +70,10 @@ fn golden_results() {
     assert_eq!(found.each_ref().map(digest), GOLDEN);
 }
 const GOLDEN: [&str; 4] = [
-    "2c9f710a08b65a48",
-    "dd3bf5c521ab83a7",
-    "11ed66322d240a33",
-    "a260d44a2f916b42",
+    "41323a900c23b0ee",
+    "74200ec425e4db7e",
+    "8ed8d7151a0e0781",
+    "84a797c15ecd3ede",
 ];
 
 #[test]

@@ -18,6 +18,7 @@ mod gsm;
 mod handoffs;
 mod imports;
 mod interactive;
+mod measured;
 mod media;
 mod ns2_reference;
 mod outages;

@@ -56,7 +56,8 @@ fn a_page_without_objects_takes_two_transfers() {
     // Acknowledged: each transfer waits for its last acknowledgment to come back.
     let round_s = |data_ms: f64| (data_ms + 10.0 + 0.32 + 10.0) / 1e3;
     let acknowledged_s = round_s(2.4) + round_s(8.0) + round_s(16.0);
-    let page = web(&with_tables("files = \"total\"", SMALL));
+    let app = "files = \"total\", throughput = \"completed\"";
+    let page = web(&with_tables(app, SMALL));
     close(page.page_time_mean_s, acknowledged_s);
     close(page.throughput_bps, 24_000.0 / acknowledged_s);
     assert_eq!(page.pages, Some((100.0 / acknowledged_s) as u64));
@@ -83,8 +84,9 @@ fn every_object_is_requested_and_all_bytes_of_complete_pages_count() {
 }
 
 #[test]
-fn the_transaction_at_the_end_counts_neither_bytes_nor_time() {
-    let mut scenario = with_tables("parallel = 1", ["300 1 1", "2500 1 1", "5 1 1"]);
+fn where_only_completed_transactions_count_the_one_at_the_end_adds_neither_bytes_nor_time() {
+    let app = "parallel = 1, throughput = \"completed\"";
+    let mut scenario = with_tables(app, ["300 1 1", "2500 1 1", "5 1 1"]);
     let full = web(&scenario);
     let page_s = full.page_time_mean_s.unwrap();
     // Two and a half pages.
@@ -95,6 +97,13 @@ fn the_transaction_at_the_end_counts_neither_bytes_nor_time() {
     assert_eq!(cut.pages, Some(2));
     assert!(cut.delivered_bytes > 2 * 18_000, "{cut:?}");
     close(cut.throughput_bps, full.throughput_bps.unwrap());
+    // Otherwise both count.
+    let duration = scenario.duration;
+    let mut scenario = with_tables("parallel = 1", ["300 1 1", "2500 1 1", "5 1 1"]);
+    scenario.duration = duration;
+    let cut = web(&scenario);
+    let bits = cut.delivered_bytes as f64 * 8.0;
+    close(cut.throughput_bps, bits / duration.as_secs_f64());
 }
 
 #[test]
@@ -257,14 +266,20 @@ fn a_request_may_be_one_packet_of_its_length() {
 }
 
 #[test]
-fn a_run_without_a_page_has_no_throughput_or_none_at_all() {
+fn a_run_without_a_page_has_a_throughput_of_what_came_of_nothing_or_none_at_all() {
     let cut = |app: &str| {
         let mut scenario = world(app);
         scenario.duration = airlane_base::Duration::from_millis(5);
         web(&scenario).throughput_bps
     };
-    assert_eq!(cut("count = 1"), None);
-    assert_eq!(cut("count = 1, empty = \"zero\""), Some(0.0));
+    for (throughput, bps) in [
+        ("delivered", Some(0.0)),
+        ("completed", None),
+        ("completed-or-zero", Some(0.0)),
+    ] {
+        let app = format!("count = 1, throughput = \"{throughput}\"");
+        assert_eq!(cut(&app), bps, "{throughput}");
+    }
 }
 
 #[test]

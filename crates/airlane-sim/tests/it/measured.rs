@@ -1,0 +1,294 @@
+//! What a flow's numbers are measured of: bits and time of one period, the flow's own, and of every run.
+
+use crate::custom::{Nobody, Pinger};
+use airlane_base::{Duration, Rng};
+use airlane_sim::custom::{Application, Pieces};
+use airlane_sim::{FlowResult, Prepared, RunResult, Scenario, compare, repeat, run, summary};
+
+const CALL: &str = "transport = { kind = \"udp\" }\n\
+     app = { kind = \"conferencing\", rate = \"2 Mbit/s\", packet = \"1000 B\", talk = \"1000 s\", silence = \"0 s\"";
+const TCP: &str = "transport = { kind = \"tcp\", profile = \"modern\" }\n";
+
+/// A flow from `a` to `b` over a link of 1 Mbit/s and 10 ms.
+fn world(head: &str, link: &str, flow: &str) -> Scenario {
+    let text = format!(
+        "schema = 1\nname = \"measured\"\n{head}\n[nodes.a]\n[nodes.b]\n[links.l]\nends = [\"a\", \"b\"]\n\
+         rate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n{link}\n[[flows]]\nname = \"flow\"\nends = [\"a\", \"b\"]\n{flow}"
+    );
+    Scenario::from_toml(&text, "measured").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn play(scenario: &Scenario) -> RunResult {
+    run(scenario, 1, 0).unwrap()
+}
+
+fn flow(scenario: &Scenario) -> FlowResult {
+    play(scenario).flows.remove(0)
+}
+
+/// One of each kind, over the link of [`world`]; none of them ends.
+fn kinds() -> Vec<(&'static str, String)> {
+    let tcp = |app: &str| format!("{TCP}app = {{ {app} }}\n");
+    let relay = "relay = { kind = \"split\", at = \"m\" }\n";
+    vec![
+        ("call", format!("{CALL} }}\n")),
+        ("file", tcp("kind = \"bulk\", packet = \"1000 B\"")),
+        (
+            "sized file",
+            tcp("kind = \"bulk\", size = \"1 GB\", packet = \"1000 B\""),
+        ),
+        (
+            "clap",
+            "transport = { kind = \"clap\" }\n\
+             app = { kind = \"bulk\", size = \"1 GB\", packet = \"1000 B\" }\n"
+                .to_owned(),
+        ),
+        (
+            "split",
+            format!("{relay}{}", tcp("kind = \"bulk\", packet = \"1000 B\"")),
+        ),
+        (
+            "pages",
+            tcp(
+                "kind = \"pages\", request = \"100 B\", reply = \"20 kB\", pause = \"0 s\", packet = \"1000 B\"",
+            ),
+        ),
+        ("web", tcp("kind = \"web\", packet = \"1000 B\"")),
+    ]
+}
+
+/// The world of a kind: a split one has a relay on its way, and CLAP begins at a station.
+fn of_kind(kind: &str, head: &str, link: &str, flow: &str) -> Scenario {
+    let before = match kind {
+        "split" => "[links.w]\nends = [\"a\", \"m\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n",
+        "clap" => "[media.air]\nkind = \"wifi\"\n[media.air.nodes]\na = [0, 0]\nm = [7, 0]\n",
+        _ => return world(head, link, flow),
+    };
+    let text = format!(
+        "schema = 1\nname = \"measured\"\n{head}\n[nodes.a]\n[nodes.m]\n[nodes.b]\n{before}\
+         [links.l]\nends = [\"m\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n{link}\n\
+         [[flows]]\nname = \"flow\"\nends = [\"a\", \"b\"]\n{flow}"
+    );
+    Scenario::from_toml(&text, "measured").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn a_call_gets_no_more_than_its_link_carries() {
+    for (drain, head) in [0, 3, 60].map(|s| (s, format!("duration = \"10 s\"\ndrain = \"{s} s\"")))
+    {
+        let call = flow(&world(
+            &head,
+            "queue = \"1000 packets\"",
+            &format!("{CALL} }}\n"),
+        ));
+        let mbps = call.throughput_bps.unwrap() / 1e6;
+        assert!((mbps - 1.0).abs() < 0.005, "{drain}: {mbps}");
+        // One each 4 ms was sent, 1250 of them left, and 1000 wait.
+        assert_eq!(call.packets_sent, 2501, "{drain}");
+        assert!((1000..=1003).contains(&call.packets_under_way), "{call:?}");
+        let lost = call.packets_sent - call.packets_received - call.packets_under_way;
+        let ratio = lost as f64 / call.packets_sent as f64;
+        assert!((call.loss_ratio.unwrap() - ratio).abs() < 1e-12, "{call:?}");
+        assert!((0.09..0.11).contains(&ratio), "{ratio}");
+    }
+}
+
+#[test]
+fn a_call_is_measured_while_it_is_on() {
+    let queue = "queue = \"1000 packets\"";
+    let of = |head: &str, call: &str| flow(&world(head, queue, call)).throughput_bps;
+    let close = |got: Option<f64>, mbps: f64| {
+        let got = got.unwrap() / 1e6;
+        assert!((got - mbps).abs() < 0.01 * mbps, "{got} {mbps}");
+    };
+    let minute = "duration = \"60 s\"";
+    close(of(minute, &format!("{CALL}, lasts = \"5 s\" }}\n")), 1.0);
+    let late = format!("start = \"50 s\"\n{CALL} }}\n");
+    close(of(minute, &late), 1.0);
+    // It would last longer than the run does.
+    close(
+        of(
+            "duration = \"8 s\"",
+            &format!("{CALL}, lasts = \"1 h\" }}\n").replace("1 h", "60 min"),
+        ),
+        1.0,
+    );
+    let slow = format!("{CALL}, lasts = \"5 s\" }}\n").replace("2 Mbit/s", "500 kbit/s");
+    close(of(minute, &slow), 0.5);
+    let never = format!("start = \"70 s\"\n{CALL} }}\n");
+    assert_eq!(of(minute, &never), None);
+}
+
+#[test]
+fn saturated_stations_share_what_bianchi_says() {
+    let mut text = String::from(
+        "schema = 1\nname = \"bianchi\"\nduration = \"10 s\"\n[media.air]\nkind = \"wifi\"\nprofile = \"802.11b\"\nsource-header = \"20 B\"\n[media.air.nodes]\nap = [0, 0]\n",
+    );
+    let (mut places, mut nodes, mut flows) = (String::new(), String::new(), String::new());
+    for i in 0..50 {
+        let angle = f64::from(i) * std::f64::consts::TAU / 50.0;
+        places += &format!(
+            "s{i} = [{:.3}, {:.3}]\n",
+            libm::cos(angle) * 5.0,
+            libm::sin(angle) * 5.0
+        );
+        nodes += &format!("[nodes.s{i}]\n");
+        flows += &format!("[[flows]]\nname = \"f{i}\"\nends = [\"s{i}\", \"ap\"]\n{CALL} }}\n");
+    }
+    text = format!("{text}{places}[nodes.ap]\n{nodes}{flows}");
+    let result = play(&Scenario::from_toml(&text, "bianchi").unwrap_or_else(|e| panic!("{e}")));
+    let sum: f64 = result.flows.iter().map(|f| f.throughput_bps.unwrap()).sum();
+    println!("{sum}");
+    assert!((sum / 1e6 / 3.996 - 1.0).abs() < 0.02, "{sum}");
+}
+
+#[test]
+fn what_never_ends_is_measured_to_the_stop() {
+    let head = "duration = \"60 s\"";
+    let gone = "outages = [{ from = \"5 s\", to = \"1000 s\" }]";
+    for (kind, text) in kinds() {
+        let whole = flow(&of_kind(kind, head, "", &text))
+            .throughput_bps
+            .unwrap();
+        assert!(whole <= 1e6, "{kind}: {whole}");
+        let cut = flow(&of_kind(kind, head, gone, &text))
+            .throughput_bps
+            .unwrap();
+        assert!(cut <= 1e6 * 5.0 / 60.0, "{kind}: {cut}");
+        assert!(cut > 0.25e6 * 5.0 / 60.0, "{kind}: {cut}");
+    }
+}
+
+#[test]
+fn nothing_arrived_is_nothing_and_not_unmeasured() {
+    let lost = "errors = { kind = \"uniform\", rate = 1.0 }";
+    for (kind, text) in kinds() {
+        let scenario = of_kind(kind, "duration = \"20 s\"", lost, &text);
+        let results = repeat(&scenario, 1, 4, 1, |_, _| {}).unwrap();
+        for result in &results {
+            assert_eq!(result.flows[0].throughput_bps, Some(0.0), "{kind}");
+        }
+        let summary = summary(&results).unwrap();
+        let estimate = summary.flows[0].get("throughput_bps").unwrap();
+        assert_eq!((estimate.n, estimate.mean), (4, 0.0), "{kind}");
+        // What did not come has no delay.
+        assert!(summary.flows[0].get("delay_mean_s").is_none(), "{kind}");
+    }
+}
+
+#[test]
+fn a_mean_has_the_runs_in_which_nothing_came() {
+    let lossy = "errors = { kind = \"uniform\", rate = 0.6 }";
+    let file = format!("{TCP}app = {{ kind = \"bulk\", size = \"1 MB\", packet = \"1000 B\" }}\n");
+    let scenario = world("duration = \"60 s\"", lossy, &file);
+    let results = repeat(&scenario, 1, 20, 0, |_, _| {}).unwrap();
+    let delivered: u64 = results.iter().map(|r| r.flows[0].delivered_bytes).sum();
+    let mean = summary(&results).unwrap().flows[0]
+        .get("throughput_bps")
+        .copied()
+        .unwrap();
+    assert_eq!(mean.n, 20);
+    // Nearly 60 s each, and what is not acknowledged does not count.
+    let bps = delivered as f64 * 8.0 / (60.0 * 20.0);
+    assert!(
+        mean.mean <= bps * 1.05 && mean.mean >= bps * 0.5,
+        "{mean:?} {bps}"
+    );
+    let comparison = compare(&[results.clone(), results]).unwrap();
+    let row = comparison
+        .metrics
+        .iter()
+        .find(|m| m.metric == "throughput_bps")
+        .unwrap();
+    assert_eq!(row.rows[1].value.unwrap().n, 20);
+}
+
+#[test]
+fn a_longer_drain_changes_no_number_of_a_flow() {
+    for (kind, text) in kinds() {
+        let at = |drain: u32| {
+            let head = format!("duration = \"7 s\"\ndrain = \"{drain} s\"");
+            let lossy = "queue = \"500 packets\"\nerrors = { kind = \"uniform\", rate = 0.05 }";
+            play(&of_kind(kind, &head, lossy, &text))
+        };
+        let [none, some, long] = [0, 2, 200].map(at);
+        assert_eq!(none.flows, some.flows, "{kind}");
+        assert_eq!(none.flows, long.flows, "{kind}");
+        assert_eq!(none.events, long.events, "{kind}");
+    }
+}
+
+#[test]
+fn what_waits_for_a_link_that_comes_back_is_under_way() {
+    let call = format!("{CALL} }}\n").replace("2 Mbit/s", "80 kbit/s");
+    let of = |to: &str| {
+        let services = format!(
+            "frame = \"1500 B\"\nservices = [{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"sr-m2\" }} }}]\n\
+             outages = [{{ from = \"4 s\", to = \"{to}\" }}]"
+        );
+        flow(&world(
+            "duration = \"10 s\"\ndrain = \"1 s\"",
+            &services,
+            &call,
+        ))
+    };
+    let back = of("20 s");
+    assert_eq!(back.packets_sent, 101);
+    assert!(back.packets_under_way > 40, "{back:?}");
+    assert_eq!(back.packets_received + back.packets_under_way, 101);
+    assert_eq!(back.loss_ratio, Some(0.0));
+    // What does not come in an hour is lost.
+    let gone = of("3600 s");
+    assert_eq!(gone.packets_under_way, 0);
+    assert!(gone.loss_ratio.unwrap() > 0.5, "{gone:?}");
+}
+
+#[test]
+fn what_tcp_has_sent_and_nobody_got_is_under_way() {
+    let file = format!("{TCP}app = {{ kind = \"bulk\", packet = \"1000 B\" }}\n");
+    let whole =
+        format!("{TCP}app = {{ kind = \"bulk\", packet = \"1000 B\", size = \"50 kB\" }}\n");
+    let lossy = "errors = { kind = \"uniform\", rate = 0.1 }";
+    let open = flow(&world("duration = \"10 s\"", "", &file));
+    assert!(open.packets_under_way > 0);
+    // What the full queue dropped is sent again, and counts once.
+    assert!(open.packets_under_way <= open.packets_sent - open.packets_received);
+    for link in ["", lossy] {
+        let done = flow(&world("duration = \"60 s\"", link, &whole));
+        assert_eq!(done.finished, Some(true));
+        assert_eq!(done.packets_under_way, 0, "{link}");
+    }
+}
+
+#[test]
+fn pieces_are_measured_as_built_in_applications_are() {
+    let call = format!("{CALL} }}\n");
+    let of = |link: &str| {
+        let scenario = world("duration = \"60 s\"\ndrain = \"0 s\"", link, &call);
+        let mut pieces = Pieces::default();
+        let make = |_: Rng| -> Box<dyn Application> {
+            Box::new(Pinger {
+                every: Duration::from_millis(4),
+            })
+        };
+        pieces
+            .applications
+            .insert("flow".to_owned(), Box::new(make));
+        let prepared = Prepared::new(&scenario).unwrap();
+        prepared
+            .run_custom(1, 0, pieces, &mut Nobody)
+            .unwrap()
+            .flows
+            .remove(0)
+    };
+    let full = of("queue = \"1000 packets\"");
+    let bps = full.throughput_bps.unwrap();
+    assert!((bps / 1e6 - 1.0).abs() < 0.005, "{bps}");
+    assert!((1000..=1003).contains(&full.packets_under_way), "{full:?}");
+    let gone = of("outages = [{ from = \"5 s\", to = \"1000 s\" }]");
+    let bps = gone.throughput_bps.unwrap();
+    assert!(bps < 1e6 * 5.1 / 60.0, "{bps}");
+    let none = of("errors = { kind = \"uniform\", rate = 1.0 }");
+    assert_eq!(none.throughput_bps, Some(0.0));
+    assert_eq!(none.loss_ratio, Some(1.0));
+}
