@@ -167,6 +167,8 @@ class ServiceResult:
     """Counters of the near end, by name with unit."""
     receiver: Mapping[str, int]
     """Counters of the far end."""
+    waiting_packets: int
+    """Packets offered, and neither sent nor dropped when the run ended."""
     goodput_ratio: float | None = None
     """g: higher layer bytes sent for the first time / link bytes sent."""
     loss_ratio: float | None = None
@@ -186,10 +188,13 @@ class DirectionResult:
     """What happened in one direction of a link."""
 
     utilisation_ratio: float
-    """Bits that had left when the applications stopped over those that the link could have sent."""
+    """Bits that had left when the applications stopped over those that the link could have sent:
+    at its rate, or at the opportunities that had passed."""
     channel: Mapping[str, Count]
     """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
     and `lost_handoff`."""
+    under_way: Count
+    """Frames offered, and neither dropped, lost nor delivered when the run ended."""
     services: Mapping[str, ServiceResult]
     """The services of this direction by name; empty on a link without services."""
 
@@ -329,6 +334,7 @@ def _direction(direction: dict[str, Any]) -> DirectionResult:
     return DirectionResult(
         utilisation_ratio=direction["utilisation_ratio"],
         channel=Named("counter", counts),
+        under_way=Count(**direction["under_way"]),
         services=Named("service", ((service.name, service) for service in services)),
     )
 

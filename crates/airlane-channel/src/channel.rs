@@ -50,6 +50,15 @@ impl Count {
         self.frames == 0
     }
 
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            frames: self.frames + other.frames,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     /// One more frame, of `len` bytes.
     pub const fn add(&mut self, len: usize) {
         self.frames += 1;
@@ -110,6 +119,8 @@ pub struct Channel<T> {
     /// Frames that had not begun to leave at the last `send`.
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+    /// Length of the frame that had begun to leave last by then.
+    leaving: usize,
     /// Frames that will arrive, in order.
     pipe: VecDeque<InFlight<T>>,
     /// When the last of these arrives, or has.
@@ -134,6 +145,7 @@ impl<T> Channel<T> {
             last_start: Instant::ORIGIN,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            leaving: 0,
             pipe: VecDeque::new(),
             last_arrival: Instant::ORIGIN,
             destroyed: None,
@@ -195,7 +207,7 @@ impl<T> Channel<T> {
         let start = self.next_start(now);
         if start <= now {
             self.waiting.clear();
-            self.waiting_bytes = 0;
+            (self.waiting_bytes, self.leaving) = (0, len);
         } else {
             self.begin_transmissions(now);
             let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
@@ -231,6 +243,7 @@ impl<T> Channel<T> {
     /// [`next_start`](Self::next_start) gave last. Gives the time when its last bit has left.
     pub fn send_at(&mut self, start: Instant, len: usize, item: T) -> Instant {
         self.stats.offered.add(len);
+        self.leaving = len;
         self.transmit(start, len, item)
     }
 
@@ -289,6 +302,7 @@ impl<T> Channel<T> {
             && head.starts <= now
         {
             self.waiting_bytes -= head.len;
+            self.leaving = head.len;
             self.waiting.pop_front();
         }
     }
@@ -333,6 +347,43 @@ impl<T> Channel<T> {
         self.last_start
     }
 
+    /// What has left by `now` over what could have: 0 to 1. At a rate a frame leaves bit by bit, and what it takes beside
+    /// its bits carries nothing; of opportunities those count that have passed. `now` is not before the last frame was
+    /// handed over.
+    pub fn utilisation(&self, now: Instant) -> f64 {
+        // In bits times nanoseconds, which are exact.
+        const SECOND: u128 = 1_000_000_000;
+        let accepted = self.stats.offered.bytes - self.stats.dropped_queue.bytes;
+        let bits = |bytes: u64| u128::from(bytes) * 8 * SECOND;
+        let (unsent, could) = match &self.opportunities {
+            Some(cursor) => (bits(cursor.unsent(now)), bits(cursor.passed(now))),
+            None => (
+                self.unsent(now),
+                self.at_rate(now.saturating_since(Instant::ORIGIN)),
+            ),
+        };
+        match could {
+            0 => 0.0,
+            _ => (bits(accepted) - unsent) as f64 / could as f64,
+        }
+    }
+
+    /// What the rate sends in a time, bits times nanoseconds.
+    fn at_rate(&self, time: Duration) -> u128 {
+        u128::from(self.config.rate.as_bps()) * u128::from(time.as_nanos())
+    }
+
+    /// What was handed over by `now` and leaves later, of the frame that leaves at that moment too.
+    fn unsent(&self, now: Instant) -> u128 {
+        let bits = |bytes: usize| bytes as u128 * 8_000_000_000;
+        let begun = self.waiting.iter().take_while(|frame| frame.starts <= now);
+        let leaving = begun.clone().last().map_or(self.leaving, |frame| frame.len);
+        let mut waiting = self.waiting.iter().skip(begun.count()).peekable();
+        let left = waiting.peek().map_or(self.free, |next| next.starts);
+        let rest = self.at_rate(left.saturating_since(now)).min(bits(leaving));
+        rest + waiting.map(|frame| bits(frame.len)).sum::<u128>()
+    }
+
     /// Rate, delay and queue limit.
     pub const fn config(&self) -> &ChannelConfig {
         &self.config
@@ -341,6 +392,13 @@ impl<T> Channel<T> {
     /// The error model.
     pub const fn errors(&self) -> &ErrorModel {
         &self.errors
+    }
+
+    /// What was accepted, is not known to be lost and was not taken out.
+    pub fn under_way(&self) -> Count {
+        let mut count = Count::default();
+        self.pipe.iter().for_each(|frame| count.add(frame.len));
+        count
     }
 
     /// What happened so far.
@@ -387,6 +445,35 @@ mod tests {
     }
 
     const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn what_waits_and_what_leaves_has_not_left() {
+        // 10 B take 10 ms, and 5 ms beside their bits.
+        let mut c = channel(8_000, MS * 99, "9 packets", 0.5).with_overhead(MS * 5);
+        let at = |ms| Instant::ORIGIN + MS * ms;
+        for id in 0..3 {
+            c.send(at(0), 10, id).unwrap();
+        }
+        for (ms, bytes) in [
+            (0, 0),
+            (4, 0),
+            (7, 2),
+            (15, 10),
+            (19, 10),
+            (25, 15),
+            (45, 30),
+            (90, 30),
+        ] {
+            let expected = if ms == 0 {
+                0.0
+            } else {
+                f64::from(bytes) / f64::from(ms)
+            };
+            assert_eq!(c.utilisation(at(u64::from(ms as u32))), expected, "{ms} ms");
+        }
+        c.send(at(90), 10, 3).unwrap();
+        assert_eq!(c.utilisation(at(100)), 35.0 / 100.0);
+    }
 
     #[test]
     fn a_frame_takes_serialisation_and_propagation() {

@@ -167,6 +167,21 @@ impl Cursor {
         self.opportunities.time(self.next)
     }
 
+    /// Room of the opportunities that have passed by `now`, bytes. One at the very begin is none: nothing can have been
+    /// handed over before it.
+    pub(crate) fn passed(&self, now: Instant) -> u64 {
+        let opportunities = &self.opportunities;
+        let count = opportunities.after(now) - opportunities.after(Instant::ORIGIN);
+        count.saturating_mul(opportunities.size.as_bytes())
+    }
+
+    /// What was handed over by `now` and leaves later, bytes: it takes room without a gap from the next opportunity on.
+    pub(crate) fn unsent(&self, now: Instant) -> u64 {
+        let size = self.opportunities.size.as_bytes();
+        let full = self.next.checked_sub(self.opportunities.after(now));
+        full.map_or(0, |full| full.saturating_mul(size) + (size - self.left))
+    }
+
     /// Takes room for a frame of `len` bytes from the next opportunity on; gives the time of the one
     /// that its last byte leaves at.
     pub(crate) fn take(&mut self, len: usize) -> Instant {
@@ -260,7 +275,56 @@ mod tests {
         assert_eq!(c.stats().dropped_queue.frames, 1);
     }
 
+    #[test]
+    fn what_left_is_held_against_the_opportunities_that_passed() {
+        // 1 kB at 1 ms, then nothing until 100 ms: all that passed was used, however low the mean rate is.
+        let mut c = channel("1\n100\n100\n", 1_000, "9 packets");
+        assert_eq!(c.utilisation(at(0)), 0.0);
+        c.send(at(0), 1_000, 0).unwrap();
+        assert_eq!(
+            [999, 1_000, 99_999].map(|us| c.utilisation(at(us))),
+            [0.0, 1.0, 1.0]
+        );
+        // Half of the next opportunity; the frame that needs two has half left at the first.
+        c.send(at(50_000), 500, 1).unwrap();
+        assert_eq!(c.utilisation(at(100_000)), 0.5);
+        c.send(at(100_000), 2_000, 2).unwrap();
+        assert_eq!(c.utilisation(at(101_000)), 2_500.0 / 4_000.0);
+        assert_eq!(c.utilisation(at(200_000)), 3_500.0 / 6_000.0);
+        // What is at the very begin is of use to nobody.
+        let mut c = channel("0\n2\n", 1_000, "9 packets");
+        c.send(at(0), 1_000, 0).unwrap();
+        assert_eq!(c.utilisation(at(2_000)), 0.5);
+    }
+
     proptest! {
+        /// A link that always has something to send uses all that passes, any time has at most that used.
+        #[test]
+        fn utilisation_is_one_where_something_always_waits(
+            times in prop::collection::vec(1u64..50, 1..12),
+            frames in prop::collection::vec((1u64..3_000, 0u64..10), 1..60),
+            until in 1u64..200,
+            greedy in any::<bool>(),
+        ) {
+            let mut times = times;
+            times.sort_unstable();
+            let text: String = times.iter().map(|ms| format!("{ms}\n")).collect();
+            let mut c = channel(&text, 1_000, "1000000 packets");
+            let mut now = 0;
+            for (len, gap) in frames {
+                c.send(at(now), len as usize, 0).unwrap();
+                now += if greedy { 0 } else { gap * 1_000 };
+            }
+            if greedy {
+                (0..10_000).for_each(|_| { c.send(at(now), 1_000, 0).unwrap(); });
+            }
+            let used = c.utilisation(at(now + until * 1_000));
+            prop_assert!((0.0..=1.0).contains(&used), "{}", used);
+            if greedy && until >= times[0] {
+                prop_assert_eq!(used, 1.0);
+            }
+        }
+
         /// The times are those of a transmitter that is looked at every millisecond.
         #[test]
         fn departures_are_those_of_an_emulator(

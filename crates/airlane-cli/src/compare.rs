@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use airlane_sim::{Comparison, MetricComparison, Row};
+use airlane_sim::{Comparison, LinkComparison, MetricComparison, Row};
 use anstyle::{AnsiColor, Style};
 
 use crate::chart::{Better, Chart, Measure};
 use crate::fault::BadInput;
-use crate::metric::{is_headline, metric};
+use crate::metric::{LINK_METRICS, is_headline, metric};
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Cell, Table};
 
@@ -140,7 +140,59 @@ pub(crate) fn table(
             table.gap();
         }
     }
+    link_rows(&mut table, vary.is_some(), comparisons);
     table.render()
+}
+
+/// How far links were used that carried anything.
+fn link_rows(table: &mut Table, varied: bool, comparisons: &[(Option<String>, Comparison)]) {
+    let [used, ..] = LINK_METRICS;
+    let links = comparisons
+        .first()
+        .map_or(&[][..], |(_, first)| &first.links);
+    for link in links.iter().filter(|link| link.metric == used.name) {
+        let all = comparisons.iter().filter_map(|(value, comparison)| {
+            let key = |l: &LinkComparison| {
+                (&l.link, l.direction, l.metric) == (&link.link, link.direction, link.metric)
+            };
+            let found = comparison.links.iter().find(|link| key(link))?;
+            Some((value, &found.rows))
+        });
+        let nothing = |rows: &[Row]| {
+            rows.iter()
+                .all(|row| row.value.is_none_or(|v| v.mean == 0.0))
+        };
+        if all.clone().all(|(_, rows)| nothing(rows)) {
+            continue;
+        }
+        let mut names = [
+            format!("{} {}", link.link, link.direction),
+            used.words.to_owned(),
+        ];
+        for (value, rows) in all {
+            let mut cells: Vec<Cell> = std::mem::take(&mut names).map(Cell::from).to_vec();
+            cells.extend(value.as_deref().map(Cell::from));
+            for (i, row) in rows.iter().enumerate() {
+                let value = row.value.as_ref().map(|value| used.show(value.into()));
+                cells.push(value.unwrap_or("-".to_owned()).into());
+                if i > 0 {
+                    let ratio = row
+                        .ratio
+                        .as_ref()
+                        .map(|ratio| Estimate::from(ratio).show(Unit::Count));
+                    cells.push(
+                        ratio
+                            .map_or("-".to_owned(), |ratio| ratio.to_string())
+                            .into(),
+                    );
+                }
+            }
+            table.row(cells);
+        }
+        if varied {
+            table.gap();
+        }
+    }
 }
 
 /// The ratio to the baseline; in colour where its interval leaves no doubt which one is better.

@@ -3,7 +3,7 @@
 //! `docs/metrics.md` defines them; the names in results carry their unit, and so does JSON.
 
 use crate::chart::Better;
-use crate::quantity::Unit;
+use crate::quantity::{Estimate, Unit};
 
 /// How a metric is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,41 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         headline,
     })
 }
+
+/// How a metric of a direction of a link is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkMetric {
+    /// Its name in results.
+    pub(crate) name: &'static str,
+    /// Its name in words.
+    pub(crate) words: &'static str,
+    unit: Unit,
+}
+
+impl LinkMetric {
+    /// A value of it: of one run, frames are whole numbers.
+    pub(crate) fn show(&self, value: Estimate) -> String {
+        match (self.unit, value.half_width) {
+            (Unit::Count, None) => format!("{:.0}", value.mean),
+            _ => value.show(self.unit).to_string(),
+        }
+    }
+}
+
+/// What tables show of links.
+pub(crate) const LINK_METRICS: [LinkMetric; 6] = {
+    const fn of(name: &'static str, words: &'static str, unit: Unit) -> LinkMetric {
+        LinkMetric { name, words, unit }
+    }
+    [
+        of("utilisation_ratio", "utilisation", Unit::Ratio),
+        of("frames", "offered", Unit::Count),
+        of("dropped_frames", "dropped, queue full", Unit::Count),
+        of("lost_frames", "lost on the air", Unit::Count),
+        of("delivered_frames", "delivered", Unit::Count),
+        of("under_way_frames", "under way", Unit::Count),
+    ]
+};
 
 /// Whether a table that compares schemes shows the metric for this kind of application. The rate of
 /// a conference is its own choice, and that of pages of one size follows from their times.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{CompareArgs, RepeatArgs, RunArgs};
 use crate::fault::BadInput;
 use crate::input;
-use crate::metric::metric;
+use crate::metric::{LINK_METRICS, metric};
 use crate::progress::ProgressLine;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
@@ -323,7 +323,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         "{name}: {runs} run{plural}, seed {seed}\n\n{}",
         flows.render()
     );
-    text.push_str(&links_text(results));
+    text.push_str(&links_text(summary));
     text.push_str(&retraces_text(results));
     if let Some(run) = results.first() {
         text.push_str(&handoffs_text(run));
@@ -420,7 +420,7 @@ fn paths_text(run: &RunResult) -> String {
     let mut table = Table::new([
         ("path", Align::Left),
         ("services", Align::Left),
-        ("offers", Align::Right),
+        ("capacity", Align::Right),
         ("loss", Align::Right),
         ("delay", Align::Right),
     ]);
@@ -436,7 +436,7 @@ fn paths_text(run: &RunResult) -> String {
             table.row([
                 std::mem::take(&mut ends),
                 services,
-                format!("{:.1} kbit/s", offer.throughput_bps / 1e3),
+                format!("{:.1} kbit/s", offer.capacity_bps / 1e3),
                 loss.map_or("-".to_owned(), |loss| format!("{:.2} %", loss * 1e2)),
                 format!("{:.0} ms", offer.delay_s * 1e3),
             ]);
@@ -462,51 +462,20 @@ fn service_name(run: &RunResult, link: &str, number: u8) -> String {
     found.map_or_else(|| number.to_string(), |service| service.name.clone())
 }
 
-/// By link and direction mean utilisation and sums over all runs.
-fn links_text(results: &[RunResult]) -> String {
+/// By link and direction, means over the runs.
+fn links_text(summary: &Summary) -> String {
     let heads = ["link", "direction"].map(|head| (head, Align::Left));
-    let numbers = [
-        "utilisation",
-        "frames offered",
-        "dropped, queue full",
-        "lost on the air",
-        "delivered",
-    ];
-    let numbers = numbers.into_iter().map(|head| (head, Align::Right));
+    let numbers = LINK_METRICS.map(|metric| (metric.words, Align::Right));
     let mut table = Table::new(heads.into_iter().chain(numbers));
-    let links = results.first().map_or(&[][..], |run| &run.links);
-    for (index, link) in links.iter().enumerate() {
-        for down in [true, false] {
-            let all = results.iter().map(|run| {
-                let link = &run.links[index];
-                if down { &link.down } else { &link.up }
-            });
-            let sum = all.fold([0; 4], |sum, way| {
-                let c = &way.channel;
-                let frames = [
-                    c.offered.frames,
-                    c.dropped_queue.frames,
-                    c.lost_air.frames,
-                    c.delivered.frames,
-                ];
-                std::array::from_fn(|i| sum[i] + frames[i])
-            });
-            let name = if down {
-                link.name.clone()
-            } else {
-                String::new()
-            };
-            let direction = if down { "down" } else { "up" };
-            let numbers = sum.iter().map(u64::to_string);
-            let used = results.iter().map(|run| {
-                let link = &run.links[index];
-                let way = if down { &link.down } else { &link.up };
-                way.utilisation_ratio
-            });
-            let used = used.sum::<f64>() / results.len() as f64;
-            let words = [name, direction.to_owned(), format!("{:.1} %", used * 1e2)];
-            table.row(words.into_iter().chain(numbers));
-        }
+    for (index, link) in summary.links.iter().enumerate() {
+        let name = if index % 2 == 0 { &link.link } else { "" };
+        let numbers = LINK_METRICS.iter().map(|metric| {
+            let estimate = link.get(metric.name).map(Estimate::from);
+            estimate.map_or("-".to_owned(), |value| metric.show(value))
+        });
+        let words = [name.to_owned(), link.direction.to_owned()];
+        table.row(words.into_iter().chain(numbers));
     }
-    format!("\n{}", table.render())
+    let unit = "frames of each run, until it ended; utilisation until the applications stopped";
+    format!("\n{}{unit}\n", table.render())
 }

@@ -43,7 +43,7 @@ pub struct Offer {
     /// Its class; none combines with all.
     pub class: Option<Class>,
     /// B r e: what the service may expect, bit/s.
-    pub throughput_bps: f64,
+    pub capacity_bps: f64,
     /// Share of packets lost for good; none where the service cannot see its losses.
     pub loss: Option<f64>,
     /// One-way delay, with what waits in front of the link, seconds.
@@ -57,8 +57,8 @@ pub struct PathOffer {
     pub services: Vec<Option<u8>>,
     /// Their class; none if no link has services.
     pub class: Option<Class>,
-    /// Bit/s.
-    pub throughput_bps: f64,
+    /// What a flow that always sends may expect, bit/s.
+    pub capacity_bps: f64,
     /// Share of packets lost for good; none where a service of it cannot see its losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
@@ -72,7 +72,7 @@ impl PathOffer {
         Self {
             services: vec![],
             class: None,
-            throughput_bps: f64::INFINITY,
+            capacity_bps: f64::INFINITY,
             loss_ratio: Some(0.0),
             delay_s: 0.0,
         }
@@ -89,7 +89,7 @@ impl PathOffer {
         Some(Self {
             services,
             class,
-            throughput_bps: self.throughput_bps.min(offer.throughput_bps),
+            capacity_bps: self.capacity_bps.min(offer.capacity_bps),
             loss_ratio: (self.loss_ratio.zip(offer.loss))
                 .map(|(before, here)| 1.0 - (1.0 - before) * (1.0 - here)),
             delay_s: self.delay_s + offer.delay_s,
@@ -100,10 +100,10 @@ impl PathOffer {
     fn beats(&self, other: &Self) -> bool {
         // What is not known of one of the two beats nothing, and is not beaten.
         let comparable = self.loss_ratio.is_some() == other.loss_ratio.is_some();
-        let as_good = self.throughput_bps >= other.throughput_bps
+        let as_good = self.capacity_bps >= other.capacity_bps
             && self.loss_ratio <= other.loss_ratio
             && self.delay_s <= other.delay_s;
-        let better = self.throughput_bps > other.throughput_bps
+        let better = self.capacity_bps > other.capacity_bps
             || self.loss_ratio < other.loss_ratio
             || self.delay_s < other.delay_s;
         self.class == other.class && comparable && as_good && better
@@ -142,11 +142,11 @@ mod tests {
         in_order: true,
     };
 
-    fn offer(service: u8, class: Class, throughput_bps: f64, loss: f64, delay_s: f64) -> Offer {
+    fn offer(service: u8, class: Class, capacity_bps: f64, loss: f64, delay_s: f64) -> Offer {
         Offer {
             service: Some(service),
             class: Some(class),
-            throughput_bps,
+            capacity_bps,
             loss: Some(loss),
             delay_s,
         }
@@ -163,19 +163,19 @@ mod tests {
         let wire = vec![Offer {
             service: None,
             class: None,
-            throughput_bps: 2e6,
+            capacity_bps: 2e6,
             loss: Some(0.0),
             delay_s: 0.05,
         }];
         let paths = compose(&[radio(14_400.0), wire, radio(64_000.0)]);
         assert_eq!(paths.len(), 2, "a raw and a repaired link do not combine");
         assert_eq!(paths[0].services, [Some(0), None, Some(0)]);
-        assert_eq!(paths[0].throughput_bps, 14_400.0);
+        assert_eq!(paths[0].capacity_bps, 14_400.0);
         assert!((paths[0].loss_ratio.unwrap() - 0.0975).abs() < 1e-12);
         assert!((paths[0].delay_s - 0.25).abs() < 1e-12);
         assert_eq!(paths[1].services, [Some(1), None, Some(1)]);
         assert_eq!(paths[1].class, Some(FULL));
-        assert_eq!(paths[1].throughput_bps, 11_520.0);
+        assert_eq!(paths[1].capacity_bps, 11_520.0);
         assert_eq!(paths[1].loss_ratio, Some(0.0));
         assert!((paths[1].delay_s - 0.65).abs() < 1e-12);
     }
@@ -189,7 +189,7 @@ mod tests {
         let seen = offer(0, RAW, 20.0, 0.1, 0.1);
         let paths = compose(&[vec![seen], vec![blind]]);
         assert_eq!(paths[0].loss_ratio, None);
-        assert_eq!(paths[0].throughput_bps, 10.0);
+        assert_eq!(paths[0].capacity_bps, 10.0);
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
             .map(|p| {
                 format!(
                     "{:?} {} {:?} {}",
-                    p.class, p.throughput_bps, p.loss_ratio, p.delay_s
+                    p.class, p.capacity_bps, p.loss_ratio, p.delay_s
                 )
             })
             .collect();

@@ -9,7 +9,7 @@ use crate::error::ScenarioError;
 use crate::estimate::Estimate;
 use crate::result::RunResult;
 use crate::scenario::Scenario;
-use crate::summary::{Summary, metrics, summary, values};
+use crate::summary::{Summary, direction_values, metrics, summary, values};
 
 /// Scenarios compared with the first of them, the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +18,21 @@ pub struct Comparison {
     pub scenarios: Vec<Summary>,
     /// For each flow and metric, a row for each scenario.
     pub metrics: Vec<MetricComparison>,
+    /// Likewise for each direction of a link of the baseline; links are matched by name.
+    pub links: Vec<LinkComparison>,
+}
+
+/// One metric of one direction of a link in all scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkComparison {
+    /// The link's name.
+    pub link: String,
+    /// `down` or `up`.
+    pub direction: &'static str,
+    /// Name with unit.
+    pub metric: &'static str,
+    /// In the order of the scenarios.
+    pub rows: Vec<Row>,
 }
 
 /// A flow that only one of two scenarios has.
@@ -125,6 +140,7 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
         return Ok(Comparison {
             scenarios: vec![],
             metrics: vec![],
+            links: vec![],
         });
     };
     for other in all {
@@ -152,10 +168,7 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
                     None => vec![],
                 }
             };
-            let base = column(0);
-            let rows = (0..all.len())
-                .map(|index| row(&column(index), (index > 0).then_some(base.as_slice())))
-                .collect();
+            let rows = rows(all.len(), column);
             compared.push(MetricComparison {
                 flow: flow.name.clone(),
                 metric,
@@ -166,7 +179,43 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
     Ok(Comparison {
         scenarios: all.iter().filter_map(|runs| summary(runs)).collect(),
         metrics: compared,
+        links: compare_links(all, baseline),
     })
+}
+
+fn compare_links(all: &[Vec<RunResult>], baseline: &[RunResult]) -> Vec<LinkComparison> {
+    let links = baseline.first().map_or(&[][..], |run| &run.links);
+    let mut compared = vec![];
+    for link in links {
+        let place = |runs: &Vec<RunResult>| {
+            let mut links = runs.first()?.links.iter();
+            links.position(|other| other.name == link.name)
+        };
+        let places: Vec<Option<usize>> = all.iter().map(place).collect();
+        for (at, (direction, known)) in link.directions().into_iter().enumerate() {
+            for (metric, _) in known.scalars() {
+                let column = |index: usize| match places[index] {
+                    Some(place) => direction_values(&all[index], 2 * place + at, metric).collect(),
+                    None => vec![],
+                };
+                compared.push(LinkComparison {
+                    link: link.name.clone(),
+                    direction,
+                    metric,
+                    rows: rows(all.len(), column),
+                });
+            }
+        }
+    }
+    compared
+}
+
+/// A row for each scenario, from the values of each of its runs.
+fn rows(scenarios: usize, column: impl Fn(usize) -> Vec<f64>) -> Vec<Row> {
+    let base = column(0);
+    (0..scenarios)
+        .map(|index| row(&column(index), (index > 0).then_some(base.as_slice())))
+        .collect()
 }
 
 /// Of values run by run, NaN where none was measured.

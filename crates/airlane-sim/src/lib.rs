@@ -41,7 +41,9 @@ mod summary;
 mod world;
 
 pub use capture::{CapturePoint, run_captured};
-pub use compare::{Comparison, MetricComparison, Row, Unpaired, comparable, compare};
+pub use compare::{
+    Comparison, LinkComparison, MetricComparison, Row, Unpaired, comparable, compare,
+};
 pub use empirical::TableError;
 pub use error::ScenarioError;
 pub use estimate::Estimate;
@@ -56,4 +58,4 @@ pub use retrace::{
 };
 pub use run::{Prepared, run};
 pub use scenario::Scenario;
-pub use summary::{FlowSummary, MetricSummary, Summary, summary};
+pub use summary::{DirectionSummary, FlowSummary, MetricSummary, Summary, summary};

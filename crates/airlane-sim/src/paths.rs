@@ -70,7 +70,7 @@ fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> 
         return vec![Offer {
             service: None,
             class: None,
-            throughput_bps: rate_bps,
+            capacity_bps: rate_bps,
             loss: (link.errors == ErrorsConfig::default()).then_some(0.0),
             delay_s: link.delay.of(down).as_secs_f64(),
         }];
@@ -87,7 +87,7 @@ fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> 
             Some(Offer {
                 service: Some(near.number),
                 class: Some(config.scheme.class()),
-                throughput_bps: rate_bps * near.rate / rates * e,
+                capacity_bps: rate_bps * near.rate / rates * e,
                 loss: far.metrics.loss,
                 delay_s: far.metrics.delay_s? + near.metrics.queueing_s.unwrap_or(0.0),
             })

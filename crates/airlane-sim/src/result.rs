@@ -76,7 +76,7 @@ pub struct HandoffResult {
     pub kind: HandoffKind,
 }
 
-/// What a path offers in its main direction (the specification, 10.4).
+/// What a path could carry in its main direction (the specification, 10.4), not what it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathResult {
     /// Names of its ends.
@@ -280,7 +280,10 @@ pub struct LinkResult {
 pub struct DirectionResult {
     /// Frames and bytes offered, dropped, lost on the air, delivered.
     pub channel: ChannelStats,
-    /// Bits that had left when the applications stopped over those that the link could have sent by then.
+    /// Offered, and neither dropped, lost nor delivered when the run ended.
+    pub under_way: Count,
+    /// Bits that had left when the applications stopped over those that the link could have sent by then: at its rate, or
+    /// at the opportunities that had passed; through a radio channel, at the fastest rate of the station.
     pub utilisation_ratio: f64,
     /// What the station at the near end did, where the link is a GSM circuit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -334,6 +337,8 @@ pub struct ServiceResult {
     /// e = g (1 - l).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_goodput_ratio: Option<f64>,
+    /// Packets that it was offered, and had neither sent nor dropped when the run ended.
+    pub waiting_packets: u64,
     /// The near end's ledger; its columns "towards the link" are this direction's.
     pub sender: ServiceLedger,
     /// The far end's ledger; its columns "from the link" are this direction's.
@@ -341,4 +346,26 @@ pub struct ServiceResult {
     /// What a Snoop agent at the near end did, by application.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub snoop: Vec<SnoopCounts>,
+}
+
+impl LinkResult {
+    /// Both directions by their names.
+    pub fn directions(&self) -> [(&'static str, &DirectionResult); 2] {
+        [("down", &self.down), ("up", &self.up)]
+    }
+}
+
+impl DirectionResult {
+    /// The metrics that are worth a mean over repetitions.
+    pub fn scalars(&self) -> [Scalar; 6] {
+        let channel = &self.channel;
+        [
+            ("utilisation_ratio", self.utilisation_ratio),
+            ("frames", channel.offered.frames as f64),
+            ("dropped_frames", channel.dropped_queue.frames as f64),
+            ("lost_frames", channel.lost_air.frames as f64),
+            ("delivered_frames", channel.delivered.frames as f64),
+            ("under_way_frames", self.under_way.frames as f64),
+        ]
+    }
 }

@@ -21,7 +21,7 @@ use crate::retrace::RetraceResult;
 use crate::route::Routes;
 use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
 use crate::services::flow_services;
-use crate::world::{build, direction_index, mean_rate};
+use crate::world::{build, direction_index};
 
 /// Simulates repetition `run` of a scenario under `seed`.
 ///
@@ -191,7 +191,11 @@ impl Prepared {
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
-        let used = self.utilisation(&engine, stopped);
+        let used: Vec<f64> = engine
+            .directions
+            .iter()
+            .map(|d| d.utilisation(stopped))
+            .collect();
         engine.stop();
         if !(O::WATCHES && observer.is_over()) {
             engine.run(stopped + scenario.drain, None, observer);
@@ -243,27 +247,6 @@ impl Prepared {
             .collect()
     }
 
-    /// Of each direction, what has left by `now` over what could have.
-    fn utilisation(&self, engine: &Engine, now: Instant) -> Vec<f64> {
-        let links = self.scenario.links.values();
-        let rates = links.flat_map(|link| [true, false].map(|down| mean_rate(link, down)));
-        let directions = engine.directions.iter().zip(rates);
-        let used = directions.map(|(direction, rate)| {
-            let stats = direction.stats();
-            let bits = (stats.offered.bytes - stats.dropped_queue.bytes) as f64 * 8.0;
-            // What was accepted and waits in front of the transmitter has not left.
-            let waits_s = direction.free_at().saturating_since(now).as_secs_f64();
-            let could = rate.as_bps() as f64 * now.as_secs_f64();
-            let left = bits - rate.as_bps() as f64 * waits_s;
-            if could > 0.0 {
-                (left / could).clamp(0.0, 1.0)
-            } else {
-                0.0
-            }
-        });
-        used.collect()
-    }
-
     /// The ways at a time.
     fn routes_at(&self, now: Instant) -> &Routes {
         let begun = self.epochs.iter().rev().find(|epoch| epoch.begin <= now);
@@ -300,7 +283,8 @@ fn direction_result(engine: &Engine, index: usize, used: &[f64]) -> DirectionRes
         pairs.map(|(near, far)| service_result(near, far)).collect()
     });
     DirectionResult {
-        channel: *direction.stats(),
+        channel: direction.counts(),
+        under_way: direction.under_way(),
         utilisation_ratio: used[index],
         circuit: direction.circuit(),
         services,
@@ -315,6 +299,7 @@ fn service_result(sender: ServiceStatus, receiver: ServiceStatus) -> ServiceResu
         loss_ratio: receiver.metrics.loss,
         delay_s: receiver.metrics.delay_s,
         queueing_s: sender.metrics.queueing_s,
+        waiting_packets: sender.queue_packets as u64,
         effective_goodput_ratio: effective_goodput(&sender.metrics, &receiver.metrics),
         name: sender.name,
         scheme: sender.scheme,

@@ -24,6 +24,27 @@ pub struct Summary {
     pub identical_runs: bool,
     /// In the order of the file.
     pub flows: Vec<FlowSummary>,
+    /// In the order of the links' names, down before up.
+    pub links: Vec<DirectionSummary>,
+}
+
+/// One direction of a link over all repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DirectionSummary {
+    /// The link's name.
+    pub link: String,
+    /// `down` or `up`.
+    pub direction: &'static str,
+    /// Its metrics, in the order of [`DirectionResult::scalars`](crate::DirectionResult::scalars).
+    pub metrics: Vec<MetricSummary>,
+}
+
+impl DirectionSummary {
+    /// The estimate of one metric.
+    pub fn get(&self, metric: &str) -> Option<&Estimate> {
+        let found = self.metrics.iter().find(|m| m.metric == metric)?;
+        found.estimate.as_ref()
+    }
 }
 
 /// One flow over all repetitions.
@@ -67,6 +88,13 @@ impl FlowSummary {
 }
 
 impl Summary {
+    /// One direction of a link, by its name and whether downwards.
+    pub fn link(&self, name: &str, down: bool) -> Option<&DirectionSummary> {
+        let direction = if down { "down" } else { "up" };
+        let mut links = self.links.iter();
+        links.find(|link| link.link == name && link.direction == direction)
+    }
+
     /// One flow by name.
     pub fn flow(&self, name: &str) -> Option<&FlowSummary> {
         self.flows.iter().find(|f| f.name == name)
@@ -102,6 +130,38 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
         finished_runs: runs.iter().filter(|r| r.finished).count() as u64,
         identical_runs: runs.len() > 1 && runs.iter().all(|run| is_same(run, first)),
         flows,
+        links: (0..2 * first.links.len())
+            .map(|index| direction_summary(runs, first, index))
+            .collect(),
+    })
+}
+
+/// Of a direction by its index: down before up.
+fn direction_summary(runs: &[RunResult], first: &RunResult, index: usize) -> DirectionSummary {
+    let link = &first.links[index / 2];
+    let (direction, known) = link.directions()[index % 2];
+    let metrics = known.scalars().into_iter().map(|(metric, _)| {
+        let values: Vec<f64> = direction_values(runs, index, metric).collect();
+        let estimate = Estimate::of(&values);
+        MetricSummary { metric, estimate }
+    });
+    DirectionSummary {
+        link: link.name.clone(),
+        direction,
+        metrics: metrics.collect(),
+    }
+}
+
+/// One metric of one direction of a link, run by run.
+pub(crate) fn direction_values<'a>(
+    runs: &'a [RunResult],
+    index: usize,
+    metric: &'a str,
+) -> impl Iterator<Item = f64> + 'a {
+    runs.iter().map(move |run| {
+        let (_, direction) = run.links[index / 2].directions()[index % 2];
+        let found = direction.scalars().into_iter().find(|s| s.0 == metric);
+        found.map_or(f64::NAN, |s| s.1)
     })
 }
 

@@ -91,12 +91,15 @@ pub(crate) fn build(
                 let end = &mut radios[usize::from(radio)];
                 end.attached[usize::from(from)].ports.push(near);
                 let frame = link.frame.expect("validated: services have a frame size");
+                let mut wifis = scenario.wifis().map(|(_, wifi)| wifi.data_rate());
+                let fastest = wifis.nth(radio.into());
                 direction.medium = Medium::Station(Box::new(StationLink {
                     near,
                     radio,
                     from,
                     to,
                     longest: frame.as_bytes() as usize + LIVE_HEADER_ROOM,
+                    fastest: fastest.expect("found: the link goes through it"),
                     stats: ChannelStats::default(),
                 }));
             } else if link.paced_by == Some(PacedBy::Link) {

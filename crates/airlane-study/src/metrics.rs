@@ -127,12 +127,8 @@ fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static st
 
 fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
     let channel = &direction.channel;
-    let mut all = vec![
-        ("frames", channel.offered.frames as f64),
-        ("frame_bytes", channel.offered.bytes as f64),
-        ("lost_frames", channel.lost_air.frames as f64),
-        ("utilisation_ratio", direction.utilisation_ratio),
-    ];
+    let mut all = vec![("frame_bytes", channel.offered.bytes as f64)];
+    all.extend(direction.scalars());
     if let Some(circuit) = &direction.circuit {
         all.extend([
             ("repeated_frames", circuit.repeated as f64),

@@ -15,8 +15,8 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, Payload as _, QueueLimit};
-use airlane_channel::{Channel, ChannelStats};
+use airlane_base::{Instant, Payload as _, QueueLimit, Rate};
+use airlane_channel::{Channel, ChannelStats, Count};
 use airlane_link::{Frame, Token};
 
 use super::circuit::Circuit;
@@ -51,7 +51,37 @@ pub(crate) struct StationLink {
     pub(crate) to: u16,
     /// No frame is longer, bytes.
     pub(crate) longest: usize,
+    /// The radio sends data no faster.
+    pub(crate) fastest: Rate,
     pub(crate) stats: ChannelStats,
+}
+
+impl StationLink {
+    /// The frame that the station has, if it is one of this link.
+    fn under_way(&self) -> Count {
+        let ChannelStats {
+            offered,
+            delivered,
+            lost_air,
+            ..
+        } = self.stats;
+        Count {
+            frames: offered.frames - delivered.frames - lost_air.frames,
+            bytes: offered.bytes - delivered.bytes - lost_air.bytes,
+        }
+    }
+
+    /// What the station was done with by `now`, over what would have left if it had sent nothing but these bits all the
+    /// time, as fast as it can.
+    fn utilisation(&self, now: Instant) -> f64 {
+        let done = self.stats.delivered.bytes + self.stats.lost_air.bytes;
+        let could = self.fastest.as_bps() as f64 * now.as_secs_f64();
+        if could > 0.0 {
+            done as f64 * 8.0 / could
+        } else {
+            0.0
+        }
+    }
 }
 
 /// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
@@ -102,6 +132,13 @@ impl Queued {
     /// Whether what waits leaves room for `len` bytes more within a limit other than the queue's own.
     pub(super) fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
         limit.admits(self.waiting.len(), self.bytes, len)
+    }
+
+    fn waiting(&self) -> Count {
+        Count {
+            frames: self.waiting.len() as u64,
+            bytes: self.bytes as u64,
+        }
     }
 
     pub(super) fn pop(&mut self) -> Option<Packet> {
@@ -200,6 +237,7 @@ impl Direction {
         }
     }
 
+    /// What the transmitter was given, and what became of it.
     pub(crate) fn stats(&self) -> &ChannelStats {
         match &self.medium {
             Medium::Packets(channel) => channel.stats(),
@@ -211,16 +249,36 @@ impl Direction {
         }
     }
 
-    /// When everything that was given to the transmitter will have left.
-    pub(crate) fn free_at(&self) -> Instant {
+    /// What was given to the link and has met no end yet: what waits for its turn, and what is on the link.
+    pub(crate) fn under_way(&self) -> Count {
         match &self.medium {
-            Medium::Packets(channel) => channel.free_at(),
-            Medium::Frames(channel) => channel.free_at(),
-            Medium::Driving(link) => link.channel.free_at(),
-            Medium::Queued(link) => link.channel.free_at(),
-            Medium::Circuit(circuit) => circuit.channel.free_at(),
-            // Nothing waits in front of a station but in its port.
-            Medium::Station(_) => Instant::ORIGIN,
+            Medium::Packets(channel) => channel.under_way(),
+            Medium::Frames(channel) => channel.under_way(),
+            Medium::Driving(link) => link.channel.under_way(),
+            Medium::Queued(link) => link.waiting().plus(link.channel.under_way()),
+            Medium::Circuit(circuit) => circuit.channel.under_way(),
+            Medium::Station(link) => link.under_way(),
+        }
+    }
+
+    /// [`Self::stats`], where what waits for its turn was offered, too.
+    pub(crate) fn counts(&self) -> ChannelStats {
+        let mut stats = *self.stats();
+        if let Medium::Queued(link) = &self.medium {
+            stats.offered = stats.offered.plus(link.waiting());
+        }
+        stats
+    }
+
+    /// What has left by `now` over what could have: 0 to 1.
+    pub(crate) fn utilisation(&self, now: Instant) -> f64 {
+        match &self.medium {
+            Medium::Packets(channel) => channel.utilisation(now),
+            Medium::Frames(channel) => channel.utilisation(now),
+            Medium::Driving(link) => link.channel.utilisation(now),
+            Medium::Queued(link) => link.channel.utilisation(now),
+            Medium::Circuit(circuit) => circuit.channel.utilisation(now),
+            Medium::Station(link) => link.utilisation(now),
         }
     }
 

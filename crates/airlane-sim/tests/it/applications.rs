@@ -308,7 +308,7 @@ fn a_path_offers_what_its_links_measured() {
         let e = radios.iter().map(|s| s.effective_goodput_ratio.unwrap());
         // The raw service has the smallest share that anyone stated.
         let bps = 14_400.0 * rate / (0.33 + 0.33 + 0.66) * e.fold(1.0, f64::min);
-        assert!((offer.throughput_bps / bps - 1.0).abs() < 1e-9, "{offer:?}");
+        assert!((offer.capacity_bps / bps - 1.0).abs() < 1e-9, "{offer:?}");
     }
 }
 

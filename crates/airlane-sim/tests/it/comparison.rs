@@ -61,6 +61,29 @@ fn ratios_and_differences_are_taken_run_by_run() {
     }
 }
 
+/// Numbers of links are of a run, as those of flows: five runs have no more frames than one.
+#[test]
+fn links_have_means_and_intervals_over_the_runs() {
+    let results = repeat_all(&worlds(), 3, 5, 0, |_, _| {}).unwrap();
+    let sums = summary(&results[0]).unwrap();
+    let frames = |down: bool| sums.link("radio", down).unwrap().get("frames").unwrap();
+    let offered = |run: usize| {
+        let radio = results[0][run].links.iter().find(|l| l.name == "radio");
+        radio.unwrap().down.channel.offered.frames as f64
+    };
+    let mean = (0..5).map(offered).sum::<f64>() / 5.0;
+    assert!((frames(true).mean / mean - 1.0).abs() < 1e-12);
+    assert!(frames(true).ci95_half_width.unwrap() > 0.0);
+    assert!(frames(false).mean < frames(true).mean);
+    let compared = compare(&results).unwrap();
+    let used = compared.links.iter().find(|link| {
+        (&*link.link, link.direction, link.metric) == ("radio", "down", "utilisation_ratio")
+    });
+    // Repair keeps the radio busy where TCP waits.
+    let ratio = used.unwrap().rows[1].ratio.unwrap();
+    assert!(ratio.mean > 1.0, "{ratio:?}");
+}
+
 #[test]
 fn a_baseline_of_zero_has_no_ratio() {
     // Tight timers leave TCP nothing to repair.

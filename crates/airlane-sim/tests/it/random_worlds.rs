@@ -17,6 +17,7 @@ struct RandomLink {
     scheduler: &'static str,
     header: &'static str,
     handed_over: &'static str,
+    medium: &'static str,
 }
 
 const ERRORS: [&str; 5] = [
@@ -27,6 +28,7 @@ const ERRORS: [&str; 5] = [
     "{ kind = \"gilbert-elliott\", good_to_bad = 0.05, bad_to_good = 0.3, loss_good = 0.01, \
      loss_bad = 0.8 }",
 ];
+const MEDIA: [&str; 3] = ["", "medium = \"half\"\n", "medium = \"full\"\n"];
 const SCHEMES: [&str; 5] = [
     "{ kind = \"default\" }",
     "{ kind = \"sr-m2\" }",
@@ -61,6 +63,7 @@ fn random_link() -> impl Strategy<Value = RandomLink> {
         prop::sample::select(&["scfq", "fifo"][..]),
         prop::sample::select(&["study", "live"][..]),
         prop::sample::select(&["1", "3", "\"unlimited\""][..]),
+        prop::sample::select(&MEDIA[..]),
     )
         .prop_map(
             |(
@@ -73,6 +76,7 @@ fn random_link() -> impl Strategy<Value = RandomLink> {
                 scheduler,
                 header,
                 handed_over,
+                medium,
             )| {
                 RandomLink {
                     rate_kbps,
@@ -84,14 +88,19 @@ fn random_link() -> impl Strategy<Value = RandomLink> {
                     scheduler,
                     header,
                     handed_over,
+                    medium,
                 }
             },
         )
 }
 
 /// A line of nodes `n0 - n1 - ...` with these links between them.
-fn world(links: &[RandomLink], flows: &[(&str, bool)]) -> String {
-    let mut text = String::from("schema = 1\nname = \"random\"\nduration = \"20 s\"\n");
+fn world(links: &[RandomLink], flows: &[(&str, bool)], drain_ms: u32) -> String {
+    let mut text = format!(
+        "schema = 1\nname = \"random\"\nduration = \"20 s\"\ndrain = \"{drain_ms} ms\"\n\
+         [media.half]\nkind = \"half-duplex\"\noverhead = \"1 ms\"\n\
+         [media.full]\nkind = \"full-duplex\"\noverhead = \"1 ms\"\n"
+    );
     let nodes = links.len();
     (0..=nodes).for_each(|n| writeln!(text, "[nodes.n{n}]").expect("text grows"));
     for (i, link) in links.iter().enumerate() {
@@ -101,13 +110,14 @@ fn world(links: &[RandomLink], flows: &[(&str, bool)]) -> String {
             frame,
             queue,
             errors,
+            medium,
             ..
         } = link;
         write!(
             text,
             "[links.l{i}]\nends = [\"n{i}\", \"n{}\"]\nrate = \"{rate_kbps} kbit/s\"\n\
              delay = \"{delay_ms} ms\"\nframe = \"{frame} B\"\nqueue = \"{queue} packets\"\n\
-             errors = {errors}\n",
+             errors = {errors}\n{medium}",
             i + 1
         )
         .expect("text grows");
@@ -149,9 +159,10 @@ proptest! {
     fn random_worlds_run_and_account_for_every_frame(
         links in prop::collection::vec(random_link(), 1..4),
         flows in prop::collection::vec((prop::sample::select(&APPS[..]), any::<bool>()), 1..5),
+        drain_ms in prop_oneof![Just(0), 0u32..2_000, Just(30_000)],
         seed in 0u64..1_000,
     ) {
-        let text = world(&links, &flows);
+        let text = world(&links, &flows, drain_ms);
         let scenario = Scenario::from_toml(&text, "random").unwrap_or_else(|e| panic!("{e}"));
         let result = run(&scenario, seed, 0).unwrap();
         prop_assert_eq!(&run(&scenario, seed, 0).unwrap(), &result);
@@ -161,14 +172,22 @@ proptest! {
                 prop_assert!((0.0..=1.0).contains(&loss));
             }
         }
+        // One transmitter for all that share it: what one sends the others wait for.
+        let shared = result.links.iter().zip(&links).filter(|(_, link)| link.medium.contains("half"));
+        let ways = shared.flat_map(|(link, _)| [&link.down, &link.up]);
+        let used: f64 = ways.map(|way| way.utilisation_ratio).sum();
+        prop_assert!(used <= 1.0 + 1e-9, "{}", used);
         for link in &result.links {
             for direction in [&link.down, &link.up] {
                 let c = direction.channel;
-                let known = c.dropped_queue.frames + c.lost_air.frames + c.delivered.frames;
-                prop_assert!(known <= c.offered.frames);
+                let ends = [c.dropped_queue, c.lost_air, c.delivered, direction.under_way];
+                prop_assert_eq!(ends.iter().map(|end| end.frames).sum::<u64>(), c.offered.frames);
+                prop_assert_eq!(ends.iter().map(|end| end.bytes).sum::<u64>(), c.offered.bytes);
+                prop_assert!((0.0..=1.0).contains(&direction.utilisation_ratio));
                 for service in &direction.services {
                     let s = &service.sender;
-                    prop_assert!(s.packets_sent + s.packets_dropped() <= s.packets_offered);
+                    let left = s.packets_sent + s.packets_dropped();
+                    prop_assert_eq!(left + service.waiting_packets, s.packets_offered);
                     prop_assert!(service.receiver.packets_delivered <= s.packets_sent);
                 }
             }
