@@ -37,6 +37,7 @@ app = { kind = "conferencing", rate = "8 kbit/s", packet = "250 B", talk = "1 s"
 """
 
 SERVICES = """
+header = "study"
 services = [
   { number = 1, name = "tcp", rate = 0.7, scheme = { kind = "sr-m2" } },
   { number = 2, name = "voice", rate = 0.3, scheme = { kind = "rlp-oos", retries = 1 } },

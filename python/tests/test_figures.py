@@ -32,6 +32,7 @@ ends = ["a", "b"]
 rate = "64 kbit/s"
 delay = "10 ms"
 frame = "100 B"
+header = "study"
 services = [{ number = 0, name = "all", rate = 1.0, scheme = { kind = "default" } }]
 [[scenario.flows]]
 name = "call"

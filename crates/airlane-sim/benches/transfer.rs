@@ -34,11 +34,12 @@ fn wlan(segments: u64, errors: &str, services: &str) -> Scenario {
         delay = "3 ms"
         frame = "1000 B"
         errors = {errors}
+        header = "study"
         services = [{services}]
         [[flows]]
         name = "file"
         ends = ["server", "mobile"]
-        transport = {{ kind = "tcp" }}
+        transport = {{ kind = "tcp", profile = "ns2-1999" }}
         app = {{ kind = "bulk", size = "{segments} kB" }}
         "#
     );

@@ -213,7 +213,7 @@ pub struct LinkConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Size>,
     /// The headers of the services have this profile. Source: Xylomenos 1999, figure 6.2, for `study`.
-    /// Left out: `study`.
+    /// Left out: `live`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<HeaderProfile>,
     /// Which service's frame leaves next. Source: Xylomenos 1999, section 6.2.3. Left out: `{ kind =

@@ -286,7 +286,7 @@ mod tests {
         let text = "schema = 1\nname = \"two\"\nduration = \"20 s\"\nuntil = \"file\"\n\
             [nodes.a]\n[nodes.b]\n[links.radio]\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
             delay = \"5 ms\"\nframe = \"1000 B\"\nerrors = { kind = \"uniform\", rate = 0.05 }\n\
-            [[flows]]\nname = \"file\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"tcp\" }\n\
+            [[flows]]\nname = \"file\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"tcp\", profile = \"ns2-1999\" }\n\
             app = { kind = \"bulk\", size = \"100 kB\" }\n";
         let scenario = Scenario::from_toml(text, "two").unwrap();
         let prepared = Prepared::new(&scenario).unwrap();

@@ -174,7 +174,7 @@ fn scenario(setting: &AirSetting) -> Scenario {
         let (start, recovery) = ((i - 1) * 100, setting.tcp[0]);
         text += &format!(
             "[[flows]]\nname = \"f{i}\"\nends = [\"s{i}\", \"sink\"]\nstart = \"{start} ms\"\n\
-             transport = {{ kind = \"tcp\", recovery = \"{recovery}\", window = 16384, tick = \"10 ms\", header-size = \"40 B\", \
+             transport = {{ kind = \"tcp\", profile = \"ns2-1999\", recovery = \"{recovery}\", window = 16384, tick = \"10 ms\", header-size = \"40 B\", \
              limited-transmit = true }}\napp = {{ kind = \"bulk\", size = \"1 MB\", packet = \"1000 B\" }}\n"
         );
     }

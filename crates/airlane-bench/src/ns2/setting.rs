@@ -123,14 +123,18 @@ impl Variant {
     /// Its settings in a scenario.
     const fn transport(self) -> &'static str {
         match self {
-            Self::Tahoe => "recovery = \"tahoe\"",
-            Self::Reno => "recovery = \"reno\"",
-            Self::NewReno => "recovery = \"newreno\", partial-restart = \"first\"",
-            Self::Sack => "recovery = \"sack\"",
-            Self::Smart => "recovery = \"smart\"",
-            Self::Eln => "recovery = \"eln\"",
-            Self::Vegas => "recovery = \"vegas\", congestion = \"vegas\", stale-times = true",
-            Self::Eifel => "timestamps = true, eifel = true",
+            Self::Tahoe => "profile = \"ns2-1999\", recovery = \"tahoe\"",
+            Self::Reno => "profile = \"ns2-1999\", recovery = \"reno\"",
+            Self::NewReno => {
+                "profile = \"ns2-1999\", recovery = \"newreno\", partial-restart = \"first\""
+            }
+            Self::Sack => "profile = \"ns2-1999\", recovery = \"sack\"",
+            Self::Smart => "profile = \"ns2-1999\", recovery = \"smart\"",
+            Self::Eln => "profile = \"ns2-1999\", recovery = \"eln\"",
+            Self::Vegas => {
+                "profile = \"ns2-1999\", recovery = \"vegas\", congestion = \"vegas\", stale-times = true"
+            }
+            Self::Eifel => "profile = \"ns2-1999\", timestamps = true, eifel = true",
             Self::Modern => "profile = \"modern\"",
             Self::Bbr => "profile = \"modern\", congestion = \"bbr\"",
         }
@@ -356,7 +360,7 @@ impl Setting {
             add(format_args!(
                 "[links.{name}]\nends = [\"{a}\", \"{b}\"]\nrate = \"{rate} bit/s\"\n\
                  delay = \"{delay} ms\"\nqueue = \"{} packets\"\nframe = \"{frame} B\"\n\
-                 errors = {errors}\nservices = [{services}]\n{more}",
+                 errors = {errors}\nheader = \"study\"\nservices = [{services}]\n{more}",
                 self.queue
             ));
         }

@@ -54,6 +54,7 @@ ends = ["a", "b"]
 rate = "64 kbit/s"
 delay = "10 ms"
 frame = "100 B"
+header = "study"
 errors = { kind = "uniform", rate = 0.05 }
 [[links.radio.services]]
 number = 1
@@ -66,7 +67,7 @@ service = "all"
 [[flows]]
 name = "file"
 ends = ["a", "b"]
-transport = { kind = "tcp" }
+transport = { kind = "tcp", profile = "ns2-1999" }
 app = { kind = "bulk" }
 "#;
 
@@ -727,8 +728,8 @@ fn one_run_can_be_captured_and_its_events_written() {
 fn the_setting_that_was_given_is_to_blame() {
     for (there, instead, needles) in [
         (
-            "{ kind = \"tcp\" }",
-            "{ kind = \"tcp\", min-rto = \"70 s\" }",
+            "{ kind = \"tcp\", profile = \"ns2-1999\" }",
+            "{ kind = \"tcp\", profile = \"ns2-1999\", min-rto = \"70 s\" }",
             &[
                 "min-rto = ",
                 "longer than max-rto",

@@ -88,6 +88,7 @@ ends = ["base", "mobile"]
 rate = "4 Mbit/s"
 delay = "25 ms"
 frame = "500 B"
+header = "study"
 errors = { kind = "uniform", rate = 0.5 }
 [[links.radio.services]]
 number = 0

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderProfile {
     /// The dissertation's 1 to 3 bytes, numbers modulo 256.
-    #[default]
     Study,
     /// A session and 32-bit numbers, for real links.
+    #[default]
     Live,
     /// No session and shorter numbers, for real links whose frames a secure session binds to theirs.
     Sealed,

@@ -16,6 +16,7 @@ ends = ["base", "mobile"]
 rate = "14.4 kbit/s"
 delay = "100 ms"
 frame = "50 B"
+header = "study"
 errors = { kind = "uniform", rate = 0.05 }
 [[links.radio.services]]
 number = 1
@@ -28,7 +29,7 @@ service = "voice"
 [[flows]]
 name = "file"
 ends = ["server", "mobile"]
-transport = { kind = "tcp", window = 30 }
+transport = { kind = "tcp", profile = "ns2-1999", window = 30 }
 app = { kind = "bulk", size = "2 MB" }
 [[flows]]
 name = "talk"

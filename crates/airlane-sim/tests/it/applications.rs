@@ -18,13 +18,13 @@ fn flow(scenario: &Scenario) -> FlowResult {
     run(scenario, 1, 0).unwrap().flows.remove(0)
 }
 
-const PAGES: &str = "transport = { kind = \"tcp\" }\n\
+const PAGES: &str = "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\n\
     app = { kind = \"pages\", request = \"300 B\", reply = \"3 kB\", pause = \"100 ms\" }\n";
 
 #[test]
 fn a_file_reports_the_delay_of_its_packets_and_what_of_the_link_it_used() {
     // A window of one segment: each takes 8 ms and 10 ms, its acknowledgment 0.32 ms and 10 ms.
-    let alone = "transport = { kind = \"tcp\", window = 1 }\napp = { kind = \"bulk\" }\n";
+    let alone = "transport = { kind = \"tcp\", profile = \"ns2-1999\", window = 1 }\napp = { kind = \"bulk\" }\n";
     let scenario = two_hosts("", alone);
     let result = run(&scenario, 1, 0).unwrap();
     let file = &result.flows[0];
@@ -41,7 +41,7 @@ fn a_file_reports_the_delay_of_its_packets_and_what_of_the_link_it_used() {
     assert!((down - 8.0 / cycle_ms).abs() < 1e-3, "{down}");
     assert!((up - 0.32 / cycle_ms).abs() < 1e-3, "{up}");
     // A full queue: its length is in the delay, and the link never rests.
-    let greedy = "transport = { kind = \"tcp\", window = 20 }\napp = { kind = \"bulk\" }\n";
+    let greedy = "transport = { kind = \"tcp\", profile = \"ns2-1999\", window = 20 }\napp = { kind = \"bulk\" }\n";
     let result = run(&two_hosts("", greedy), 1, 0).unwrap();
     assert!(result.flows[0].delay_mean_s.unwrap() > 0.1, "{result:?}");
     let down = result.links[0].down.utilisation_ratio;
@@ -51,12 +51,13 @@ fn a_file_reports_the_delay_of_its_packets_and_what_of_the_link_it_used() {
 #[test]
 fn a_flow_says_which_service_it_used() {
     let services =
-        "services = [{ number = 1, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } },
+        "header = \"study\"\nservices = [{ number = 1, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } },
         { number = 2, name = \"acks\", rate = 1, scheme = { kind = \"sr-m2\" } }]
         classes = [{ match = { dst-port = 20 }, service = \"acks\" },
                    { match = { protocol = \"tcp\" }, service = \"all\" }]\n";
     let scenario = |services: &str| {
-        let bulk = "transport = { kind = \"tcp\" }\napp = { kind = \"bulk\" }\n";
+        let bulk =
+            "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\" }\n";
         let text = two_hosts("", bulk).to_toml();
         let text = text.replace("[links.wire]\n", &format!("[links.wire]\n{services}"));
         Scenario::from_toml(&text, "test").unwrap_or_else(|e| panic!("{e}"))
@@ -195,7 +196,7 @@ fn packets_on_their_way_at_the_end_are_not_lost() {
 fn a_flow_starts_when_it_is_told_to() {
     let late = two_hosts(
         "",
-        "start = \"99 s\"\ntransport = { kind = \"tcp\" }\napp = { kind = \"bulk\" }\n",
+        "start = \"99 s\"\ntransport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\" }\n",
     );
     let file = flow(&late);
     assert_eq!(file.finished, Some(false));
@@ -205,7 +206,7 @@ fn a_flow_starts_when_it_is_told_to() {
 
 #[test]
 fn a_run_that_may_not_finish_says_so() {
-    let bulk = "transport = { kind = \"tcp\" }\napp = { kind = \"bulk\", size = \"1 GB\" }\n";
+    let bulk = "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\", size = \"1 GB\" }\n";
     let result = run(&two_hosts("until = \"flow\"", bulk), 1, 0).unwrap();
     assert!(!result.finished);
     assert_eq!(result.stopped_s, 100.0);
@@ -219,7 +220,7 @@ fn goodput_is_reported_only_where_the_bytes_are_the_flows_own() {
     let shared = run(&load("three-applications-raw", &["duration=100 s"]), 1, 0).unwrap();
     assert!(shared.flows.iter().all(|f| f.goodput_ratio.is_none()));
     // Without a wireless link there is nothing to divide by.
-    let bulk = "transport = { kind = \"tcp\" }\napp = { kind = \"bulk\", size = \"1 MB\" }\n";
+    let bulk = "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\", size = \"1 MB\" }\n";
     assert_eq!(flow(&two_hosts("", bulk)).goodput_ratio, None);
 }
 

@@ -477,7 +477,7 @@ fn frames_of_ports_stand_in_the_capture_of_their_radio_channel() {
                 [media.air]\nkind = \"wifi\"\n[media.air.nodes]\nap = [0, 0]\ns = [7, 0]\n\
                 [links.radio]\nends = [\"ap\", \"s\"]\nmedium = \"air\"\nrate = \"5 Mbit/s\"\ndelay = \"2 ms\"\nframe = \"1500 B\"\n\
                 services = [{ number = 0, name = \"all\", rate = 1.0, scheme = { kind = \"rlp\" } }]\n\
-                [[flows]]\nname = \"file\"\nends = [\"ap\", \"s\"]\ntransport = { kind = \"tcp\" }\n\
+                [[flows]]\nname = \"file\"\nends = [\"ap\", \"s\"]\ntransport = { kind = \"tcp\", profile = \"ns2-1999\" }\n\
                 app = { kind = \"bulk\", size = \"50 kB\", packet = \"1000 B\" }\n";
     let scenario = Scenario::from_toml(text, "cell").unwrap();
     let (result, captures) = captured(&scenario, &["air", "radio"]);

@@ -124,7 +124,7 @@ fn transfer_losing(lost: &'static [u32], transport: &str, radio: &str, flow: &st
          frame = \"1500 B\"\n{radio}\n\
          [links.wire]\nends = [\"source\", \"base\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
          [[flows]]\nname = \"file\"\nends = [\"source\", \"mobile\"]\n\
-         transport = {{ kind = \"tcp\", initial-window = 5, {transport} }}\n{flow}\
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\", initial-window = 5, {transport} }}\n{flow}\
          app = {{ kind = \"bulk\", size = \"{} B\", packet = \"1400 B\", windows = true }}\n",
         1400 * SEGMENTS
     );
@@ -150,7 +150,7 @@ fn end_to_end(recovery: &str) -> Outcome {
 
 fn link_layer(switches: &str, transport: &str) -> Outcome {
     let radio = format!(
-        "services = [{{ number = 0, name = \"all\", rate = 1.0, scheme = {{ kind = \"snoop\", \
+        "header = \"study\"\nservices = [{{ number = 0, name = \"all\", rate = 1.0, scheme = {{ kind = \"snoop\", \
          base-station = \"first\", min-timeout = \"200 ms\"{switches} }} }}]"
     );
     transfer(&format!("window = 5{transport}"), &radio, "")
@@ -158,7 +158,7 @@ fn link_layer(switches: &str, transport: &str) -> Outcome {
 
 fn split(recovery: &str) -> Outcome {
     let relay = format!(
-        "relay = {{ kind = \"split\", at = \"base\", transport = {{ kind = \"tcp\", window = 5, \
+        "relay = {{ kind = \"split\", at = \"base\", transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = 5, \
          initial-window = 5, recovery = \"{recovery}\" }} }}\n"
     );
     transfer("window = 5", "", &relay)

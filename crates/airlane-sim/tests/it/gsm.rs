@@ -10,7 +10,7 @@ fn file(radio: &str, gsm: &str) -> Result<Scenario, String> {
          queue = \"20 packets\"\n{radio}\ngsm = {{ {gsm} }}\n\
          [[flows]]\nname = \"file\"\nends = [\"base\", \"phone\"]\n\
          app = {{ kind = \"bulk\", size = \"600 kB\", packet = \"576 B\" }}\n\
-         transport = {{ kind = \"tcp\", window = 20 }}\n"
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = 20 }}\n"
     );
     Scenario::from_toml(&text, "phone.toml").map_err(|error| error.to_string())
 }
@@ -86,7 +86,7 @@ fn handed_over(how: &str) -> RunResult {
          [[handoffs]]\nat = \"30 s\"\nnode = \"phone\"\nfrom = \"old\"\nto = \"new\"\ngap = \"0.3 s\"\n{how}\n\
          [[flows]]\nname = \"file\"\nends = [\"base\", \"phone\"]\n\
          app = {{ kind = \"bulk\", size = \"100 kB\", packet = \"576 B\" }}\n\
-         transport = {{ kind = \"tcp\", window = 8 }}\n",
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = 8 }}\n",
         link("old"),
         link("new")
     );

@@ -9,7 +9,7 @@ fn world(app: &str) -> Scenario {
          [nodes.server]\n[nodes.client]\n[links.wire]\nends = [\"server\", \"client\"]\n\
          rate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nframe = \"1000 B\"\n\
          [[flows]]\nname = \"flow\"\nends = [\"server\", \"client\"]\n\
-         transport = {{ kind = \"tcp\" }}\napp = {{ {app} }}\n"
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\" }}\napp = {{ {app} }}\n"
     );
     Scenario::from_toml(&text, "test").unwrap_or_else(|e| panic!("{e}"))
 }

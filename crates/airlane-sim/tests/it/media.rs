@@ -48,7 +48,7 @@ fn a_segment_and_its_acknowledgment_take_turns() {
 fn stations_share_the_air_by_turns() {
     for services in [
         "",
-        "services = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } }]",
+        "header = \"study\"\nservices = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } }]",
     ] {
         let alone = throughputs(&run(&cell(&["a"], services, 2_000_000), 1, 0).unwrap())[0];
         let all = throughputs(&run(&cell(&["a", "b", "c"], services, 2_000_000), 1, 0).unwrap());

@@ -10,7 +10,7 @@ fn world(rate: &str, scheme: &str, paced_by: &str, errors: &str) -> Scenario {
          [links.radio]\nends = [\"a\", \"b\"]\nrate = {rate}\ndelay = \"5 ms\"\nqueue = \"50 packets\"\n\
          frame = \"1000 B\"\nerrors = {errors}\n\
          paced-by = \"{paced_by}\"\n\
-         services = [{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}]\n\
+         header = \"study\"\nservices = [{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}]\n\
          [[flows]]\nname = \"file\"\nends = [\"a\", \"b\"]\n\
          transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = 20 }}\n\
          app = {{ kind = \"bulk\", size = \"1 MB\" }}\n"

@@ -9,7 +9,7 @@ fn text(errors: &str, scheme: &str) -> String {
         "schema = 1\nname = \"test\"\nduration = \"60 s\"\n[nodes.a]\n[nodes.b]\n\
          [links.radio]\nends = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"3 ms\"\n\
          frame = \"1000 B\"\nerrors = {errors}\n\
-         services = [{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}]\n\
+         header = \"study\"\nservices = [{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}]\n\
          [[flows]]\nname = \"talk\"\nends = [\"a\", \"b\"]\ntransport = {{ kind = \"udp\" }}\n\
          app = {{ kind = \"conferencing\", rate = \"1 Mbit/s\", talk = \"1 s\", silence = \"1.35 s\" }}\n"
     )

@@ -8,7 +8,7 @@ fn world(relay: &str, loss: f64, pool: &str) -> String {
         "" => String::new(),
         recovery => format!(
             "relay = {{ kind = \"split\", at = \"base\", pool = \"{pool}\", \
-             transport = {{ kind = \"tcp\", recovery = \"{recovery}\", window = 20 }} }}\n"
+             transport = {{ kind = \"tcp\", profile = \"ns2-1999\", recovery = \"{recovery}\", window = 20 }} }}\n"
         ),
     };
     format!(
@@ -18,7 +18,7 @@ fn world(relay: &str, loss: f64, pool: &str) -> String {
          [links.radio]\nends = [\"base\", \"mobile\"]\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n\
          frame = \"1000 B\"\nerrors = {{ kind = \"uniform\", rate = {loss} }}\n\
          [[flows]]\nname = \"file\"\nends = [\"source\", \"mobile\"]\n\
-         transport = {{ kind = \"tcp\", window = 20 }}\n{relay}\
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = 20 }}\n{relay}\
          app = {{ kind = \"bulk\", size = \"1 MB\" }}\n"
     )
 }
@@ -82,7 +82,7 @@ fn what_is_wrong_with_a_relay_is_named() {
     assert!(wrong("at = \"base\"", "at = \"mobile\"").contains("is an end of the flow"));
     assert!(wrong("pool = \"64 kB\"", "pool = \"0 B\"").contains("passes nothing on"));
     let udp = wrong(
-        "transport = { kind = \"tcp\", window = 20 }\n",
+        "transport = { kind = \"tcp\", profile = \"ns2-1999\", window = 20 }\n",
         "transport = { kind = \"udp\" }\n",
     );
     assert!(udp.contains("only bulk transfers over TCP"), "{udp}");

@@ -5,6 +5,15 @@ use airlane_base::Instant;
 use airlane_sim::event::{Event, Role, Watcher};
 use airlane_sim::{FlowResult, Prepared, Scenario};
 
+/// A TCP with these settings, of 1999 where they name no other.
+fn tcp(settings: &str) -> String {
+    let profile = match settings.contains("profile") {
+        true => "",
+        false => "profile = \"ns2-1999\", ",
+    };
+    format!("{{ kind = \"tcp\", {profile}{settings} }}")
+}
+
 /// A file over a wired and a radio hop (Balakrishnan et al. 1997, section 4, without contention).
 fn file(transport: &str, size: &str, mean: &str, app: &str) -> Scenario {
     let text = format!(
@@ -14,8 +23,9 @@ fn file(transport: &str, size: &str, mean: &str, app: &str) -> Scenario {
          [links.radio]\nends = [\"base\", \"mobile\"]\nrate = \"1.562 Mbit/s\"\ndelay = \"1 ms\"\n\
          frame = \"1500 B\"\nerrors = {{ kind = \"byte-exponential\", mean = \"{mean}\" }}\n\
          [[flows]]\nname = \"file\"\nends = [\"source\", \"mobile\"]\n\
-         transport = {{ kind = \"tcp\", {transport} }}\n\
-         app = {{ kind = \"bulk\", size = \"{size}\", packet = \"1400 B\"{app} }}\n"
+         transport = {}\n\
+         app = {{ kind = \"bulk\", size = \"{size}\", packet = \"1400 B\"{app} }}\n",
+        tcp(transport)
     );
     Scenario::from_toml(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"))
 }
@@ -113,8 +123,9 @@ fn hop(transport: &str, more: &str) -> Scenario {
          [links.hop]\nends = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n\
          frame = \"1500 B\"\nqueue = \"100 packets\"\n{more}\
          [[flows]]\nname = \"file\"\nends = [\"a\", \"b\"]\n\
-         transport = {{ kind = \"tcp\", {transport} }}\n\
-         app = {{ kind = \"bulk\", size = \"20 MB\", packet = \"1400 B\" }}\n"
+         transport = {}\n\
+         app = {{ kind = \"bulk\", size = \"20 MB\", packet = \"1400 B\" }}\n",
+        tcp(transport)
     );
     Scenario::from_toml(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"))
 }
@@ -166,7 +177,7 @@ fn cubic_fills_a_long_path_sooner() {
 #[test]
 fn eifel_undoes_the_timeout_of_a_path_that_stood_still() {
     let more = "outages = [{ from = \"5 s\", to = \"9 s\" }]\n\
-                services = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr\" } }]\n";
+                header = \"study\"\nservices = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr\" } }]\n";
     let again = |eifel: bool| {
         let transport = format!("window = 100, timestamps = true, eifel = {eifel}");
         let flows = results(&hop(&transport, more));

@@ -12,7 +12,7 @@ fn world(app: &str) -> Scenario {
         "schema = 1\nname = \"test\"\nduration = \"100 s\"\n[nodes.server]\n[nodes.client]\n\
          [links.wire]\nends = [\"server\", \"client\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n\
          frame = \"1000 B\"\n[[flows]]\nname = \"web\"\nends = [\"server\", \"client\"]\n\
-         transport = {{ kind = \"tcp\" }}\napp = {{ kind = \"web\", {app} }}\n"
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\" }}\napp = {{ kind = \"web\", {app} }}\n"
     );
     Scenario::from_toml(&text, "test").unwrap_or_else(|e| panic!("{e}"))
 }

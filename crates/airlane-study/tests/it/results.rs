@@ -16,6 +16,7 @@ rate = "14.4 kbit/s"
 delay = "100 ms"
 frame = "50 B"
 errors = { kind = "uniform", rate = 0.1 }
+header = "study"
 services = [{ number = 0, name = "all", rate = 1, scheme = { kind = "default" } }]
 [[scenario.flows]]
 name = "conf"

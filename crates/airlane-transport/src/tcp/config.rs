@@ -192,7 +192,7 @@ pub struct TcpConfig {
 
 impl Default for TcpConfig {
     fn default() -> Self {
-        Self::profile(Profile::Ns2In1999)
+        Self::profile(Profile::default())
     }
 }
 
@@ -309,7 +309,13 @@ impl TryFrom<Overrides> for TcpConfig {
             None => (d.recovery(), d.congestion()),
         };
         let recovery = o.recovery.unwrap_or(recovery);
-        let finds_needless = [o.eifel.or(d.eifel), o.dsack.or(d.dsack)].contains(&Some(true));
+        // What only the profile says gives way where something beside it was stated that it cannot stand with.
+        let timestamps = o.timestamps.or(d.timestamps);
+        let eifel = o.eifel.or(d.eifel.filter(|_| timestamps == Some(true)));
+        let dsack = o.dsack.or(d.dsack);
+        let finds_needless = [eifel, dsack].contains(&Some(true));
+        let handshake = o.handshake.or(d.handshake);
+        let scales = handshake == Some(true);
         let congestion = o.congestion.unwrap_or(congestion);
         let is_reno = (recovery, congestion) == Default::default();
         let is_newreno = recovery == RecoveryKind::NewReno;
@@ -328,19 +334,21 @@ impl TryFrom<Overrides> for TcpConfig {
             partial_restart: o.partial_restart.or(d.partial_restart),
             acknowledgments: o.acknowledgments.or(d.acknowledgments),
             eln_memory: o.eln_memory.or(d.eln_memory),
-            delayed_ack: o.delayed_ack.or(d.delayed_ack),
+            delayed_ack: o
+                .delayed_ack
+                .or(d.delayed_ack.filter(|_| o.skip_acks.is_none())),
             skip_acks: o.skip_acks.or(d.skip_acks),
             prr: o.prr.or(d.prr),
-            handshake: o.handshake.or(d.handshake),
-            window_scaling: o.window_scaling.or(d.window_scaling),
-            timestamps: o.timestamps.or(d.timestamps),
-            dsack: o.dsack.or(d.dsack),
+            handshake,
+            window_scaling: o.window_scaling.or(d.window_scaling.filter(|_| scales)),
+            timestamps,
+            dsack,
             limited_transmit: o.limited_transmit.or(d.limited_transmit.filter(|_| limits)),
             byte_counting: o.byte_counting.or(d.byte_counting),
             hystart: o.hystart.or(d.hystart),
             conservative_rounds: o.conservative_rounds.or(d.conservative_rounds),
             catch_up: o.catch_up.or(d.catch_up),
-            eifel: o.eifel.or(d.eifel),
+            eifel,
             undo: o.undo.or(d.undo.filter(|_| finds_needless)),
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),
@@ -386,7 +394,10 @@ mod tests {
                 "max-rto = \"0.6 s\"",
                 "max-rto = \"600 ms\" is shorter than min-rto",
             ),
-            ("tick = \"2 s\"", "tick = \"2 s\" is longer than min-rto"),
+            (
+                "tick = \"2 s\"",
+                "tick = \"2 s\" is longer than initial-rto",
+            ),
             (
                 "min-rto = \"3 s\"\nmax-rto = \"2 s\"",
                 "min-rto = \"3 s\" is longer than max-rto = \"2 s\"",
@@ -406,9 +417,50 @@ mod tests {
         let expected = TcpConfig {
             window: 64,
             min_rto: Duration::from_secs(2),
-            ..TcpConfig::default()
+            ..TcpConfig::profile(Profile::Ns2In1999)
         };
         assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn who_says_nothing_has_the_tcp_of_today() {
+        let config: TcpConfig = toml::from_str("").unwrap();
+        assert_eq!(config, TcpConfig::profile(Profile::Modern));
+    }
+
+    #[test]
+    fn one_value_beside_todays_profile_needs_no_second() {
+        for text in [
+            "variant = \"reno\"",
+            "recovery = \"tahoe\"",
+            "recovery = \"reno\"",
+            "recovery = \"newreno\"",
+            "recovery = \"sack\"",
+            "recovery = \"smart\"",
+            "recovery = \"eln\"",
+            "recovery = \"eln-rxmt\"",
+            "congestion = \"reno\"",
+            "congestion = \"bsd\"",
+            "congestion = \"vegas\"",
+            "congestion = \"bbr\"",
+            "recovery = \"vegas\"\ncongestion = \"vegas\"",
+            "skip-acks = { count = 2 }",
+            "timestamps = false",
+            "handshake = false",
+            "eifel = false",
+            "dsack = false",
+            "hystart = false",
+            "delayed-ack = { every = 1 }",
+            "pacing = false",
+            "ecn = false",
+            "timer = \"ticks\"",
+            "timer = \"bsd\"",
+            "window = 65535",
+            "window = 1",
+        ] {
+            let read = toml::from_str::<TcpConfig>(text);
+            assert!(read.is_ok(), "{text}: {read:?}");
+        }
     }
 
     #[test]
@@ -418,12 +470,10 @@ mod tests {
             let text = toml::to_string(&config).unwrap();
             assert_eq!(toml::from_str::<TcpConfig>(&text).unwrap(), config);
         }
-        let text = toml::to_string(&TcpConfig::default()).unwrap();
+        let oldest = TcpConfig::profile(Profile::Ns2In1999);
+        let text = toml::to_string(&oldest).unwrap();
         assert!(text.starts_with("profile = \"ns2-1999\"\nvariant = \"reno\"\nwindow = 20\n"));
-        assert_eq!(
-            toml::from_str::<TcpConfig>(&text).unwrap(),
-            TcpConfig::default()
-        );
+        assert_eq!(toml::from_str::<TcpConfig>(&text).unwrap(), oldest);
     }
 
     #[test]
@@ -447,7 +497,10 @@ mod tests {
             ("variant = \"cubic\"", "cubic"),
             ("recovery = \"sack\"\nwindow = 70000", "65535"),
             ("acknowledgments = \"plain\"\nrecovery = \"sack\"", "sack"),
-            ("acknowledgments = \"smart\"\nwindow = 70000", "65535"),
+            (
+                "recovery = \"reno\"\nacknowledgments = \"smart\"\nwindow = 70000",
+                "65535",
+            ),
             ("partial-restart = \"first\"", "newreno"),
             ("recovery = \"smart\"\nwindow = 70000", "65535"),
             ("eln-memory = \"last\"", "eln-rxmt"),
@@ -455,7 +508,7 @@ mod tests {
             ("initial-ssthresh = 1", "initial-ssthresh = 1"),
             ("congestion = \"bsd\"\ninitial-ssthresh = 64", "bsd"),
             ("recovery = \"newreno\"\nprr = true", "sack"),
-            ("undo = \"linux\"", "eifel"),
+            ("undo = \"linux\"\neifel = false\ndsack = false", "eifel"),
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),
             ("recovery = \"sack\"\nstray-inflation = true", "newreno"),

@@ -392,6 +392,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::tcp::Ecn;
+    use crate::tcp::Profile;
     use proptest::prelude::*;
 
     fn segment(seq: u64) -> Data {
@@ -417,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_hole_repeats_the_acknowledgment_until_it_is_filled() {
-        let mut r = Receiver::new(&TcpConfig::default(), 50, Duration::ZERO);
+        let mut r = Receiver::new(&TcpConfig::profile(Profile::Ns2In1999), 50, Duration::ZERO);
         let acks: Vec<u64> = [0, 1, 3, 4, 5, 2, 6].map(|s| r.answer(segment(s))).into();
         assert_eq!(acks, [1, 2, 2, 2, 2, 6, 7]);
         assert_eq!(r.poll_deliver(), Some(350));
@@ -427,7 +428,7 @@ mod tests {
 
     #[test]
     fn duplicates_are_counted_and_acknowledged_but_never_delivered_twice() {
-        let mut r = Receiver::new(&TcpConfig::default(), 50, Duration::ZERO);
+        let mut r = Receiver::new(&TcpConfig::profile(Profile::Ns2In1999), 50, Duration::ZERO);
         for s in [0, 0, 2, 2, 1, 1] {
             r.handle_data(Instant::ORIGIN, &segment(s));
         }
@@ -439,7 +440,9 @@ mod tests {
     #[test]
     fn of_several_acknowledgments_one_leaves_and_none_is_missing_around_holes() {
         let acks = |holes, segments: &[u64]| -> Vec<u64> {
-            let skip = format!("skip-acks = {{ count = 1, from = 4, holes = \"{holes}\" }}");
+            let skip = format!(
+                "profile = \"ns2-1999\"\nskip-acks = {{ count = 1, from = 4, holes = \"{holes}\" }}"
+            );
             let config: TcpConfig = toml::from_str(&skip).unwrap();
             let mut r = Receiver::new(&config, 50, Duration::ZERO);
             let answers = segments.iter().filter_map(|s| {
@@ -462,7 +465,7 @@ mod tests {
     fn a_segment_beyond_the_window_takes_nobody_elses_slot() {
         let config = TcpConfig {
             window: 20,
-            ..TcpConfig::default()
+            ..TcpConfig::profile(Profile::Ns2In1999)
         };
         let mut r = Receiver::new(&config, 50, Duration::ZERO);
         r.handle_data(Instant::ORIGIN, &segment(1));
@@ -476,7 +479,7 @@ mod tests {
         /// Whatever arrives in whatever order, the application gets a prefix, once.
         #[test]
         fn delivers_exactly_the_prefix(seqs in prop::collection::vec(0u64..40, 0..200), window in 1u32..40) {
-            let mut r = Receiver::new(&TcpConfig { window, ..TcpConfig::default() }, 50, Duration::ZERO);
+            let mut r = Receiver::new(&TcpConfig { window, ..TcpConfig::profile(Profile::Ns2In1999) }, 50, Duration::ZERO);
             let mut model = std::collections::BTreeSet::new();
             let (mut next, mut read) = (0, 0);
             for s in seqs {

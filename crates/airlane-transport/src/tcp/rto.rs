@@ -166,13 +166,14 @@ impl RtoEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Profile;
 
     fn at(ms: u64) -> Instant {
         Instant::ORIGIN + Duration::from_millis(ms)
     }
 
     fn fresh() -> RtoEstimator {
-        RtoEstimator::new(&TcpConfig::default(), Duration::ZERO)
+        RtoEstimator::new(&TcpConfig::profile(Profile::Ns2In1999), Duration::ZERO)
     }
 
     #[test]
@@ -194,7 +195,10 @@ mod tests {
         // Boundaries at 500, 1000, 1500: 3 + 4 * 3/2 = 9 ticks.
         assert_eq!(e.rto(), Duration::from_millis(4_500));
         // With its clock 200 ms ahead the same round trip crosses only 800 and 1300.
-        let mut e = RtoEstimator::new(&TcpConfig::default(), Duration::from_millis(200));
+        let mut e = RtoEstimator::new(
+            &TcpConfig::profile(Profile::Ns2In1999),
+            Duration::from_millis(200),
+        );
         e.sample(at(400), at(1_600), 1);
         assert_eq!(e.rto(), Duration::from_millis(3_000));
     }
@@ -218,7 +222,7 @@ mod tests {
             timer: Some(TimerKind::Fine),
             tick: Duration::from_millis(1),
             min_rto: Duration::from_millis(1),
-            ..TcpConfig::default()
+            ..TcpConfig::profile(Profile::Ns2In1999)
         };
         let mut e = RtoEstimator::new(&config, Duration::ZERO);
         e.sample(at(0), at(100), 1);
@@ -244,7 +248,7 @@ mod tests {
     fn bsd_settles_at_three_ticks() {
         let config = TcpConfig {
             timer: Some(TimerKind::Bsd),
-            ..TcpConfig::default()
+            ..TcpConfig::profile(Profile::Ns2In1999)
         };
         let mut e = RtoEstimator::new(&config, Duration::ZERO);
         let mut seen = vec![];

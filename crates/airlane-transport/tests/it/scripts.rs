@@ -5,7 +5,7 @@
 //! milliseconds, and holds until the next one.
 //!
 //! ```text
-//! tcp KEY = VALUE        a setting, as in a scenario; before everything else
+//! tcp KEY = VALUE        a setting, as in a scenario, of the profile `ns2-1999` if none is named; before everything else
 //! phase MS               where the ticks of the host's clock lie; before everything else
 //! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
 //! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
@@ -114,6 +114,9 @@ fn run(text: &str) -> Outcome {
             "tcp" => options += &(words[1..].join(" ") + "\n"),
             _ => phase = millis(words.get(1)).map_err(|why| format!("{at}: {why}"))?,
         }
+    }
+    if !options.contains("profile") {
+        options += "profile = \"ns2-1999\"\n";
     }
     let config: TcpConfig = toml::from_str(&options).map_err(|error| format!("1: {error}"))?;
     let mut script = Script {

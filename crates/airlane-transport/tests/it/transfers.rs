@@ -91,8 +91,12 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
                 true => "timer = \"fine\"",
                 false => era,
             };
+            let profile = match era.contains("profile") {
+                true => "",
+                false => "profile = \"ns2-1999\"",
+            };
             let text = format!(
-                "{recovery}\n{delayed}\n{era}\nwindow = {window}\ninitial-window = {initial}"
+                "{profile}\n{recovery}\n{delayed}\n{era}\nwindow = {window}\ninitial-window = {initial}"
             );
             toml::from_str(&text).unwrap()
         },

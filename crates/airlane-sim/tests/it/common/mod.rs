@@ -98,7 +98,7 @@ fn world(link: Link, topology: &str, air: Air) -> String {
         if let Some(scheme) = air.scheme {
             writeln!(
                 text,
-                "services = [{{ number = 0, name = \"all\", rate = 1, scheme = {scheme} }}]"
+                "header = \"study\"\nservices = [{{ number = 0, name = \"all\", rate = 1, scheme = {scheme} }}]"
             )
             .unwrap();
         }
@@ -132,7 +132,7 @@ pub(crate) fn file(link: Link, topology: &str, air: Air, size: &str, window: u32
         "name = \"test\"\nduration = \"100000000 s\"\nuntil = \"file\"\n",
     ) + &format!(
         "[[flows]]\nname = \"file\"\nends = [\"a\", \"b\"]\n\
-         transport = {{ kind = \"tcp\", window = {window} }}\n\
+         transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = {window} }}\n\
          app = {{ kind = \"bulk\", size = \"{size}\" }}\n"
     );
     scenario(&text)

@@ -11,7 +11,6 @@ pub enum Profile {
     /// ns-2 as it stood in 1999 (the specification, section 4): no connection set-up, initial
     /// window of one segment, half-second ticks, no limited transmit, an acknowledgment for
     /// every segment.
-    #[default]
     #[serde(rename = "ns2-1999")]
     Ns2In1999,
     /// ns-2 of July 2002, as Gopal 2007 used it: ticks of 10 ms, limited transmit, headers of 40 bytes, two segments behind a
@@ -27,6 +26,7 @@ pub enum Profile {
     /// What today's TCP does: handshake and end, timestamps and scaled windows (RFC 7323), RACK-TLP, CUBIC with
     /// HyStart++, duplicates reported (RFC 2883), a timer that measures (RFC 6298), an initial window of 10 (RFC
     /// 6928), delayed acknowledgments, pacing, ECN, Eifel, and 40 bytes of headers beside options.
+    #[default]
     Modern,
 }
 

@@ -429,6 +429,7 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Profile;
 
     fn at(ms: u64) -> Instant {
         Instant::ORIGIN + Duration::from_millis(ms)
@@ -493,7 +494,7 @@ mod tests {
     fn fresh() -> (Bbr, Cwnd) {
         let config = TcpConfig {
             initial_window: 10,
-            ..TcpConfig::default()
+            ..TcpConfig::profile(Profile::Ns2In1999)
         };
         (Bbr::new(&config, 1000, 0.5), Cwnd::new(&config, 1000))
     }

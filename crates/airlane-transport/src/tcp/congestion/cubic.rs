@@ -193,6 +193,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Profile;
 
     fn at(ms: u64) -> Instant {
         Instant::ORIGIN + Duration::from_millis(ms)
@@ -225,7 +226,7 @@ mod tests {
     fn lost_at(window: u64) -> (Cubic, Cwnd) {
         let config = TcpConfig {
             window: 10_000,
-            ..TcpConfig::default()
+            ..TcpConfig::profile(Profile::Ns2In1999)
         };
         let (mut cubic, mut cwnd) = (Cubic::new(&config), Cwnd::new(&config, 1000));
         cubic.on_loss(&mut cwnd, window);

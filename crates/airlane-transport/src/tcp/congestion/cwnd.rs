@@ -36,6 +36,7 @@ impl Cwnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Profile;
 
     #[test]
     fn slow_start_ends_at_the_window_or_where_the_file_says() {
@@ -43,7 +44,7 @@ mod tests {
             let config = TcpConfig {
                 window: 100,
                 initial_ssthresh: stated,
-                ..TcpConfig::default()
+                ..TcpConfig::profile(Profile::Ns2In1999)
             };
             assert_eq!(Cwnd::new(&config, 1000).ssthresh, ssthresh);
         }

@@ -114,6 +114,7 @@ impl Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Profile;
     use crate::tcp::TcpConfig;
     use airlane_base::Instant;
 
@@ -130,7 +131,7 @@ mod tests {
         fn new() -> Self {
             let config = TcpConfig {
                 window: 100,
-                ..TcpConfig::default()
+                ..TcpConfig::profile(Profile::Ns2In1999)
             };
             Self {
                 vegas: Vegas::new(),
