@@ -16,6 +16,7 @@
 
 pub mod blocks;
 mod channel;
+mod columns;
 mod config;
 mod errors;
 mod opportunities;
@@ -23,6 +24,7 @@ mod rate;
 pub mod trace;
 
 pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
+pub use columns::ColumnsError;
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError, load_traces};
 pub use errors::{CustomErrors, ErrorModel};
 pub use opportunities::{Opportunities, OpportunitiesError};

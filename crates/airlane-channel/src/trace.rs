@@ -24,6 +24,7 @@
 //! Varints are LEB128. A block begins with no memory of the one before it, so a file that is cut off
 //! loses its last block alone, and blocks of two files can stand in one. A frame takes 3 to 5 bytes.
 
+mod captures;
 mod config;
 mod decode;
 mod encode;
@@ -36,6 +37,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
+pub use captures::CapturesError;
 pub use config::{TraceConfig, TraceFileError, TraceStart};
 pub use decode::TraceError;
 pub use encode::{Encoder, write_block};

@@ -23,6 +23,12 @@ pub enum BlocksSource {
     Blocks,
     /// Mahimahi's times of delivery: a block without one is erased.
     Mahimahi,
+    /// Seconds and Mbit/s, line by line: times at which a link may send, as Mahimahi reads them.
+    Rates,
+    /// Sequence numbers of what came, in the last column: one block for each packet.
+    Sequence,
+    /// A capture of one end of a link (pcap, pcapng), that which sends most; --far has the other's. A recording is made.
+    Captures,
     /// A recording of `airlane record`: a block is erased if frames were lost in it and none came.
     Recording,
 }
@@ -73,6 +79,9 @@ pub struct TraceConvertArgs {
     /// Frames that the recording end sent, not those that it received
     #[arg(long = "outwards")]
     pub out_direction: bool,
+    /// The capture of the other end
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub far: Option<PathBuf>,
     /// Where to [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
@@ -169,7 +178,10 @@ pub(super) const CONVERT_EXAMPLES: &str = "\
 Examples:
   airlane trace convert radio.blocks --to rows -o short.blocks
   airlane trace convert lte.down --from mahimahi --block 20ms -o lte.blocks
-  airlane trace convert link.trace --from recording --block 20ms -o link.blocks";
+  airlane trace convert link.trace --from recording --block 20ms -o link.blocks
+  airlane trace convert rates.csv --from rates -o lte.down
+  airlane trace convert received.csv --from sequence --block 20ms -o call.blocks
+  airlane trace convert sent.pcap --from captures --far got.pcap -o link.trace";
 
 pub(super) const RETRACE_EXAMPLES: &str = "\
 Examples:

@@ -50,11 +50,15 @@ fn write(blocks: &Blocks, form: BlocksForm, to: Option<&Path>, longer: &str) -> 
         BlocksForm::Characters => blocks.to_text(),
         BlocksForm::Rows => blocks.to_rows(),
     };
+    save(&text, to)
+}
+
+fn save(text: &str, to: Option<&Path>) -> anyhow::Result<()> {
     match to {
         Some(path) => {
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
         }
-        None => output::print(&text),
+        None => output::print(text),
     }
 }
 
@@ -94,14 +98,39 @@ pub(crate) fn generate(args: &TraceGenerateArgs) -> anyhow::Result<()> {
 
 /// Runs `trace convert`.
 pub(crate) fn convert(args: &TraceConvertArgs) -> anyhow::Result<()> {
+    let shown = args.file.display();
+    let wrong = |reason: String| BadInput(format!("{shown}: {reason}"));
+    let table = || -> anyhow::Result<String> {
+        let text = String::from_utf8(bytes(&args.file)?);
+        Ok(text.map_err(|_| wrong("it is no text".to_owned()))?)
+    };
     let blocks = match args.from {
+        BlocksSource::Rates => {
+            let found = Opportunities::of_rates(&table()?, Size::from_bytes(1504));
+            let text = found.map_err(|error| wrong(error.to_string()))?.to_text();
+            return save(&text, args.out.as_deref());
+        }
+        BlocksSource::Captures => {
+            let (Some(far), Some(out)) = (&args.far, &args.out) else {
+                let what = "the capture of the other end, and a file for the recording";
+                return Err(wrong(format!("give --far and --out: {what}")).into());
+            };
+            let name = format!("{shown} and {}", far.display());
+            let trace = Trace::of_captures(&bytes(&args.file)?, &bytes(far)?, name);
+            let trace = trace.map_err(|error| BadInput(error.to_string()))?;
+            return std::fs::write(out, trace.to_bytes())
+                .with_context(|| format!("cannot write {}", out.display()));
+        }
+        BlocksSource::Sequence => {
+            let found = Blocks::of_sequence(&table()?, header(block(args)?));
+            found.map_err(|error| wrong(error.to_string()))?
+        }
         BlocksSource::Blocks => read(&args.file)?,
         BlocksSource::Mahimahi => {
             let text = bytes(&args.file)?;
-            let shown = args.file.display();
             // A block that nothing may leave in is as good as erased.
             let times = Opportunities::parse(&text, Size::from_bytes(1504));
-            let times = times.map_err(|error| BadInput(format!("{shown}: {error}")))?;
+            let times = times.map_err(|error| wrong(error.to_string()))?;
             let block = block(args)?;
             let mut erased = vec![true; count(times.length(), block)?];
             for at in times.times() {

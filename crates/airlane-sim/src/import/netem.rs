@@ -167,7 +167,8 @@ fn shaped(
             }
             Some(_) => Err(nothing_at(
                 format!("what is shaped changes with time, at {}", times.join(", ")),
-                "choose one of these by --at, and make a trace of a rate that changes".to_owned(),
+                "choose one of these by --at; a rate over time becomes a trace by `airlane trace convert --from rates`"
+                    .to_owned(),
             )),
             None => in_state(script, last, chosen),
         };
