@@ -2,6 +2,7 @@
 //! streams, the payload trait and the rule for frame lengths. Nothing here knows a protocol, a clock or an operating system.
 
 mod both_ways;
+mod bucket;
 pub mod config;
 mod decayed_loss;
 mod frame_length;
@@ -15,6 +16,7 @@ pub mod units;
 pub mod varint;
 
 pub use both_ways::{BothWays, Directed};
+pub use bucket::Bucket;
 pub use decayed_loss::DecayedLoss;
 pub use frame_length::FrameLength;
 pub use payload::{Payload, unpadded};

@@ -1,7 +1,7 @@
 //! One direction of a link: queue, serialisation, errors, propagation.
 //!
 //! ```text
-//! send ─► [ FIFO queue, bounded ] ─► serialise at `rate` ─► error model ─► `delay` ─► poll_deliver
+//! send ─► [ FIFO queue, bounded ] ─► serialise at `rate` ─► [ policer ] ─► error model ─► `delay` ─► poll_deliver
 //! ```
 //!
 //! A FIFO link's next departure is known when a frame is handed over, so nothing is ever polled:
@@ -18,10 +18,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airlane_base::{Duration, Instant, QueueLimit, Rate, Serialised};
+use airlane_base::{Bucket, Duration, Instant, QueueLimit, Rate, Serialised};
 use serde::{Deserialize, Serialize};
 
 use crate::ErrorModel;
+use crate::PolicerConfig;
 use crate::opportunities::{Cursor, Opportunities};
 
 /// What one direction of a link is, besides its error model.
@@ -81,6 +82,9 @@ pub struct ChannelStats {
     /// Of these, frames that were on the link, or meant for it, when a node had left it.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub lost_handoff: Count,
+    /// Of these, frames that exceeded what a policer lets pass.
+    #[serde(skip_serializing_if = "Count::is_zero")]
+    pub lost_policed: Count,
     /// Taken out at the other end.
     pub delivered: Count,
 }
@@ -111,6 +115,8 @@ pub struct Channel<T> {
     outages: VecDeque<[Instant; 2]>,
     /// When the link is not there, likewise.
     absences: VecDeque<[Instant; 2]>,
+    /// What drops all that exceeds it, where something does.
+    police: Option<Bucket>,
     /// When the transmitter has sent all it was given.
     free: Instant,
     serialised: Serialised,
@@ -140,6 +146,7 @@ impl<T> Channel<T> {
             opportunities: None,
             outages: VecDeque::new(),
             absences: VecDeque::new(),
+            police: None,
             free: Instant::ORIGIN,
             serialised: Serialised::new(config.rate),
             last_start: Instant::ORIGIN,
@@ -180,6 +187,13 @@ impl<T> Channel<T> {
     #[must_use]
     pub fn with_absences(mut self, absences: impl IntoIterator<Item = [Instant; 2]>) -> Self {
         self.absences = absences.into_iter().collect();
+        self
+    }
+
+    /// Puts a policer behind the transmitter.
+    #[must_use]
+    pub fn with_police(mut self, police: Option<PolicerConfig>) -> Self {
+        self.police = police.map(|police| police.bucket());
         self
     }
 
@@ -267,8 +281,13 @@ impl<T> Channel<T> {
         let late = self.errors.lateness(start);
         let arrives = (departs + self.config.delay + late).max(self.last_arrival);
         let gone = meets(&mut self.absences, start, arrives);
-        if lost || down || gone {
-            self.lose(InFlight { arrives, len, item }, down, gone);
+        let exceeds = self
+            .police
+            .as_mut()
+            .is_some_and(|police| !police.take(departs, len));
+        if lost || down || gone || exceeds {
+            let frame = InFlight { arrives, len, item };
+            self.lose(frame, [down, gone, exceeds]);
         } else {
             self.last_arrival = arrives;
             self.pipe.push_back(InFlight { arrives, len, item });
@@ -278,7 +297,7 @@ impl<T> Channel<T> {
 
     /// Counts a frame that does not arrive whole.
     #[cold]
-    fn lose(&mut self, mut frame: InFlight<T>, down: bool, gone: bool) {
+    fn lose(&mut self, mut frame: InFlight<T>, [down, gone, exceeds]: [bool; 3]) {
         self.stats.lost_air.add(frame.len);
         if down {
             self.stats.lost_outage.add(frame.len);
@@ -286,8 +305,11 @@ impl<T> Channel<T> {
         if gone {
             self.stats.lost_handoff.add(frame.len);
         }
+        if exceeds {
+            self.stats.lost_policed.add(frame.len);
+        }
         if let Some(destroyed) = &mut self.destroyed
-            && !(down || gone)
+            && !(down || gone || exceeds)
         {
             if let Some(last) = destroyed.back() {
                 frame.arrives = frame.arrives.max(last.arrives);
@@ -485,6 +507,26 @@ mod tests {
         assert_eq!(c.poll_deliver(departs + MS * 99), None);
         assert_eq!(c.poll_deliver(departs + MS * 100), Some("a"));
         assert_eq!(c.poll_timeout(), None);
+    }
+
+    #[test]
+    fn what_exceeds_a_policer_is_lost_and_what_does_not_is_not() {
+        // A frame takes 1 ms on the link; its token bucket has room for three and pays one each 10 ms.
+        let police = PolicerConfig {
+            rate: "8 kbit/s".parse().unwrap(),
+            burst: "30 B".parse().unwrap(),
+        };
+        let mut c = channel(80_000, MS, "999 packets", 0.0).with_police(Some(police));
+        for id in 0..100 {
+            assert!(c.send(Instant::ORIGIN, 10, id).is_ok());
+        }
+        let arrived: Vec<_> = std::iter::from_fn(|| c.poll_deliver(Instant::FAR_FUTURE)).collect();
+        // In 100 ms, ten beside the burst, whose last is not paid yet.
+        assert_eq!(arrived.len(), 12, "{arrived:?}");
+        assert_eq!(arrived[..4], [0, 1, 2, 10]);
+        let s = c.stats();
+        assert_eq!((s.lost_policed.frames, s.lost_air.frames), (88, 88));
+        assert_eq!(s.offered.frames, s.lost_air.frames + s.delivered.frames);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! * [`trace`]: recordings of real links, as files and as an error model.
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
+//! * [`PolicerConfig`]: a token bucket that drops what exceeds it.
 //! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
 //!
 //! A duplex link is two channels with independent error processes. A frame arrives whole or not at
@@ -20,6 +21,7 @@ mod columns;
 mod config;
 mod errors;
 mod opportunities;
+mod police;
 mod rate;
 pub mod trace;
 
@@ -28,4 +30,5 @@ pub use columns::ColumnsError;
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError, load_traces};
 pub use errors::{CustomErrors, ErrorModel};
 pub use opportunities::{Opportunities, OpportunitiesError};
+pub use police::{PoliceConfig, PolicerConfig};
 pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};

@@ -102,6 +102,8 @@ pub enum Lost {
     Outage,
     /// A node had left the link.
     Handoff,
+    /// A policer dropped it.
+    Policed,
 }
 
 /// Congestion state of a TCP sender.

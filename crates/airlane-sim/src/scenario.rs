@@ -26,7 +26,7 @@ use std::net::Ipv4Addr;
 use airlane_base::config::{Document, RefusedFile};
 use airlane_base::random::fnv1a;
 use airlane_base::{BothWays, Duration, QueueLimit, Size};
-use airlane_channel::{ErrorsConfig, LinkRates};
+use airlane_channel::{ErrorsConfig, LinkRates, PoliceConfig};
 use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
@@ -198,6 +198,9 @@ pub struct LinkConfig {
     /// When the link is down, in both directions: what leaves then is lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageConfig>,
+    /// What exceeds this token bucket after it has left is lost, each way or one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub police: Option<PoliceConfig>,
     /// What kind of link it is, in one word: handoffs between links of one technology are
     /// horizontal, others vertical. Left out: links of one rate and delay are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -325,17 +325,17 @@ fn direction(
     let opportunities = link.rate.of(down).opportunities();
     let medium = if let Some(gsm) = &link.gsm {
         let limit = config.queue;
-        let channel = channel(site, name, config, errors, opportunities);
+        let channel = channel(site, (name, down), config, errors, opportunities);
         Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
     } else if link.services.is_empty() {
-        Medium::Packets(channel(site, name, config, errors, opportunities))
+        Medium::Packets(channel(site, (name, down), config, errors, opportunities))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
         // that sends when it may.
         if opportunities.is_none() {
             config.queue = QueueLimit::Packets(1);
         }
-        Medium::Frames(channel(site, name, config, errors, opportunities))
+        Medium::Frames(channel(site, (name, down), config, errors, opportunities))
     };
     Direction {
         medium,
@@ -349,15 +349,17 @@ fn direction(
 
 fn channel<T>(
     site: &Site<'_>,
-    name: &str,
+    (name, down): (&str, bool),
     config: ChannelConfig,
     errors: ErrorModel,
     opportunities: Option<&Arc<Opportunities>>,
 ) -> Channel<T> {
     let scenario = site.scenario;
+    let link = &scenario.links[name];
     let channel = Channel::new(config, errors)
-        .with_overhead(scenario.overhead(&scenario.links[name]))
-        .with_outages(outages(&scenario.links[name]))
+        .with_overhead(scenario.overhead(link))
+        .with_outages(outages(link))
+        .with_police(link.police.and_then(|police| police.of(down)))
         .with_absences(scenario.absences(name));
     let channel = match site.notified {
         true => channel.with_destroyed(),

@@ -23,9 +23,8 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload, Probability, Rate, Seq};
+use airlane_base::{Bucket, Duration, Instant, Payload, Probability, Rate, Seq};
 
-use super::bucket::Bucket;
 use crate::config::CopiesConfig;
 use crate::context::{PortFacts, earliest};
 use crate::wire::{Frame, Layout};

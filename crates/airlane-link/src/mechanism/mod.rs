@@ -4,7 +4,6 @@
 //! and Reed-Solomon rows. A scheme is a short file that puts them together.
 
 pub(crate) mod blocks;
-pub(crate) mod bucket;
 pub(crate) mod copies;
 pub(crate) mod dejitter;
 pub(crate) mod delayed_ack;

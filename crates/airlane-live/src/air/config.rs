@@ -15,7 +15,7 @@
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{BothWays, Duration, QueueLimit, Rate};
-use airlane_channel::{ChannelConfig, ErrorModelConfig, ErrorsConfig};
+use airlane_channel::{ChannelConfig, ErrorModelConfig, ErrorsConfig, PoliceConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,9 @@ pub struct AirConfig {
     /// Which frames are lost on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,
+    /// What exceeds this token bucket after it has left is lost, each way or one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub police: Option<PoliceConfig>,
 }
 
 /// Rates that a link has one after the other, again and again, from when the emulator starts.
@@ -71,6 +74,9 @@ impl RateSteps {
         self.rates.get(at).copied()
     }
 }
+
+/// Bytes of the longest Ethernet frame as interfaces count it.
+const FULL_FRAME: u64 = 1_514;
 
 fn default_name() -> String {
     "air".to_owned()
@@ -135,12 +141,19 @@ impl Validate for AirConfig {
                 "name two different interfaces",
             );
         }
+        if let Some(burst) = self.police.and_then(|police| police.too_short(FULL_FRAME)) {
+            problems.add(
+                "police",
+                format!("no full Ethernet frame ever passes a bucket of {burst}"),
+                "a burst of at least \"1514 B\", and several times that as a rule",
+            );
+        }
         for (key, direction, queue) in [
             ("queue.down", "down", self.queue.down),
             ("queue.up", "up", self.queue.up),
         ] {
             if let QueueLimit::Bytes(bytes) = queue
-                && bytes < 1514
+                && bytes < FULL_FRAME
             {
                 problems.add(
                     if self.queue.down == self.queue.up {
@@ -243,6 +256,10 @@ errors = { kind = "uniform", rate = 0.05 }
         );
         let e = refusal(&DEMO.replace("125 kB", "125 B"));
         assert!(e.starts_with("air.toml:6:") && e.contains("1514 B"), "{e}");
+        let e = refusal(&format!(
+            "{DEMO}police.up = {{ rate = '1 Mbit/s', burst = '1 kB' }}"
+        ));
+        assert!(e.starts_with("air.toml:8:") && e.contains("1514 B"), "{e}");
         let e = refusal(&DEMO.replace("delay", "dely"));
         assert!(e.starts_with("air.toml:5:") && e.contains("`dely`"), "{e}");
         let e = refusal(&DEMO.replace("\"25 ms\"", "{ down = '25 ms', upp = '1 ms' }"));

@@ -2,7 +2,7 @@
 //! account of it.
 
 use airlane_base::{Duration, Instant, Rate, Streams};
-use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig};
+use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig, PolicerConfig};
 
 use super::packet_socket::Received;
 use super::report::{DirectionReport, Refused};
@@ -79,13 +79,14 @@ pub(super) struct Direction {
 impl Direction {
     pub(super) fn new(
         (config, model): (ChannelConfig, ErrorModelConfig),
+        police: Option<PolicerConfig>,
         streams: Streams,
         name: &str,
         mtu: usize,
     ) -> Self {
         let errors = ErrorModel::new(&model, config.rate, streams, name);
         Self {
-            channel: Channel::new(config, errors),
+            channel: Channel::new(config, errors).with_police(police),
             model,
             mtu,
             refused: Refused::default(),
@@ -257,6 +258,7 @@ impl Direction {
             offered: stats.offered,
             dropped_queue: stats.dropped_queue,
             lost_air: stats.lost_air,
+            lost_policed: stats.lost_policed,
             delivered: self.delivered,
             in_flight: Count {
                 frames: left(
@@ -280,7 +282,7 @@ impl Direction {
             super_packets: self.super_packets,
             checksums_completed: self.checksums_completed,
             fer_asked: self.losses_asked / on_air,
-            fer_measured: stats.lost_air.frames as f64 / on_air,
+            fer_measured: (stats.lost_air.frames - stats.lost_policed.frames) as f64 / on_air,
             rate_asked_bps: self.channel.config().rate.as_bps(),
             rate_mean_bps: self.delivered.bytes as f64 * 8.0 / ran.as_secs_f64().max(1e-9),
             rate_busiest_second_bps: self.busiest_second_bytes as f64 * 8.0,
@@ -306,6 +308,7 @@ mod tests {
         };
         Direction::new(
             (config, ErrorModelConfig::None),
+            None,
             Streams::new(1, 0),
             "test",
             1500,

@@ -83,16 +83,15 @@ struct Emulator {
 impl Emulator {
     fn new(config: &AirConfig, ends: [EmulatorSocket; 2]) -> Self {
         let streams = Streams::new(config.seed, 0);
-        let direction = |channel, name: &str, to: &EmulatorSocket| {
+        let direction = |down: bool, to: &EmulatorSocket| {
             // The simulator's name for the same link.
+            let name = if down { "down" } else { "up" };
             let name = format!("link.{}.{name}", config.name);
-            Direction::new(channel, streams, &name, to.mtu())
+            let police = config.police.and_then(|police| police.of(down));
+            Direction::new(config.way(down), police, streams, &name, to.mtu())
         };
         Self {
-            directions: [
-                direction(config.way(true), "down", &ends[1]),
-                direction(config.way(false), "up", &ends[0]),
-            ],
+            directions: [direction(true, &ends[1]), direction(false, &ends[0])],
             ends,
             pool: FramePool::default(),
             batch: Batch::new(),

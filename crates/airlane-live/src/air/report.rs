@@ -33,8 +33,11 @@ pub struct DirectionReport {
     pub offered: Count,
     /// Frames that found the queue full.
     pub dropped_queue: Count,
-    /// Frames lost by the error model.
+    /// Frames sent, and lost on the air.
     pub lost_air: Count,
+    /// Of these, frames that exceeded what the policer lets pass.
+    #[serde(default)]
+    pub lost_policed: Count,
     /// Frames sent out at the other end.
     pub delivered: Count,
     /// Frames still in the queue or on the air at the end.
@@ -47,7 +50,7 @@ pub struct DirectionReport {
     pub checksums_completed: u64,
     /// Loss probability that the error model has for the frames that were sent, in the long run.
     pub fer_asked: f64,
-    /// Part of the frames sent that was lost on the air.
+    /// Part of the frames sent that was lost on the air, and not by the policer.
     pub fer_measured: f64,
     /// Rate of the link.
     pub rate_asked_bps: u64,
@@ -104,6 +107,9 @@ impl fmt::Display for AirReport {
         row("frames offered", &|d| count(d.offered))?;
         row("  lost on the air", &|d| count(d.lost_air))?;
         row("  dropped, queue full", &|d| count(d.dropped_queue))?;
+        if both.iter().any(|d| !d.lost_policed.is_zero()) {
+            row("    of these, by the policer", &|d| count(d.lost_policed))?;
+        }
         row("  delivered", &|d| count(d.delivered))?;
         row("  still on the way", &|d| count(d.in_flight))?;
         row("frame error rate asked", &|d| {

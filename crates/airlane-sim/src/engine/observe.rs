@@ -20,6 +20,8 @@ pub(crate) enum Loss {
     Outage,
     /// A node had left the link.
     Handoff,
+    /// A policer dropped it.
+    Policed,
 }
 
 /// What became of something that was given to a transmitter.

@@ -68,7 +68,9 @@ pub(super) fn loss(before: &ChannelStats, after: &ChannelStats) -> Option<Loss> 
     if after.lost_air.frames == before.lost_air.frames {
         return None;
     }
-    Some(if after.lost_handoff.frames > before.lost_handoff.frames {
+    Some(if after.lost_policed.frames > before.lost_policed.frames {
+        Loss::Policed
+    } else if after.lost_handoff.frames > before.lost_handoff.frames {
         Loss::Handoff
     } else if after.lost_outage.frames > before.lost_outage.frames {
         Loss::Outage

@@ -214,6 +214,7 @@ impl<'a> EventRecord<'a> {
                     Lost::Errors => "errors",
                     Lost::Outage => "outage",
                     Lost::Handoff => "handoff",
+                    Lost::Policed => "policed",
                 });
             }
             Event::TcpState(sender, _) | Event::Timeout(sender) | Event::FastRetransmit(sender) => {

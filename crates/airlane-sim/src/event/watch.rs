@@ -102,6 +102,7 @@ impl<W: Watcher> Typed<'_, W> {
             Some(Loss::Errors) => Lost::Errors,
             Some(Loss::Outage) => Lost::Outage,
             Some(Loss::Handoff) => Lost::Handoff,
+            Some(Loss::Policed) => Lost::Policed,
         };
         let lost = Event::FrameLost {
             way,

@@ -257,6 +257,14 @@ impl Scenario {
                 );
             }
         }
+        let longest = link.frame.map_or(1, |frame| frame.as_bytes());
+        if let Some(burst) = link.police.and_then(|police| police.too_short(longest)) {
+            problems.add(
+                "police",
+                format!("no frame of {longest} B ever passes a bucket of {burst}"),
+                format!("a burst of at least \"{longest} B\", and several times that as a rule"),
+            );
+        }
         let ErrorsConfig { down, up } = &link.errors;
         if let Err(e) = down.validate().and_then(|()| up.validate()) {
             problems.add("errors", e.to_string(), "");

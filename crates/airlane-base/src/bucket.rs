@@ -1,16 +1,16 @@
-//! A token bucket: how many bytes may be spent beside what must be sent.
+//! A token bucket: how many bytes may be spent.
 //!
 //! Integers: a byte costs 8 x 10^9 tokens and a rate of 1 bit/s gives one each nanosecond, so that
 //! nothing is lost to rounding.
 
-use airlane_base::{Duration, Instant, Rate};
+use crate::{Duration, Instant, Rate};
 
 /// Tokens of one byte.
 const BYTE: u64 = 8_000_000_000;
 
 /// A bucket that fills at a rate and holds what flows in within a time.
 #[derive(Clone, Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     /// Tokens that flow in within a nanosecond.
     bps: u64,
     depth: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// A full bucket. It holds `at_least` bytes however little flows in.
-    pub(crate) fn new(rate: Rate, holds: Duration, at_least: usize) -> Self {
+    pub fn new(rate: Rate, holds: Duration, at_least: usize) -> Self {
         let bps = rate.as_bps();
         let depth = bps.saturating_mul(holds.as_nanos());
         let depth = depth.max((at_least as u64).saturating_mul(BYTE));
@@ -33,14 +33,14 @@ impl Bucket {
     }
 
     /// From now on flows and holds as much as `fresh`. What has been taken out is missing in it, too.
-    pub(crate) fn retime(&mut self, fresh: &Self) {
+    pub const fn retime(&mut self, fresh: &Self) {
         let taken = self.depth - self.tokens;
         (self.bps, self.depth) = (fresh.bps, fresh.depth);
         self.tokens = self.depth.saturating_sub(taken);
     }
 
     /// Takes so many bytes out, if they are there.
-    pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> bool {
+    pub fn take(&mut self, now: Instant, bytes: usize) -> bool {
         let since = now.saturating_since(self.at).as_nanos();
         self.at = self.at.max(now);
         let flown = self.bps.saturating_mul(since);
