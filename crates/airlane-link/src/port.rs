@@ -126,9 +126,16 @@ impl<P: Packet> Port<P> {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let finder = match config.rate_limit {
+            RateLimit::Fixed => None,
+            RateLimit::Estimated => Some(Box::new(Finder::new(config.rate, true))),
+            RateLimit::Found => Some(Box::new(Finder::new(config.rate, false))),
+        };
         let facts = PortFacts {
             codec,
-            rate: config.rate,
+            rate: finder
+                .as_ref()
+                .map_or(config.rate, |finder| finder.carries()),
             delay: config.delay,
             max_payload: config.frame_payload(),
             frame_overhead: config.frame_overhead,
@@ -140,11 +147,7 @@ impl<P: Packet> Port<P> {
             pacer: config
                 .pacing
                 .map(|limit| Pacer::new(config.rate, limit, config.pacing_overhead)),
-            finder: match config.rate_limit {
-                RateLimit::Fixed => None,
-                RateLimit::Estimated => Some(Box::new(Finder::new(config.rate, true))),
-                RateLimit::Found => Some(Box::new(Finder::new(config.rate, false))),
-            },
+            finder,
             answer: None,
             speaks: false,
             shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),

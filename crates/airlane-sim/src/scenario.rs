@@ -176,7 +176,7 @@ pub struct LinkConfig {
     ///
     /// Ports in front of opportunities are told their mean rate, and what comes faster than
     /// opportunities do waits in `queue` below them, unless `rate-limit = "estimated"` slows them down,
-    /// or `paced-by = "link"`.
+    /// or `paced-by = "link"`. With `rate-limit = "found"` ports are told no rate, and `queue` stands below them, too.
     pub rate: LinkRates,
     /// A frame travels for this long, one way.
     pub delay: BothWays<Duration>,

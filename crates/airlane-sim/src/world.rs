@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel, Opportunities};
-use airlane_link::config::{Pacing, at_end};
+use airlane_link::config::{Pacing, RateLimit, at_end};
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Port, PortConfig};
 use airlane_transport::clap::ClapSender;
@@ -331,8 +331,8 @@ fn direction(
         Medium::Packets(channel(site, (name, down), config, errors, opportunities))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
-        // that sends when it may.
-        if opportunities.is_none() {
+        // that sends when it may, or nobody states that rate.
+        if opportunities.is_none() && link.rate_limit != Some(RateLimit::Found) {
             config.queue = QueueLimit::Packets(1);
         }
         Medium::Frames(channel(site, (name, down), config, errors, opportunities))
@@ -382,7 +382,10 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
     // Timers wait for round trips: half of one.
     let delay = (link.delay.down + link.delay.up) / 2;
     let header = link.header.unwrap_or_default();
-    let rate = mean_rate(link, first);
+    let rate = match link.rate_limit {
+        Some(RateLimit::Found) => RateLimit::UNSTATED,
+        _ => mean_rate(link, first),
+    };
     let config = PortConfig {
         handed_over: link
             .handed_over

@@ -1,5 +1,6 @@
 //! How far a port trusts the rate that it was told.
 
+use airlane_base::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +16,14 @@ pub enum RateLimit {
     Fixed,
     /// At most that: what both ends find that the link carries, which is that at first.
     Estimated,
-    /// As `estimated`, where nobody can say what the link carries: that begins at 100 Mbit/s.
+    /// As `estimated`, where nobody can say what the link carries: that begins at 10 Mbit/s, and doubles while it is used.
     Found,
 }
 
 impl RateLimit {
+    /// What a port is told of a link whose rate nobody states: more than it carries.
+    pub const UNSTATED: Rate = Rate::from_bps(10_000_000_000).expect("it is not zero");
+
     /// What is wrong with it on a link with these headers.
     pub fn check(self, header: HeaderProfile) -> Option<ConfigError> {
         (self != Self::Fixed && !header.is_live()).then(|| ConfigError {

@@ -12,33 +12,35 @@
 //!                          last queue's, up to a half, and to twice the rate beyond twice that
 //! marks rise               at first, by more than 2 x allowed: as if all of them had found a queue
 //! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
-//!                          link carries, as it was never idle. Send at c/2 or 3c/4 until the queue is gone, then
+//!                          link carries, as it was never idle. Send at c/4, c/2 or 3c/4 until the queue is gone, then
 //!                          a bit below c
 //! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
 //! ```
 //!
 //! Loss is not congestion. But a link that polices, or whose queue is shorter than what is allowed, shows nothing
-//! else: where much more is lost than over a longer time, this end sends less for one round, and takes the rate
-//! back if as much is lost then. Fades do not count: they take what lies between two marks, and nothing else.
+//! else: what is lost at which rate is judged by what arrives (`losses.rs`). Fades do not count: they take what lies
+//! between two marks, and nothing else.
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
 //! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms. The first mark leaves behind the first frame, before there
 //! can be a queue. Where marks go unanswered the rate is halved, or quartered before any queue was seen, four times in
-//! a row at most: a link that became much slower answers late. If the next answer comes without a queue it was an
-//! outage, and half of what was sent before is sent again. A rate only grows while it is used: an idle link shows no
-//! limit. An unstated rate begins above most links: what TCP sends before it is acknowledged then leaves as it would
-//! without a port.
+//! a row at most: a link that became much slower answers late. The rate that was last confirmed, by a busy round
+//! without a queue, is kept meanwhile: the first answer that comes without a queue brings it back, however many silences
+//! there were, and only a queue or losses under load end it. A rate only grows while it is used: an idle link shows no
+//! limit. An unstated rate begins as slow start does, and doubles each round until a queue or losses show.
 //!
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
 //! back does to reports beyond their delay, which the marks' own times do not contain.
 
+mod losses;
 mod seen;
 
 use std::collections::VecDeque;
 
-use airlane_base::{DecayedLoss, Duration, Instant, Rate};
+use airlane_base::{Duration, Instant, Rate};
 
 use crate::wire::Report;
+use losses::{Advice, Losses, Round};
 use seen::{Least, Sample, Stretch};
 
 /// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
@@ -61,8 +63,13 @@ const FOUND: usize = 3;
 const STRETCH: usize = 24;
 const LEAST_ROUND: Duration = Duration::from_millis(30);
 /// An unstated rate begins here, and none falls below the least.
-const FIRST_BPS: u64 = 100_000_000;
+const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
+/// A queue of so many seconds is made to go as fast as may be, for so long at most.
+const LONG_S: f64 = 0.5;
+const LONGEST_DRAIN_S: f64 = 2.0;
+/// So much leaves at that before something is heard of it.
+const FIRST_FLIGHT: u64 = 200_000;
 /// So often a queue that does not fall is ours all the same, perhaps.
 const TRIES: u32 = 2;
 /// How long less is sent, how often at least, to see what a mark takes without a queue.
@@ -71,13 +78,8 @@ const PEEK_EVERY: Duration = Duration::from_secs(8);
 /// So many marks without a report, for so long and two round trips, are too many.
 const MISSED: usize = 8;
 const MISSED_FOR: Duration = Duration::from_millis(200);
-/// A first mark behind a silence that comes so much later than the quickest waited in the queue of a slower link: half
-/// of the least time for which nothing was heard.
-const SLOWER_US: i64 = 100_000;
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
-/// What was sent before an outage holds for so long at least, or was no rate of this link.
-const RESTORED_FOR: Duration = Duration::from_secs(3);
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(2);
@@ -88,9 +90,6 @@ const BELOW: f64 = 0.97;
 /// The rate is near to what was found up to this; by so much the gain grows each round beyond.
 const NEAR: f64 = 1.05;
 const FASTER: f64 = 2.5;
-/// Bytes after which what was lost counts half, for what is lost now and as a rule.
-const LOSS_NOW: f64 = 400_000.0;
-const LOSS_RULE: f64 = 4_000_000.0;
 
 /// A mark on its way.
 #[derive(Clone, Copy, Debug)]
@@ -100,12 +99,6 @@ struct Mark {
     /// Bytes sent before it.
     sent: u64,
 }
-
-/// What is lost at first is more than as a rule, if it is much.
-const NOTHING_LOST: DecayedLoss = DecayedLoss {
-    lost: 0.0,
-    all: LOSS_RULE / 2.0,
-};
 
 /// What is being tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,8 +119,6 @@ enum Doubt {
         bps: u64,
         tries: u32,
     },
-    /// So much was lost, at this rate.
-    Loss(f64, u64),
 }
 
 /// Finds what the link carries, and says it as the rate to send at.
@@ -136,6 +127,8 @@ pub(super) struct Finder {
     most: u64,
     /// What the link is taken to carry.
     bps: u64,
+    /// The rate of the last busy round without a queue, if there was one.
+    confirmed: Option<u64>,
     phase: Phase,
     /// Part of `bps` that is sent at while the queue drains.
     part: f64,
@@ -152,22 +145,19 @@ pub(super) struct Finder {
     number: u32,
     marked: (Instant, u64),
     due: bool,
+    sent: u64,
     under_way: VecDeque<Mark>,
     /// How long the last report was under way with its mark, and how often none has come.
     round_trip: Duration,
     heard: Instant,
     silent: u32,
-    /// So many answers behind a silence may still show that it was an outage.
-    unsettled: usize,
-    /// The rate before nothing was heard, if it is to come back, and when it last has.
-    before_silence: u64,
-    restored: Option<Instant>,
+    /// The rate before nothing was heard, and what a queue had shown then, until load shows otherwise.
+    before_silence: Option<(u64, Option<f64>)>,
     // These say what came.
     samples: VecDeque<Sample>,
     base: Option<Least>,
     jitter_us: i64,
-    loss_now: DecayedLoss,
-    loss_rule: DecayedLoss,
+    losses: Losses,
 }
 
 impl Finder {
@@ -177,6 +167,7 @@ impl Finder {
         Self {
             most,
             bps: if stated { most } else { FIRST_BPS.min(most) },
+            confirmed: None,
             phase: Phase::Grows,
             part: 1.0,
             doubt: Doubt::None,
@@ -188,18 +179,16 @@ impl Finder {
             number: 0,
             marked: (Instant::ORIGIN, 0),
             due: false,
+            sent: 0,
             under_way: VecDeque::with_capacity(MARKS),
             round_trip: LONGEST_AT_FIRST,
             heard: Instant::ORIGIN,
             silent: 0,
-            unsettled: 0,
-            before_silence: 0,
-            restored: None,
+            before_silence: None,
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
             jitter_us: 0,
-            loss_now: DecayedLoss::default(),
-            loss_rule: NOTHING_LOST,
+            losses: Losses::new(),
         }
     }
 
@@ -216,10 +205,17 @@ impl Finder {
     /// At what rate to send now.
     pub(super) fn rate(&self) -> Rate {
         let bps = match self.phase {
+            Phase::Grows if self.is_unheard() => self.bps / 8,
             Phase::Grows => self.bps,
             Phase::Drains { .. } => (self.bps as f64 * self.part) as u64,
         };
         Rate::from_bps(bps.max(LEAST_BPS.min(self.most))).expect("it is not zero")
+    }
+
+    /// Much was sent, of which nothing is known yet, at a rate that nobody stated.
+    fn is_unheard(&self) -> bool {
+        let nothing = self.samples.is_empty() && self.confirmed.is_none();
+        nothing && self.bps < self.most && self.sent > FIRST_FLIGHT
     }
 
     /// What the link is taken to carry.
@@ -227,14 +223,25 @@ impl Finder {
         Rate::from_bps(self.bps).expect("it is not below the least")
     }
 
+    /// What was last seen to be carried, however little is sent for now.
+    fn known(&self) -> u64 {
+        let bps = self.losses.before_trial().unwrap_or(self.bps);
+        self.confirmed.map_or(bps, |confirmed| confirmed.min(bps))
+    }
+
     /// Forgets what was seen: there may be another link below. What was found is where it begins.
     pub(super) fn reset(&mut self) {
+        self.bps = self.known();
+        if let Some((before, _)) = self.before_silence.take() {
+            self.bps = before.min(self.most);
+        }
+        self.silent = 0;
         (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);
         (self.carried, self.base, self.jitter_us) = (None, None, 0);
         (self.due, self.busy) = (false, false);
         self.under_way.clear();
         self.samples.clear();
-        (self.loss_now, self.loss_rule) = (DecayedLoss::default(), NOTHING_LOST);
+        self.losses = Losses::new();
     }
 
     // ---- marks
@@ -242,6 +249,7 @@ impl Finder {
     /// A frame has left; `sent` bytes have by now.
     #[inline]
     pub(super) fn departed(&mut self, now: Instant, sent: u64) {
+        self.sent = sent;
         let (at, before) = self.marked;
         let since = now.saturating_since(at);
         let every = match self.carried {
@@ -270,13 +278,10 @@ impl Finder {
             } else {
                 4
             };
-            if self.silent == 0 {
-                // What came back and was not heard again is no rate of this link.
-                let again = self
-                    .restored
-                    .is_some_and(|at| now.saturating_since(at) < RESTORED_FOR);
-                self.before_silence = if again { 0 } else { self.bps };
+            if self.before_silence.is_none() {
+                self.before_silence = Some((self.known(), self.carried));
             }
+            self.losses.give_up_trial();
             if self.silent < MOST_SILENT {
                 self.silent += 1;
                 self.bps = (self.bps / part).max(LEAST_BPS.min(self.most));
@@ -319,9 +324,8 @@ impl Finder {
         };
         let mark = self.under_way[at];
         if std::mem::take(&mut self.silent) > 0 {
-            // Whatever it was, the search begins anew.
+            // Unless it was an outage the search begins anew.
             (self.gain, self.carried) = (0.25, Some(0.0));
-            self.unsettled = LEAST_MARKS;
         }
         self.heard = now;
         self.round_trip = now.saturating_since(mark.left);
@@ -344,15 +348,12 @@ impl Finder {
         };
         self.remember(now, sample);
         let queue = sample.delay_us - self.base_us();
-        if self.unsettled > 0 {
-            self.unsettled -= 1;
-            if queue < self.allowed_us() {
-                // It was an outage. One mark alone is late now and then.
-                self.bps = self.bps.max(self.before_silence / 2).min(self.most);
-                (self.since, self.restored, self.unsettled) = (now, Some(now), 0);
-            } else if queue > SLOWER_US {
-                self.unsettled = 0;
-            }
+        if queue < self.allowed_us()
+            && let Some((before, carried)) = self.before_silence.take()
+        {
+            // It was an outage.
+            self.bps = self.bps.max(before).min(self.most);
+            (self.since, self.carried) = (now, carried);
         }
         let is_gone = queue < self.allowed_us() / 4;
         match self.phase {
@@ -429,21 +430,38 @@ impl Finder {
             self.on_queue(now, queue, of_late);
             return;
         }
-        self.loss_now.add(seen.loss * all, all, LOSS_NOW);
-        if let Doubt::Loss(was, bps) = self.doubt {
-            self.doubt = Doubt::None;
-            self.since = now;
-            // It is the air, if it has lost as much of less.
-            if seen.loss > was * 0.6 {
-                (self.bps, self.loss_rule) = (bps.min(self.most), self.loss_now);
+        self.doubt = Doubt::None;
+        let of_late = self.samples.iter().rev().take(MOST_MARKS).count();
+        let of_late = Stretch::of(self.samples.range(self.samples.len() - of_late..));
+        let round = Round {
+            bps: self.bps,
+            busy: self.busy,
+            all,
+            seen,
+            is_carried: self
+                .carried
+                .is_some_and(|carried| self.bps as f64 <= NEAR * carried),
+            arrived_bps: of_late.map_or(seen.arrived_bps, |late| late.arrived_bps),
+        };
+        match self.losses.judge(now, &round) {
+            Advice::Grow => {
+                if self.busy {
+                    self.confirmed = Some(self.bps);
+                }
+                self.grow(now, lasts + self.round_trip);
+                self.look_below(now, PEEK_EVERY);
             }
-        } else if self.busy && self.loss_now.ratio() > self.much_loss() {
-            self.on_loss(now, &seen);
-        } else {
-            self.loss_rule.add(seen.loss * all, all, LOSS_RULE);
-            self.doubt = Doubt::None;
-            self.grow(now, lasts + self.round_trip);
-            self.look_below(now, PEEK_EVERY);
+            Advice::Hold => {
+                self.since = now;
+                if self.losses.limit() == Some(self.bps) {
+                    self.confirmed = Some(self.bps);
+                    self.look_below(now, PEEK_EVERY);
+                }
+            }
+            Advice::Set(bps) => {
+                self.bps = bps.clamp(LEAST_BPS.min(self.most), self.most);
+                (self.since, self.gain) = (now, FAST_STEP);
+            }
         }
     }
 
@@ -456,11 +474,6 @@ impl Finder {
         let first = delays().nth(marks - 1).unwrap_or(0);
         let last = delays().next().unwrap_or(0);
         marks >= LEAST_MARKS && last - first > 2 * self.allowed_us()
-    }
-
-    /// More is lost than this only where something overflows, as a rule.
-    fn much_loss(&self) -> f64 {
-        3.0 * self.loss_rule.ratio() + 0.2
     }
 
     /// The queue that the last marks have found, all of them.
@@ -479,7 +492,11 @@ impl Finder {
                 Some(beyond) if beyond < NEAR => self.gain = step,
                 _ => {}
             }
-            self.bps = ((self.bps as f64 * (1.0 + self.gain)) as u64 + 1).min(self.most);
+            let most = self
+                .losses
+                .limit()
+                .map_or(self.most, |bps| bps.min(self.most));
+            self.bps = ((self.bps as f64 * (1.0 + self.gain)) as u64 + 1).min(most.max(self.bps));
             // Twice that is another link.
             let fastest = match beyond {
                 Some(beyond) if beyond < 2.0 => 0.5,
@@ -509,7 +526,7 @@ impl Finder {
             return;
         };
         let (to_delay, grows) = (to.delay_us, seen.carried_bps < 0.95 * seen.sent_bps);
-        let overflows = seen.loss > self.much_loss();
+        let overflows = seen.loss > self.losses.much(true);
         self.since = now;
         let (mut before, mut tries) = (self.bps, 0);
         if let Doubt::Queue {
@@ -522,7 +539,9 @@ impl Finder {
         {
             (before, tries) = (bps, tried + 1);
             if tries == TRIES {
-                self.bps = bps.min(self.most);
+                // What was sent before may have been far beyond what came through.
+                let shown = self.carried.map_or(bps, |carried| (2.0 * carried) as u64);
+                self.bps = bps.min(shown).max(self.bps).min(self.most);
                 self.accept(now);
                 return;
             }
@@ -532,7 +551,7 @@ impl Finder {
             self.doubt = Doubt::None;
             return;
         }
-        let rule = self.loss_rule.ratio();
+        let rule = self.losses.rule();
         let mut carried = match overflows {
             true => seen.carried_bps * (1.0 - seen.loss) / (1.0 - rule),
             false => seen.carried_bps,
@@ -543,9 +562,16 @@ impl Finder {
         // What has left since then at too high a rate will stand in the queue, too.
         let too_fast = (self.bps as f64 / carried - 1.0).max(0.0);
         let length = (to_delay - base) as f64 / 1e6 + too_fast * self.round_trip.as_secs_f64();
-        self.part = if length > 0.05 { 0.5 } else { 0.75 };
-        let takes = (length / (1.0 - self.part)).min(1.0);
+        let stands = (to_delay - base) as f64 / 1e6;
+        let (part, longest) = match length {
+            _ if stands > LONG_S => (0.25, LONGEST_DRAIN_S),
+            length if length > 0.05 => (0.5, 1.0),
+            _ => (0.75, 1.0),
+        };
+        self.part = part;
+        let takes = (length / (1.0 - part)).min(longest);
         self.take_back(carried);
+        self.losses.on_queue(overflows);
         self.drain(now, Duration::from_secs_f64(takes));
         self.doubt = Doubt::Queue {
             was: queue,
@@ -568,16 +594,6 @@ impl Finder {
         self.doubt = Doubt::None;
     }
 
-    /// Much more is lost than as a rule: perhaps by a link that shows no queue.
-    fn on_loss(&mut self, now: Instant, seen: &Stretch) {
-        let lost = self.loss_now.ratio();
-        let carried = seen.sent_bps * (1.0 - lost) / (1.0 - self.loss_rule.ratio());
-        self.doubt = Doubt::Loss(lost, self.bps);
-        self.take_back(carried);
-        self.look_below(now, PEEK_EVERY / 4);
-        (self.since, self.loss_now) = (now, DecayedLoss::default());
-    }
-
     /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes
     /// then.
     fn look_below(&mut self, now: Instant, every: Duration) {
@@ -591,7 +607,8 @@ impl Finder {
     fn take_back(&mut self, carried: f64) {
         let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
         self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
-        self.carried = Some(carried);
+        (self.carried, self.confirmed) = (Some(carried), Some(self.bps));
+        self.before_silence = None;
     }
 }
 

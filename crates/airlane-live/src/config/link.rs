@@ -15,7 +15,6 @@ use crate::packet::ecn::Outer;
 use crate::security::Security;
 
 /// More than nearly every link: it paces nothing by itself.
-const UNSTATED_RATE: Rate = Rate::from_bps(10_000_000_000).expect("it is not zero");
 const USUAL_DELAY: Duration = Duration::from_millis(50);
 
 /// The link below, `[link]`.
@@ -129,7 +128,7 @@ impl From<WrittenLink> for LinkConfig {
             None => RateLimit::Found,
         };
         Self {
-            rate: written.rate.unwrap_or(UNSTATED_RATE),
+            rate: written.rate.unwrap_or(RateLimit::UNSTATED),
             rate_limit: written.rate_limit.unwrap_or(limit),
             delay: written.delay.unwrap_or(USUAL_DELAY),
             underlay: written.underlay,

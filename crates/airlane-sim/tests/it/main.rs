@@ -14,6 +14,7 @@ mod delays;
 mod determinism;
 mod events;
 mod figure_1;
+mod found_rates;
 mod gsm;
 mod handoffs;
 mod imports;

@@ -23,6 +23,8 @@ pub(super) struct Stretch {
     pub(super) sent_bps: f64,
     /// What was sent, by the time in which it arrived.
     pub(super) carried_bps: f64,
+    /// What arrived, by the longer of both times.
+    pub(super) arrived_bps: f64,
     pub(super) loss: f64,
 }
 
@@ -49,6 +51,7 @@ impl Stretch {
         (took > 0.0 && came > 0.0 && sent > 0.0).then(|| Self {
             sent_bps: sent * 8.0 / took,
             carried_bps: sent * 8.0 / came,
+            arrived_bps: (sent - lost).max(0.0) * 8.0 / came.max(took),
             loss: match rest > 0.0 {
                 true => ((lost - worst.1) / rest).clamp(0.0, 1.0),
                 false => 0.0,

@@ -336,7 +336,8 @@ fn a_burst_behind_little_traffic_is_no_slow_link() {
                 world.run(0.001 * f64::from(burst_ms));
                 least = least.min(world.finder.carries().as_bps() as f64 / 1e6);
             }
-            assert!(least > 10.0, "{burst_ms}, {pause_ms} ms: {least} Mbit/s");
+            // It begins at that.
+            assert!(least >= 10.0, "{burst_ms}, {pause_ms} ms: {least} Mbit/s");
         }
     }
 }
