@@ -142,7 +142,7 @@ pub enum Command {
     /// Receive what another host sends with `airlane send`
     ///
     /// Prints a ticket for the other end and waits. Whoever has the ticket may put files into FOLDER, and nowhere else,
-    /// one sender at a time. What has come of files lies in a folder of its own, .airlane-..., until all is here.
+    /// one sender at a time. What has come of files lies in .airlane-parts until all is here.
     #[command(after_help = ship::RECV_EXAMPLES)]
     Recv(RecvArgs),
     /// Check whether a link can come up, and say what to do where it cannot

@@ -204,23 +204,23 @@ fn what_is_wrong_is_named_whatever_it_is() {
         (
             "number = 1",
             "number = 16",
-            ":12:10: service number 16",
+            ":13:10: service number 16",
             "0 to 15",
         ),
-        ("rate = 1\n", "rate = 0\n", ":14:8: a rate of 0", "above 0"),
+        ("rate = 1\n", "rate = 0\n", ":15:8: a rate of 0", "above 0"),
         (
             "sr-m2",
             "srm2",
-            ":15:19: `kind` cannot be \"srm2\"",
+            ":16:19: `kind` cannot be \"srm2\"",
             "did you mean `sr-m2`?",
         ),
         (
             "service = \"all\"",
             "service = \"al\"",
-            ":18:11: there is no service \"al\"",
+            ":19:11: there is no service \"al\"",
             "all",
         ),
-        ("0.05", "1.05", ":10:", "between 0 and 1"),
+        ("0.05", "1.05", ":11:", "between 0 and 1"),
         ("[\"a\", \"b\"]\nrate", "[\"a\", \"c\"]\nrate", ":6:", "c"),
         ("schema = 1", "schema = 9", ":1:10:", "1"),
     ] {

@@ -121,9 +121,19 @@ fn a_folder_arrives_as_it_was() {
     // Nothing of the job is left.
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1);
 
+    // The same again: it is there, and nothing travels.
+    let receiver = receive(to.path(), &[]);
+    let again = receiver.sender(&root, &[]).output().unwrap();
+    assert!(again.status.success());
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["resumed_bytes"], 300_000);
+    assert!(receiver.ends().0);
+    // Another file of the same name stays.
+    fs::write(at("a"), "mine").unwrap();
     let receiver = receive(to.path(), &[]);
     let again = receiver.sender(&root, &[]).output().unwrap();
     assert_eq!(again.status.code(), Some(1));
+    assert_eq!(fs::read(at("a")).unwrap(), b"mine");
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(
         said.contains("already there") && said.contains("--overwrite"),
@@ -145,7 +155,10 @@ fn a_folder_arrives_as_it_was() {
 /// Until a receiver has so much of a job on its disk.
 fn wait_for_parts(folder: &Path) {
     let begin = Instant::now();
-    let has = |entry: fs::DirEntry| entry.path().join("missing.json").exists();
+    let has = |entry: fs::DirEntry| {
+        let said = fs::read_to_string(entry.path().join("missing.json"));
+        said.is_ok_and(|said| !said.contains("[[0,"))
+    };
     while !fs::read_dir(folder).unwrap().flatten().any(has) {
         assert!(begin.elapsed() < PATIENCE, "nothing comes");
         std::thread::sleep(Duration::from_millis(20));
