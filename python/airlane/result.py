@@ -61,7 +61,7 @@ class FlowResult:
     packets_received: int
     """Packets, or segments, that arrived by the stop."""
     packets_under_way: int
-    """Packets that were sent by the stop and come after it; of TCP and CLAP, those that had not come."""
+    """Packets sent by the stop that come after it; of TCP and CLAP, those that had not come."""
     services: tuple[FlowService, ...] = ()
     """The services that its packets got, link by link; links without services are left out."""
     finished: bool | None = None

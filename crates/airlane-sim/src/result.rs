@@ -12,8 +12,10 @@ use serde::Serialize;
 use crate::retrace::RetraceResult;
 use crate::scenario::HandoffKind;
 
-pub use measures::Scalar;
 pub use progress::{GroupResult, Measured, ProgressResult, WindowResult};
+
+/// A metric as a number: name with unit, value.
+pub type Scalar = (&'static str, f64);
 
 /// One repetition of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]

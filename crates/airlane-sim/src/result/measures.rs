@@ -1,7 +1,7 @@
 //! Which metrics the applications have, and their values as numbers.
 
-use super::FlowResult;
 use super::progress::Measured;
+use super::{FlowResult, Scalar};
 
 const THROUGHPUT: &[&str] = &["throughput_bps"];
 const TCP: &[&str] = &["retransmissions", "timeouts"];
@@ -44,9 +44,6 @@ const RELAY: &[&str] = &[
     "relay_early_bytes",
     "relay_held_bytes",
 ];
-
-/// A metric of a flow as a number: name with unit, value.
-pub type Scalar = (&'static str, f64);
 
 impl FlowResult {
     /// The metrics that are worth a mean over repetitions, of those that were measured.
