@@ -218,7 +218,7 @@ fn tsharks_analysis_of_a_lossless_run_is_silent() {
     for profile in [
         MODERN,
         "profile = \"modern\", congestion = \"bbr\"",
-        "window = 20",
+        "profile = \"ns2-1999\", window = 20",
     ] {
         for app in APPS {
             let scenario = world(profile, "", &[app]);
