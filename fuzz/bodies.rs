@@ -847,7 +847,12 @@ impl TcpPair {
 
     fn new(kind: u8, window: u8) -> Self {
         let text = TCP[usize::from(kind) % TCP.len()];
-        let mut config: TcpConfig = serde_json::from_str(text).expect("it is in the table");
+        let mut text: serde_json::Value = serde_json::from_str(text).expect("it is in the table");
+        // What says nothing else is one mechanism beside the TCP of 1999.
+        if let Some(text) = text.as_object_mut() {
+            text.entry("profile").or_insert("ns2-1999".into());
+        }
+        let mut config: TcpConfig = serde_json::from_value(text).expect("it is in the table");
         config.window = 1 + u32::from(window) % 40;
         config.give_up = None;
         let phase = Duration::from_millis(120);
