@@ -23,8 +23,8 @@ pub(crate) struct Desk<'a> {
 /// A test that is on.
 pub(crate) struct Test {
     pub(crate) token: TestToken,
-    /// Where its order came from: nothing that the test sends goes anywhere else.
-    client: IpAddr,
+    /// Where its order came from, if nothing that the test sends may go anywhere else.
+    client: Option<IpAddr>,
     /// When it is over at the latest.
     end_ns: u64,
     watch: LocalClock,
@@ -59,7 +59,7 @@ impl<'a> Desk<'a> {
     pub(crate) fn begin(
         &self,
         token: TestToken,
-        client: IpAddr,
+        client: Option<IpAddr>,
         end_ns: u64,
         most_bytes: u64,
     ) -> Option<Arc<Test>> {
@@ -129,8 +129,10 @@ impl Drop for Admitted<'_> {
 }
 
 impl Test {
-    pub(crate) fn is_client(&self, at: SocketAddr) -> bool {
-        at.ip().to_canonical() == self.client
+    /// Whether what the test sends may go there.
+    pub(crate) fn may_send_to(&self, at: SocketAddr) -> bool {
+        self.client
+            .is_none_or(|client| at.ip().to_canonical() == client)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -162,7 +164,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const HERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
     fn desk(stop: &AtomicBool) -> Desk<'_> {
         Desk::new(LocalClock::default(), u64::MAX, stop)
@@ -179,6 +181,9 @@ mod tests {
         assert!(desk.test_of(&tokens[1].0).is_none());
         assert!(desk.test_of(&[]).is_none());
         assert!(!test.is_over());
+        assert!(test.may_send_to("127.0.0.1:7".parse().unwrap()));
+        assert!(test.may_send_to("[::ffff:127.0.0.1]:7".parse().unwrap()));
+        assert!(!test.may_send_to("192.0.2.1:7".parse().unwrap()));
         desk.end();
         assert!(test.is_over());
         assert!(desk.test_of(&tokens[0].0).is_none());

@@ -7,8 +7,8 @@
 //! client, acknowledgment:  0 "QACK" | 4 token (16) | 20 largest number (8) | 28 its proof (8) | 36 ones below it (16)
 //! ```
 //!
-//! Nothing is sent but to the address that the test was ordered from, with the test's token, nor for longer than
-//! [`SILENCE`] after it was heard. The proof is random: only a host that got a packet can acknowledge it.
+//! Nothing is sent but to the address that the test was ordered from (of a link's peer, to any), with the test's token, nor
+//! for longer than [`SILENCE`] after an acknowledgment. The proof is random: only a host that got a packet can acknowledge it.
 //! Left out: encryption, which changes no packet's size or time, streams, flow control, and more than one client.
 
 use std::collections::VecDeque;
@@ -209,9 +209,10 @@ impl Sender {
         (number, chunk)
     }
 
-    fn handle_ack(&mut self, now_ns: u64, said: &Acknowledgment) {
+    /// Whether its sender had the packet that it acknowledges.
+    fn handle_ack(&mut self, now_ns: u64, said: &Acknowledgment) -> bool {
         if said.largest >= self.next || said.proof != self.proof(said.largest) {
-            return;
+            return false;
         }
         let (mut acknowledged, mut lost, mut fresh) = (0, None, None);
         let again = &mut self.again;
@@ -246,6 +247,7 @@ impl Sender {
         if let Some(number) = lost {
             self.on_loss(number);
         }
+        true
     }
 
     fn on_loss(&mut self, number: u64) {
@@ -267,7 +269,7 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>) {
         let Some((token, _)) = Acknowledgment::read(&buffer[..len]) else {
             continue;
         };
-        if let Some(test) = desk.test_of(token).filter(|test| test.is_client(from)) {
+        if let Some(test) = desk.test_of(token).filter(|test| test.may_send_to(from)) {
             // Whatever ends it, the client counts what has come.
             let _ended = socket
                 .set_read_timeout(Some(TICK))
@@ -302,8 +304,10 @@ fn send(socket: &UdpSocket, to: SocketAddr, test: &Test, desk: &Desk<'_>) -> io:
             Ok((len, from)) if from == to => {
                 let said = Acknowledgment::read(&buffer[..len]);
                 if let Some((_, said)) = said.filter(|(token, _)| *token == test.token.0) {
-                    last_ns = watch.now_ns();
-                    sender.handle_ack(last_ns, &said);
+                    let now = watch.now_ns();
+                    if sender.handle_ack(now, &said) {
+                        last_ns = now;
+                    }
                 }
             }
             Err(error) if !is_timeout(&error) => std::thread::sleep(TICK),
@@ -422,7 +426,7 @@ mod tests {
             }
             while answers.front().is_some_and(|(at, _)| *at <= now) {
                 if let Some((_, said)) = answers.pop_front() {
-                    sender.handle_ack(now, &said);
+                    assert!(sender.handle_ack(now, &said) || said.largest == 0);
                 }
             }
         }
@@ -460,9 +464,9 @@ mod tests {
         };
         // Who did not get the packet cannot acknowledge it.
         let forged = Acknowledgment { proof: 7, ..said };
-        sender.handle_ack(60_000 * MS, &forged);
+        assert!(!sender.handle_ack(60_000 * MS, &forged));
         assert!(sender.poll(60_000 * MS).is_none());
-        sender.handle_ack(60_000 * MS, &said);
+        assert!(sender.handle_ack(60_000 * MS, &said));
         assert!(sender.poll(60_000 * MS).is_some());
     }
 }

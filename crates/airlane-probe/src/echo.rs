@@ -286,9 +286,7 @@ mod tests {
             !reply(&mut request(tokens[0]), &desk, true, 7),
             "no test is on"
         );
-        let _test = desk
-            .begin(tokens[0], Ipv4Addr::LOCALHOST.into(), u64::MAX, 0)
-            .unwrap();
+        let _test = desk.begin(tokens[0], None, u64::MAX, 0).unwrap();
         assert!(!reply(&mut request(tokens[1]), &desk, true, 7));
         let mut packet = request(tokens[0]);
         assert!(reply(&mut packet, &desk, false, 7));
