@@ -190,7 +190,7 @@ impl<T> Channel<T> {
         self
     }
 
-    /// Puts a policer behind the transmitter.
+    /// Puts a policer after the transmitter.
     #[must_use]
     pub fn with_police(mut self, police: Option<PolicerConfig>) -> Self {
         self.police = police.map(|police| police.bucket());

@@ -16,7 +16,7 @@ use crate::opportunities::Opportunities;
 
 /// More opportunities than anybody's trace has.
 const MOST_OPPORTUNITIES: f64 = 20e6;
-/// Numbers of RTP begin anew behind these.
+/// Sequence numbers of RTP begin again at 0 after this many.
 const WRAPS: u64 = 1 << 16;
 
 /// Why a text is no such table.

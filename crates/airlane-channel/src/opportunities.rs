@@ -291,7 +291,7 @@ mod tests {
         c.send(at(100_000), 2_000, 2).unwrap();
         assert_eq!(c.utilisation(at(101_000)), 2_500.0 / 4_000.0);
         assert_eq!(c.utilisation(at(200_000)), 3_500.0 / 6_000.0);
-        // What is at the very begin is of use to nobody.
+        // Nothing can use an opportunity at time 0.
         let mut c = channel("0\n2\n", 1_000, "9 packets");
         c.send(at(0), 1_000, 0).unwrap();
         assert_eq!(c.utilisation(at(2_000)), 0.5);

@@ -129,7 +129,7 @@ fn packet(at: std::time::Duration, ip: &[u8]) -> Option<Seen> {
     if let Some(sum) = sum.and_then(|sum| telling.get_mut(head + sum..head + sum + 2)) {
         sum.fill(0);
     }
-    // What stands behind the packet is none of it.
+    // Bytes after the packet do not belong to it.
     telling[(len as usize).min(TELLING)..].fill(0);
     let (source, to) = addresses.split_at(addresses.len() / 2);
     Some(Seen {

@@ -36,7 +36,7 @@ pub enum ScenarioVerb {
 /// Arguments of `scenario from-netem`.
 #[derive(Debug, Args)]
 pub struct FromNetemArgs {
-    /// What `tc qdisc show` prints, tc commands or a script with some, or what is behind `netem`; a file
+    /// What `tc qdisc show` prints, tc commands or a script with some, or what follows `netem`; a file
     /// with that; or - for standard input.
     #[arg(value_name = "TEXT|FILE|-")]
     pub input: String,

@@ -346,7 +346,7 @@ fn a_pair_of_captures_becomes_a_recording() {
     );
     let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let found = shown["out"]["frames_lost"].as_u64().unwrap();
-    // What is on its way as the run ends nobody knows, and the queue of the link drops before it.
+    // What the link's queue drops is lost between the captures, too; what is under way at the end is unknown.
     let dropped = channel["dropped_queue"]["frames"].as_u64().unwrap();
     assert!(
         lost > 20 && found.abs_diff(lost + dropped) <= 40,

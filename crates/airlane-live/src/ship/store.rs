@@ -129,12 +129,7 @@ impl Store {
             if self.here[*place] {
                 continue;
             }
-            let name = part(entry);
-            let made = self
-                .work
-                .file(&name, true)
-                .and_then(|file| file.set_len(entry.bytes));
-            made.map_err(ShipError::file(&self.work.path().join(&name), "make"))?;
+            make_part(&self.work, entry)?;
         }
         self.set_aside(&known)?;
         let list = serde_json::to_vec(&self.manifest).map_err(io::Error::other);
@@ -235,12 +230,7 @@ impl Store {
             if !self.overwrite {
                 return Err(is_there(&self.inbox, entry));
             }
-            let name = part(entry);
-            let made = self
-                .work
-                .file(&name, true)
-                .and_then(|file| file.set_len(entry.bytes));
-            made.map_err(ShipError::file(&self.work.path().join(&name), "make"))?;
+            make_part(&self.work, entry)?;
             self.here[place] = false;
         }
         self.save(damaged)
@@ -467,6 +457,14 @@ fn part(entry: &Entry) -> String {
     } = entry;
     let name = blake3::hash(format!("{bytes} {modified_ns} {path}").as_bytes());
     name.to_hex()[..32].to_owned()
+}
+
+fn make_part(work: &Inbox, entry: &Entry) -> Result<(), ShipError> {
+    let name = part(entry);
+    let made = work
+        .file(&name, true)
+        .and_then(|file| file.set_len(entry.bytes));
+    made.map_err(ShipError::file(&work.path().join(&name), "make"))
 }
 
 fn digest(manifest: &Manifest) -> String {
