@@ -1,12 +1,13 @@
 //! Saturated stations against closed forms: Bianchi's fixed point, and the sums of Gopal 2007.
 
+mod common;
+
 use airlane_base::{Duration, Instant, QueueLimit, Streams};
 use airlane_wifi::profile::{Profile, ProfileName};
 use airlane_wifi::station::{Retries, StationConfig};
 use airlane_wifi::{Radio, RadioConfig};
+use common::{LEN, bianchi};
 
-/// A UDP packet of 1000 B behind the header of the routing agent.
-const LEN: usize = 1020;
 const BITS: f64 = 8_000.0;
 
 struct Saturated {
@@ -74,35 +75,6 @@ fn saturate_with(profile: Profile, n: usize, retries: Retries, seconds: u64) -> 
         loss_per_frame: collided as f64 / frames as f64,
         collisions: stats.collisions as f64 / stats.busy_periods as f64,
     }
-}
-
-/// Bianchi 2000, equations 7 to 13, with collisions as long as successes: Mbit/s, and the probability that a
-/// frame collides.
-fn bianchi(profile: &Profile, n: usize) -> (f64, f64) {
-    let w = f64::from(profile.cw_first);
-    let stages = libm::round(libm::log2(f64::from(profile.cw_max) / w));
-    let tau = |p: f64| {
-        let wide = 1.0 - libm::pow(2.0 * p, stages);
-        2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * wide)
-    };
-    let collides = |tau: f64| 1.0 - libm::pow(1.0 - tau, n as f64 - 1.0);
-    let (mut low, mut high) = (0.0, 0.999);
-    for _ in 0..100 {
-        let p = (low + high) / 2.0 + 1e-12;
-        if collides(tau(p)) > p {
-            low = p;
-        } else {
-            high = p;
-        }
-    }
-    let p = (low + high) / 2.0;
-    let tau = tau(p);
-    let silent = libm::pow(1.0 - tau, n as f64);
-    let success = n as f64 * tau * libm::pow(1.0 - tau, n as f64 - 1.0);
-    let us = |d: Duration| d.as_nanos() as f64 / 1e3;
-    let exchange = us(profile.difs() + profile.frame(LEN) + profile.data_nav());
-    let round = silent * us(profile.slot) + (1.0 - silent) * exchange;
-    (success * BITS / round, p)
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod imports;
 mod interactive;
 mod measured;
 mod media;
+mod models;
 mod ns2_reference;
 mod outages;
 mod pacing;

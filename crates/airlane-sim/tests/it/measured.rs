@@ -120,29 +120,6 @@ fn a_call_is_measured_while_it_is_on() {
 }
 
 #[test]
-fn saturated_stations_share_what_bianchi_says() {
-    let mut text = String::from(
-        "schema = 1\nname = \"bianchi\"\nduration = \"10 s\"\n[media.air]\nkind = \"wifi\"\nprofile = \"802.11b\"\nsource-header = \"20 B\"\n[media.air.nodes]\nap = [0, 0]\n",
-    );
-    let (mut places, mut nodes, mut flows) = (String::new(), String::new(), String::new());
-    for i in 0..50 {
-        let angle = f64::from(i) * std::f64::consts::TAU / 50.0;
-        places += &format!(
-            "s{i} = [{:.3}, {:.3}]\n",
-            libm::cos(angle) * 5.0,
-            libm::sin(angle) * 5.0
-        );
-        nodes += &format!("[nodes.s{i}]\n");
-        flows += &format!("[[flows]]\nname = \"f{i}\"\nends = [\"s{i}\", \"ap\"]\n{CALL} }}\n");
-    }
-    text = format!("{text}{places}[nodes.ap]\n{nodes}{flows}");
-    let result = play(&Scenario::from_toml(&text, "bianchi").unwrap_or_else(|e| panic!("{e}")));
-    let sum: f64 = result.flows.iter().map(|f| f.throughput_bps.unwrap()).sum();
-    println!("{sum}");
-    assert!((sum / 1e6 / 3.996 - 1.0).abs() < 0.02, "{sum}");
-}
-
-#[test]
 fn what_never_ends_is_measured_to_the_stop() {
     let head = "duration = \"60 s\"";
     let gone = "outages = [{ from = \"5 s\", to = \"1000 s\" }]";
