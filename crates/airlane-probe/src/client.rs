@@ -249,6 +249,11 @@ impl<'a> Load<'a> {
         let at = |port| SocketAddr::from((config.server, port));
         let (token, progress) = (accepted.token, &config.progress);
         let is_over = || plan.is_over();
+        // What goes another way than the order comes from another address of this host, which only TCP can prove.
+        let other = config.control.ip() != config.server && (config.voice || config.download);
+        if other && !config.file && !config.pages {
+            pages::introduce(at(accepted.pages_port), token, plan)?;
+        }
         std::thread::scope(|scope| {
             let file = config.file.then(|| {
                 let from = at(accepted.file_port);

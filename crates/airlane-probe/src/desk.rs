@@ -23,8 +23,10 @@ pub(crate) struct Desk<'a> {
 /// A test that is on.
 pub(crate) struct Test {
     pub(crate) token: TestToken,
-    /// Where its order came from, if nothing that the test sends may go anywhere else.
+    /// Where its order came from, if what the test sends may go to proven addresses alone.
     client: Option<IpAddr>,
+    /// Addresses from which a TCP connection has shown the token: their handshakes prove them.
+    proven: Mutex<Vec<IpAddr>>,
     /// When it is over at the latest.
     end_ns: u64,
     watch: LocalClock,
@@ -70,6 +72,7 @@ impl<'a> Desk<'a> {
         let test = Arc::new(Test {
             token,
             client,
+            proven: Mutex::new(Vec::new()),
             end_ns,
             watch: self.watch,
             over: AtomicBool::new(false),
@@ -129,10 +132,19 @@ impl Drop for Admitted<'_> {
 }
 
 impl Test {
-    /// Whether what the test sends may go there.
+    /// A TCP connection from there has shown the token.
+    pub(crate) fn prove(&self, at: SocketAddr) {
+        let (at, mut proven) = (at.ip().to_canonical(), lock(&self.proven));
+        if proven.len() < MOST_CONNECTIONS && !proven.contains(&at) {
+            proven.push(at);
+        }
+    }
+
+    /// Whether what the test sends may go there: only to who ordered it, or whose address a handshake has proven.
     pub(crate) fn may_send_to(&self, at: SocketAddr) -> bool {
+        let at = at.ip().to_canonical();
         self.client
-            .is_none_or(|client| at.ip().to_canonical() == client)
+            .is_none_or(|client| at == client || lock(&self.proven).contains(&at))
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -184,6 +196,9 @@ mod tests {
         assert!(test.may_send_to("127.0.0.1:7".parse().unwrap()));
         assert!(test.may_send_to("[::ffff:127.0.0.1]:7".parse().unwrap()));
         assert!(!test.may_send_to("192.0.2.1:7".parse().unwrap()));
+        test.prove("192.0.2.1:80".parse().unwrap());
+        assert!(test.may_send_to("192.0.2.1:7".parse().unwrap()));
+        assert!(!test.may_send_to("192.0.2.2:7".parse().unwrap()));
         desk.end();
         assert!(test.is_over());
         assert!(desk.test_of(&tokens[0].0).is_none());

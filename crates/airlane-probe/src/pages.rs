@@ -63,6 +63,11 @@ pub(crate) fn fetch(
     }
 }
 
+/// Fetches one page, which proves this end's address on the way to that server.
+pub(crate) fn introduce(server: SocketAddr, token: TestToken, plan: &Timetable) -> io::Result<()> {
+    fetch_one(server, &request(token), plan)
+}
+
 fn fetch_one(server: SocketAddr, request: &[u8], plan: &Timetable) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&server, plan.patience())?;
     stream.set_nodelay(true)?;

@@ -369,15 +369,24 @@ impl<'a> Server<'a> {
             {
                 return;
             }
+            let Ok(from) = stream.peer_addr() else {
+                return;
+            };
             // The client sees an error on its side of the connection, and counts it.
             let _ = match self.desk.test_of(&shown) {
-                Some(test) => file::send(stream, &test),
+                Some(test) => {
+                    test.prove(from);
+                    file::send(stream, &test)
+                }
                 None if fill(&mut stream, &mut rest, impatient).is_ok() => {
                     let asked = |test: &Arc<Test>| {
                         pages::request(test.token) == [&shown[..], &rest[..]].concat()
                     };
                     match self.desk.test().filter(asked) {
-                        Some(test) => pages::answer(stream, &test),
+                        Some(test) => {
+                            test.prove(from);
+                            pages::answer(stream, &test)
+                        }
                         None => Ok(()),
                     }
                 }

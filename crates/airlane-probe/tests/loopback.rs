@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail this way")]
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -156,6 +156,27 @@ fn only_what_is_asked_for_is_carried() {
     });
     assert!(report.file.is_none() && report.voice_up.is_none() && report.voice_down.is_none());
     assert!(report.pages.unwrap().completed > 0);
+}
+
+/// The order goes one way, as over a cable, and the load another, as through a tunnel: this host has another address there.
+#[test]
+fn voice_comes_from_another_address_than_the_order() {
+    let any = ServerConfig {
+        door: Door::Address(Ipv6Addr::UNSPECIFIED.into()),
+        ..server()
+    };
+    for pages in [false, true] {
+        let (report, _) = with_server(&any, |ports, _| {
+            measure(&ClientConfig {
+                control: SocketAddr::from((Ipv6Addr::LOCALHOST, ports.control)),
+                file: false,
+                pages,
+                ..client(ports)
+            })
+        });
+        let voice = [report.voice_down, report.voice_up];
+        assert!(voice.iter().all(|way| way.as_ref().unwrap().received > 0));
+    }
 }
 
 #[test]
