@@ -408,7 +408,7 @@ fn the_examples_of_the_readme_work() {
         .filter_map(|b| Some(b.split_once("```")?.0))
         .collect();
     let scenario =
-        "schema = 1\nname = \"x\"\nduration = \"1 s\"\nnodes = { base = {}, mobile = {} }\n";
+        "schema = 1\nname = \"x\"\nduration = \"1 s\"\nnodes = { left = {}, client = {} }\n";
     let daemon = "";
     assert_eq!(blocks.len(), 2);
     for (head, block) in [scenario, daemon].into_iter().zip(blocks) {
