@@ -6,8 +6,9 @@
 //! arrive, and what a mark took beyond the quickest of the last 10 to 20 s is a queue, whoever made it.
 //!
 //! ```text
-//! round        marks since the last change of the rate: at least four, more where delays jitter, over 30 ms
-//! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter
+//! round        marks since the last change of the rate: at least four, more where delays jitter, over 30 ms; four over 300 ms
+//! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter, 40 ms more where
+//!              queue after queue shows another rate
 //! q <= allowed, busy       rate x (1 + gain); the gain grows 2.5 times each round once the rate is 5 % beyond the
 //!                          last queue's, up to a half, and to twice the rate beyond twice that
 //! marks rise               at first, by more than 2 x allowed: as if all of them had found a queue
@@ -15,6 +16,8 @@
 //!                          link carries, as it was never idle. Send at c/4, c/2 or 3c/4 until the queue is gone, then
 //!                          a bit below c
 //! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
+//! much is on its way       what leaves the queue now x (least round trip of late + 100 ms + 2 x jitter), and nothing is known of
+//!                          it: an eighth of the rate is sent until something is
 //! ```
 //!
 //! Loss is not congestion. But a link that polices, or whose queue is shorter than what is allowed, shows nothing
@@ -22,7 +25,7 @@
 //! between two marks, and nothing else.
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
-//! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms. The first mark leaves behind the first frame, before there
+//! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms or each packet. The first mark leaves behind the first frame, before there
 //! can be a queue. Where marks go unanswered the rate is halved, or quartered before any queue was seen, four times in
 //! a row at most: a link that became much slower answers late. The rate that was last confirmed, by a busy round
 //! without a queue, is kept meanwhile: the first answer that comes without a queue brings it back, however many silences
@@ -41,11 +44,11 @@ use airlane_base::{Duration, Instant, Rate};
 
 use crate::wire::Report;
 use losses::{Advice, Losses, Round};
-use seen::{Least, Sample, Stretch};
+use seen::{Least, Sample, Stretch, Variation};
 
 /// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
 const MARK_BYTES: u64 = 8_000;
-const LEAST_MARK_BYTES: u64 = 2_500;
+const LEAST_MARK_BYTES: u64 = 1_200;
 const MARK_EVERY: Duration = Duration::from_millis(10);
 /// As often while no queue has been seen: a burst into a link that is slower than taken for is over soon.
 const MARK_EVERY_AT_FIRST: Duration = Duration::from_millis(2);
@@ -55,13 +58,30 @@ const MARKS: usize = 256;
 const SAMPLES: usize = 64;
 /// Delays are allowed to grow by this before they are a queue.
 const ALLOWED_US: i64 = 6_000;
-/// A round has as many marks at least, and lasts as long.
+/// And by this more where the link's rate varies: a queue is what bridges the time until a rise is seen.
+const ALLOWED_MORE_US: i64 = 40_000;
+/// A round has as many marks at least, and lasts as long; a long one needs no more than these.
 const LEAST_MARKS: usize = 4;
 const MOST_MARKS: usize = 16;
 /// Marks of a queue that say what the link carries, at least and at most.
 const FOUND: usize = 3;
 const STRETCH: usize = 24;
 const LEAST_ROUND: Duration = Duration::from_millis(30);
+const LONG_ROUND: Duration = Duration::from_millis(300);
+/// The least delay is that of 10 to 20 s, and the least round trip that of 0.5 to 1 s: a path that became longer holds more.
+const LEAST_OF: Duration = Duration::from_secs(10);
+const QUICKEST_OF: Duration = Duration::from_millis(500);
+/// So much may be on its way of which nothing is known yet: the least round trip, this time and twice the jitter at what
+/// leaves the queue, and ten packets in any case. What that is, is seen over this time.
+const AHEAD_S: f64 = 0.1;
+const LEAST_AHEAD: f64 = 15_000.0;
+const OF_LATE_US: i64 = 40_000;
+/// Nothing heard for so long is a fade, which takes whatever is sent.
+const SILENT: Duration = Duration::from_millis(100);
+/// Beyond that this part of the rate is sent, and this where much more is on its way.
+const HELD: u64 = 8;
+const HELD_FAR_AHEAD: u64 = 32;
+const FAR_AHEAD: f64 = 1.25;
 /// An unstated rate begins here, and none falls below the least.
 const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
@@ -85,6 +105,9 @@ const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(2);
 /// By so much it grows at most while it is near, and below that.
 const FAST_STEP: f64 = 1.0 / 32.0;
+/// By so much a second it grows at least, and by so much a round at most, while it is near.
+const LEAST_GROWTH: f64 = 0.07;
+const MOST_STEP: f64 = 0.25;
 /// What is sent of what the link was found to carry, so that what is left of a queue goes.
 const BELOW: f64 = 0.97;
 /// The rate is near to what was found up to this; by so much the gain grows each round beyond.
@@ -136,6 +159,7 @@ pub(super) struct Finder {
     gain: f64,
     /// What the last queue showed; none before the first.
     carried: Option<f64>,
+    variation: Variation,
     /// A queue was last made to go.
     drained: Instant,
     /// The rate has been as it is since then.
@@ -149,10 +173,14 @@ pub(super) struct Finder {
     under_way: VecDeque<Mark>,
     /// How long the last report was under way with its mark, and how often none has come.
     round_trip: Duration,
+    /// The least round trip of late, microseconds.
+    quickest: Option<Least>,
     heard: Instant,
     silent: u32,
     /// The rate before nothing was heard, and what a queue had shown then, until load shows otherwise.
     before_silence: Option<(u64, Option<f64>)>,
+    /// Only this part of the rate is sent.
+    held: u64,
     // These say what came.
     samples: VecDeque<Sample>,
     base: Option<Least>,
@@ -173,6 +201,7 @@ impl Finder {
             doubt: Doubt::None,
             gain: 1.0,
             carried: None,
+            variation: Variation::default(),
             drained: Instant::ORIGIN,
             since: Instant::ORIGIN,
             busy: false,
@@ -182,9 +211,11 @@ impl Finder {
             sent: 0,
             under_way: VecDeque::with_capacity(MARKS),
             round_trip: LONGEST_AT_FIRST,
+            quickest: None,
             heard: Instant::ORIGIN,
             silent: 0,
             before_silence: None,
+            held: 1,
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
             jitter_us: 0,
@@ -205,17 +236,44 @@ impl Finder {
     /// At what rate to send now.
     pub(super) fn rate(&self) -> Rate {
         let bps = match self.phase {
-            Phase::Grows if self.is_unheard() => self.bps / 8,
             Phase::Grows => self.bps,
             Phase::Drains { .. } => (self.bps as f64 * self.part) as u64,
         };
+        let bps = bps.min(self.bps / self.held);
         Rate::from_bps(bps.max(LEAST_BPS.min(self.most))).expect("it is not zero")
     }
 
-    /// Much was sent, of which nothing is known yet, at a rate that nobody stated.
-    fn is_unheard(&self) -> bool {
-        let nothing = self.samples.is_empty() && self.confirmed.is_none();
-        nothing && self.bps < self.most && self.sent > FIRST_FLIGHT
+    /// By how much less is sent because so much was sent of which nothing is known yet: a queue that stands below takes
+    /// no more than that, however fast the rate falls.
+    fn restraint(&self, now: Instant) -> u64 {
+        if now.saturating_since(self.heard) > SILENT {
+            return 1;
+        }
+        let Some(last) = self.samples.back() else {
+            let nothing = self.confirmed.is_none() && self.bps < self.most;
+            let is_much = nothing && self.sent > FIRST_FLIGHT;
+            return if is_much { HELD } else { 1 };
+        };
+        let round_trip_s = self.quickest.map_or(1.0, |least| least.get() as f64 / 1e6);
+        let ahead_s = round_trip_s + AHEAD_S + 2.0 * self.jitter_us as f64 / 1e6;
+        let most = (self.leaves_bps() / 8.0 * ahead_s).max(LEAST_AHEAD);
+        match self.sent.saturating_sub(last.sent) as f64 / most {
+            part if part > FAR_AHEAD => HELD_FAR_AHEAD,
+            part if part > 1.0 => HELD,
+            _ => 1,
+        }
+    }
+
+    /// What leaves the queue below now, and a bit more; the rate where there is no queue.
+    fn leaves_bps(&self) -> f64 {
+        let (bps, base, least) = (self.bps as f64, self.base_us(), self.allowed_us() / 2);
+        if self.queue_us(FOUND) < least {
+            return bps;
+        }
+        let found = self.samples.iter().rev();
+        let found = found.take_while(|sample| sample.delay_us - base > least / 2);
+        let carried = Stretch::newest(found, LEAST_MARKS, OF_LATE_US);
+        carried.map_or(bps, |carried| bps.min(1.25 * carried))
     }
 
     /// What the link is taken to carry.
@@ -237,9 +295,11 @@ impl Finder {
         }
         self.silent = 0;
         (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);
-        (self.carried, self.base, self.jitter_us) = (None, None, 0);
+        (self.carried, self.base, self.quickest, self.jitter_us) = (None, None, None, 0);
+        self.variation = Variation::default();
         (self.due, self.busy) = (false, false);
         self.under_way.clear();
+        self.held = 1;
         self.samples.clear();
         self.losses = Losses::new();
     }
@@ -311,6 +371,7 @@ impl Finder {
             left: now,
             sent,
         });
+        self.held = self.restraint(now);
         number
     }
 
@@ -329,6 +390,11 @@ impl Finder {
         }
         self.heard = now;
         self.round_trip = now.saturating_since(mark.left);
+        let took_us = self.round_trip_us();
+        let quickest = self
+            .quickest
+            .get_or_insert(Least::of(now, took_us, QUICKEST_OF));
+        quickest.add(now, took_us);
         // Older ones are lost, or overtaken.
         self.under_way.drain(..=at);
         let left_us = i64::try_from(mark.left.as_nanos() / 1_000).unwrap_or(i64::MAX);
@@ -347,6 +413,7 @@ impl Finder {
             delay_us: came_us - left_us,
         };
         self.remember(now, sample);
+        self.held = self.restraint(now);
         let queue = sample.delay_us - self.base_us();
         if queue < self.allowed_us()
             && let Some((before, carried)) = self.before_silence.take()
@@ -355,7 +422,9 @@ impl Finder {
             self.bps = self.bps.max(before).min(self.most);
             (self.since, self.carried) = (now, carried);
         }
-        let is_gone = queue < self.allowed_us() / 4;
+        // Where the rate varies an empty queue is lost capacity.
+        let part = 0.25 + 0.25 * self.variation.degree();
+        let is_gone = (queue as f64) < part * self.allowed_us() as f64;
         match self.phase {
             Phase::Grows => self.judge(now),
             Phase::Drains { .. } if sample.left >= self.since && is_gone => {
@@ -367,7 +436,7 @@ impl Finder {
 
     fn remember(&mut self, now: Instant, sample: Sample) {
         let delay = sample.delay_us;
-        let base = self.base.get_or_insert(Least::of(now, delay));
+        let base = self.base.get_or_insert(Least::of(now, delay, LEAST_OF));
         base.add(now, delay);
         if let [.., before, last] = self.samples.make_contiguous() {
             // Jitter is what does not follow from growing or shrinking evenly.
@@ -380,12 +449,17 @@ impl Finder {
         self.samples.push_back(sample);
     }
 
+    fn round_trip_us(&self) -> i64 {
+        i64::try_from(self.round_trip.as_nanos() / 1_000).unwrap_or(i64::MAX)
+    }
+
     fn base_us(&self) -> i64 {
         self.base.map_or(0, Least::get)
     }
 
     fn allowed_us(&self) -> i64 {
-        ALLOWED_US + self.jitter_us
+        let more = ALLOWED_MORE_US as f64 * self.variation.degree();
+        ALLOWED_US + self.jitter_us + more as i64
     }
 
     /// The queue has had its time to go.
@@ -413,7 +487,8 @@ impl Finder {
         let needs = (LEAST_MARKS + (self.jitter_us / 1_000) as usize).min(MOST_MARKS);
         let allowed = self.allowed_us();
         let lasts = last.left.saturating_since(first.left);
-        let is_over = marks >= needs && lasts >= LEAST_ROUND;
+        let is_long = marks >= LEAST_MARKS && lasts >= LONG_ROUND;
+        let is_over = is_long || marks >= needs && lasts >= LEAST_ROUND;
         let overruns = marks >= LEAST_MARKS && self.queue_us(FOUND) > 3 * allowed;
         let bursts = self.carried.is_none() && self.rises();
         if !is_over && !overruns && !bursts {
@@ -483,15 +558,19 @@ impl Finder {
     }
 
     fn grow(&mut self, now: Instant, round: Duration) {
-        let step = (STEP.as_secs_f64() / round.as_secs_f64()).clamp(1.0 / 128.0, FAST_STEP);
+        let round = round.as_secs_f64();
+        let step = (STEP.as_secs_f64() / round).clamp(1.0 / 128.0, FAST_STEP);
+        // Where rounds are long, no limit stays near for long.
+        let step = step.max((LEAST_GROWTH * round).min(MOST_STEP));
         // How far it is beyond what the last queue showed.
         let beyond = self.carried.map(|carried| self.bps as f64 / carried);
         if self.busy {
             match beyond {
-                Some(beyond) if beyond < 1.0 => self.gain = FAST_STEP,
+                Some(beyond) if beyond < 1.0 => self.gain = step.max(FAST_STEP),
                 Some(beyond) if beyond < NEAR => self.gain = step,
                 _ => {}
             }
+            self.gain = self.gain.max(MOST_STEP * self.variation.degree());
             let most = self
                 .losses
                 .limit()
@@ -589,7 +668,7 @@ impl Finder {
     fn accept(&mut self, now: Instant) {
         let of_late = self.samples.iter().rev().take(MOST_MARKS);
         if let Some(delay) = of_late.map(|sample| sample.delay_us).min() {
-            self.base = Some(Least::of(now, delay));
+            self.base = Some(Least::of(now, delay, LEAST_OF));
         }
         self.doubt = Doubt::None;
     }
@@ -605,6 +684,9 @@ impl Finder {
 
     /// The link carries no more than this.
     fn take_back(&mut self, carried: f64) {
+        if let Some(before) = self.carried.filter(|before| *before > 0.0) {
+            self.variation.add(before, carried);
+        }
         let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
         self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
         (self.carried, self.confirmed) = (Some(carried), Some(self.bps));

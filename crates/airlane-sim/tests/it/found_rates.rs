@@ -11,7 +11,7 @@ const MOST_SENT: f64 = 1.3;
 const PAYLOAD: f64 = 1370.0 / 1450.0;
 
 /// A server behind a gateway, and a client behind the link with these lines, over the services by goal or without.
-fn world(seconds: u32, link: &str, served: bool, flows: &[String]) -> Scenario {
+pub(crate) fn world(seconds: u32, link: &str, served: bool, flows: &[String]) -> Scenario {
     let goals = ["bulk", "web", "voice", "interactive", "video", "paced"];
     let services = goals.iter().enumerate().map(|(at, goal)| {
         format!(
@@ -36,7 +36,7 @@ fn world(seconds: u32, link: &str, served: bool, flows: &[String]) -> Scenario {
     Scenario::from_toml(&text, "found.toml").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-fn file(congestion: &str, more: &str) -> String {
+pub(crate) fn file(congestion: &str, more: &str) -> String {
     let pacing = congestion == "bbr";
     format!(
         "[[flows]]\nname = \"file\"\nends = [\"server\", \"client\"]\n{more}\
@@ -45,7 +45,7 @@ fn file(congestion: &str, more: &str) -> String {
     )
 }
 
-fn stream(name: &str, packet: u32, kbps: u64) -> String {
+pub(crate) fn stream(name: &str, packet: u32, kbps: u64) -> String {
     format!(
         "[[flows]]\nname = \"{name}\"\nends = [\"server\", \"client\"]\ntransport = {{ kind = \"udp\" }}\n\
          app = {{ kind = \"conferencing\", packet = \"{packet} B\", rate = \"{kbps} kbit/s\", talk = \"1000 s\", silence = \"0 s\" }}\n"
@@ -53,7 +53,7 @@ fn stream(name: &str, packet: u32, kbps: u64) -> String {
 }
 
 /// Bits of a flow that arrived.
-fn bits(result: &RunResult, name: &str) -> f64 {
+pub(crate) fn bits(result: &RunResult, name: &str) -> f64 {
     let flow = result.flows.iter().find(|flow| flow.name == name).unwrap();
     flow.delivered_bytes as f64 * 8.0
 }
@@ -219,10 +219,13 @@ fn over_trace(
          delay = \"{delay_ms} ms\"\nqueue = \"500 kB\""
     );
     let mut scenario = world(seconds, &link, served, flows);
-    scenario
-        .load_traces(|file| Ok(if file == "down" { down } else { up }.to_vec()))
-        .unwrap();
+    load_traces(&mut scenario, down, up);
     run(&scenario, 1, 0).unwrap()
+}
+
+pub(crate) fn load_traces(scenario: &mut Scenario, down: &[u8], up: &[u8]) {
+    let read = |file: &_| Ok(if file == "down" { down } else { up }.to_vec());
+    scenario.load_traces(read).unwrap();
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod applications;
 mod capture;
+mod cellular;
 mod clap;
 mod closed_forms;
 mod common;

@@ -2,9 +2,6 @@
 
 use airlane_base::{Duration, Instant};
 
-/// How old the least delay may become, twice.
-const MEMORY: Duration = Duration::from_secs(10);
-
 /// A mark that came: when it left, and what the peer said of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
@@ -60,29 +57,75 @@ impl Stretch {
     }
 }
 
-/// The least delay of the last one or two [`MEMORY`]s, microseconds.
+impl Stretch {
+    /// What was carried of late, bit/s: from the newest of these samples, which come first, to one that is so many marks and so
+    /// much time older, or to the last.
+    pub(super) fn newest<'a>(
+        samples: impl Iterator<Item = &'a Sample>,
+        marks: usize,
+        time_us: i64,
+    ) -> Option<f64> {
+        let mut samples = samples.enumerate();
+        let (_, newest) = samples.next()?;
+        let mut oldest = newest;
+        for (at, sample) in samples {
+            oldest = sample;
+            if at + 1 >= marks && newest.came_us - sample.came_us > time_us {
+                break;
+            }
+        }
+        let came_s = (newest.came_us - oldest.came_us) as f64 / 1e6;
+        let sent = newest.sent.saturating_sub(oldest.sent) as f64;
+        (came_s > 0.0).then(|| sent * 8.0 / came_s)
+    }
+}
+
+/// By what factor a queue shows another rate than the one before, beyond 1, at the mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Variation(f64);
+
+impl Variation {
+    /// A steady link shows as much by chance; twice the rate, or half, is as much as counts.
+    const STEADY: f64 = 0.2;
+    const WHOLE: f64 = 0.5;
+    const MOST: f64 = 1.0;
+
+    pub(super) fn add(&mut self, before: f64, after: f64) {
+        let differs = (after / before).max(before / after) - 1.0;
+        self.0 += (differs.min(Self::MOST) - self.0) / 8.0;
+    }
+
+    /// From 0, a steady link, to 1.
+    pub(super) fn degree(self) -> f64 {
+        ((self.0 - Self::STEADY) / (Self::WHOLE - Self::STEADY)).clamp(0.0, 1.0)
+    }
+}
+
+/// The least of what was seen in the last one or two memories, microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least {
     before: i64,
     now: i64,
     since: Instant,
+    memory: Duration,
 }
 
 impl Least {
-    /// Of this delay alone.
-    pub(super) const fn of(now: Instant, delay: i64) -> Self {
+    /// Of this alone.
+    pub(super) const fn of(now: Instant, us: i64, memory: Duration) -> Self {
         Self {
-            before: delay,
-            now: delay,
+            before: us,
+            now: us,
             since: now,
+            memory,
         }
     }
 
-    pub(super) fn add(&mut self, now: Instant, delay: i64) {
-        if now.saturating_since(self.since) >= MEMORY {
-            (self.before, self.now, self.since) = (self.now, delay, now);
+    pub(super) fn add(&mut self, now: Instant, us: i64) {
+        if now.saturating_since(self.since) >= self.memory {
+            (self.before, self.now, self.since) = (self.now, us, now);
         }
-        self.now = self.now.min(delay);
+        self.now = self.now.min(us);
     }
 
     pub(super) fn get(self) -> i64 {
