@@ -1,6 +1,6 @@
 //! The status of a live node, for people.
 
-use airlane_live::status::{PeerStatus, ServiceReport, Status, UnderlayReport};
+use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport};
 use anstyle::{AnsiColor, Style};
 
 use crate::output;
@@ -126,6 +126,10 @@ fn peer_head(peer: &PeerStatus) -> String {
     ));
     if let Some(key) = &peer.key {
         text.push_str(&format!("  peer key {key}\n"));
+    }
+    if let Some(shared) = &session.shared_key {
+        let says = shared.says(&peer.name);
+        text.push_str(&format!("  {BAD}{says}{BAD:#}: {}\n", SharedKey::HELP));
     }
     if let Some((host, why)) = peer.host.as_ref().zip(peer.unresolved.as_ref()) {
         let why = output::plain(why);

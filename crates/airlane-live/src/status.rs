@@ -215,6 +215,36 @@ pub struct SessionReport {
     pub rtt_ns: Option<u64>,
     /// Our table of services and the peer's, where they differ.
     pub refused: Option<RefusedTables>,
+    /// Whose private key two hosts have, as far as the last minutes tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_key: Option<SharedKey>,
+}
+
+/// A private key that two hosts have: each takes the session from the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharedKey {
+    /// The peer's: it calls from these two places by turns.
+    Peer([PeerAddress; 2]),
+    /// That of this end: the peer leaves its sessions for another's, again and again.
+    Own,
+}
+
+impl SharedKey {
+    /// What to do.
+    pub const HELP: &str = "make a key for one of them with `airlane keygen`, and write it where the other end lists its peers";
+
+    /// A sentence about it.
+    pub fn says(&self, peer: &str) -> String {
+        match self {
+            Self::Peer([a, b]) => {
+                format!("two hosts have the private key of {peer}: at {a} and at {b}")
+            }
+            Self::Own => format!(
+                "another host has the private key of this end: {peer} leaves our sessions for its"
+            ),
+        }
+    }
 }
 
 /// Two tables of services that do not fit each other.

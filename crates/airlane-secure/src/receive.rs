@@ -168,7 +168,8 @@ impl Secure {
             // Ours may have crossed it. One of the two must yield, and both ends know which.
             peer.abandon(indices);
         }
-        peer.address = peer.address.or(Some(from));
+        // Where it came from stays out of it: whoever recorded an initiation can send it from anywhere, and the first
+        // data under the new keys tells where its owner is.
         peer.sign(now, limits, index, &mut message);
         self.counters.responses_sent += 1;
         self.transmit(from, &message);

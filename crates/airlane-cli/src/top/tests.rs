@@ -57,6 +57,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
             disconnected_ns: None,
             rtt_ns: None,
             refused: None,
+            shared_key: None,
         },
         services: vec![service],
         drops: BTreeMap::from([("wrong-source".to_owned(), 1)]),

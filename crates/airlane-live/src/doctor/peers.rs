@@ -18,7 +18,7 @@ use crate::node::Guard;
 use crate::node::callers::Callers;
 use crate::node::drops::Reason;
 use crate::security::Keys;
-use crate::status::{CallFault, CallerReport, PeerStatus, Status};
+use crate::status::{CallFault, CallerReport, PeerStatus, SharedKey, Status};
 use crate::underlay::Underlay;
 
 /// How long the peers have for an answer: two attempts of a handshake.
@@ -56,6 +56,9 @@ fn check_session(
     findings: &mut Findings<'_>,
 ) {
     let (session, who) = (&peer.session, who(&peer.name, peer.address));
+    if let Some(shared) = &session.shared_key {
+        return findings.add("peer", Grade::Bad, shared.says(&peer.name), SharedKey::HELP);
+    }
     let mut bad = |found: String, help: &str| findings.add("peer", Grade::Bad, found, help);
     match (&*session.state, &session.refused) {
         ("confirmed", _) => findings.good("peer", format!("the session with {who} is confirmed")),

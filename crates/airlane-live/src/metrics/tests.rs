@@ -70,6 +70,7 @@ fn sample() -> Status {
             disconnected_ns: None,
             rtt_ns: Some(25_000_000),
             refused: None,
+            shared_key: None,
         },
         services: vec![service],
         drops: BTreeMap::from([("wrong-source".to_owned(), 72)]),

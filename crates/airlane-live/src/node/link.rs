@@ -17,6 +17,7 @@ use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::lookup::Lookup;
 use super::path::Path;
+use super::rivals::Rivals;
 use super::share::Spent;
 use super::told::Told;
 use super::transmit::SendFate;
@@ -82,6 +83,7 @@ pub(super) struct PeerLink {
     pub(super) refused: Option<RefusedTables>,
     pub(super) disconnections: u64,
     pub(super) disconnected_since: Option<Instant>,
+    pub(super) rivals: Rivals,
     /// Since when nothing is heard from the peer, and when the log last said so.
     silent: Option<(Instant, Instant)>,
 
@@ -156,6 +158,7 @@ impl PeerLink {
             refused: None,
             disconnections: 0,
             disconnected_since: None,
+            rivals: Rivals::new(),
             silent: None,
             datagrams_sent: 0,
             sent_bytes: 0,

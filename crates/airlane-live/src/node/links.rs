@@ -193,6 +193,11 @@ impl Prefixes {
         self.only == Some(number)
             || addresses(packet).is_some_and(|(source, _)| self.find(source) == Some(number))
     }
+
+    /// Whether this peer may speak for an address.
+    pub(super) fn has(&self, number: u8, address: IpAddr) -> bool {
+        self.way_to(address) == Some(number)
+    }
 }
 
 fn version(address: IpAddr) -> usize {

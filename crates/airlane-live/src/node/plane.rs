@@ -138,10 +138,11 @@ impl StatusPlane {
         reading.offer
     }
 
-    /// A probe has come back: whether it is one of this node's.
-    pub(super) fn take(&mut self, now: Instant, probe: &StatusProbe) -> bool {
-        let asked =
-            |asked: &&mut Registered| asked.number == probe.flow && ends(&asked.flow) == probe.ends;
+    /// A probe has come back over a link: whether it is one of this node's that was asked there.
+    pub(super) fn take(&mut self, now: Instant, link: u8, probe: &StatusProbe) -> bool {
+        let asked = |asked: &&mut Registered| {
+            (asked.number, asked.link, ends(&asked.flow)) == (probe.flow, link, probe.ends)
+        };
         let Some(asked) = self.flows.iter_mut().find(asked) else {
             return false;
         };

@@ -10,7 +10,7 @@ use airlane_session::{Part, StatusProbe};
 use super::Node;
 use super::drops::Reason;
 use super::links::Nowhere;
-use super::share::{BATCH, Pressure};
+use super::share::{self, BATCH, Pressure};
 use crate::device::DeviceError;
 use crate::offload::checksum;
 use crate::offload::join::Joined;
@@ -98,15 +98,23 @@ impl Node {
             .port
             .decode(bytes)
             .map_err(|error| Reason::from(&error))?;
-        link.spent.add(1);
-        if decoded.header.kind != FrameKind::Hello {
-            if link.spent.is_all(self.pressure, link.port.deliveries()) {
-                return Err(Reason::OverShare);
-            }
+        let is_hello = decoded.header.kind == FrameKind::Hello;
+        let body = &bytes[decoded.payload_at..];
+        let part = match is_hello && sent_so {
+            true => Part::decode(body).map_err(|error| Reason::from(&error))?,
+            false => None,
+        };
+        link.spent.add(match is_hello && part.is_none() {
+            true => share::HELLO,
+            false => 1,
+        });
+        if link.spent.is_all(self.pressure, link.port.deliveries()) {
+            return Err(Reason::OverShare);
+        }
+        if !is_hello {
             return link.handle_frame(now, &decoded, (lease, length, bound), mark);
         }
-        let body = &bytes[decoded.payload_at..];
-        if sent_so && let Some(part) = Part::decode(body).map_err(|error| Reason::from(&error))? {
+        if let Some(part) = part {
             let Some(frame) = link.handle_part(now, &part)? else {
                 return Ok(());
             };

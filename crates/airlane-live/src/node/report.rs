@@ -127,6 +127,7 @@ impl PeerLink {
                 disconnected_ns: self.disconnected_since.map(since),
                 rtt_ns: self.session.srtt().map(Duration::as_nanos),
                 refused: self.refused.clone(),
+                shared_key: self.rivals.found(now),
             },
             services: self
                 .port

@@ -11,6 +11,10 @@ pub(super) const BATCH: usize = 256;
 /// Datagrams and packets of one peer in one turn.
 pub(super) const SHARE: usize = 8 * BATCH;
 
+/// What a hello costs, or a probe: each may have an answer, and the ports drained before it, which is as much as so
+/// many packets.
+pub(super) const HELLO: usize = 64;
+
 /// Whether there is anything to share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pressure {
@@ -71,6 +75,17 @@ mod tests {
             }
         }
         taken
+    }
+
+    #[test]
+    fn hellos_count_too() {
+        let mut spent = Spent::default();
+        let hellos = (0..BATCH).take_while(|_| {
+            spent.add(HELLO);
+            !spent.is_all(Pressure::Shared, 0)
+        });
+        let taken = hellos.count();
+        assert!((8..BATCH / 4).contains(&taken), "{taken}");
     }
 
     #[test]

@@ -148,8 +148,17 @@ impl Node {
             return Err(Reason::StaleSession);
         }
         let [source, destination] = probe.ends.map(|end| end.ip());
+        // On its way there it comes from where its source is, and back from where its destination is: over the link
+        // that it was asked on. Any other peer would speak of a path that it is not on.
+        let speaker = if probe.back { destination } else { source };
+        if self.has_address(speaker) || !self.links.prefixes.has(from, speaker) {
+            if let Some(link) = self.links.get_mut(from) {
+                link.drops.count_of(now, Reason::WrongSource, &speaker);
+            }
+            return Ok(());
+        }
         if probe.back {
-            if !self.plane.take(now, &probe)
+            if !self.plane.take(now, from, &probe)
                 && let Some(way) = self.way_on(from, source)
                 && let Some(probe) = probe.brought_back()
             {

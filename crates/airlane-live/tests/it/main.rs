@@ -21,5 +21,6 @@ mod operate;
 mod relay;
 mod secured;
 mod ship;
+mod status_forged;
 mod status_plane;
 mod two_nodes;

@@ -220,6 +220,28 @@ fn initiations_from_before_a_restart_move_and_replace_nothing() {
     world.assert_works();
 }
 
+/// A peer that has never called is where its data comes from, and not where its initiation was sent again from.
+#[test]
+fn a_silent_peer_is_not_sought_where_its_initiation_was_repeated() {
+    let mut world = World::established();
+    let peer = world.peer(1);
+    world.ends[0].rekey(world.now, world.peer(0));
+    world.now += SECOND * 6;
+    world.timeout(0);
+    let recorded = world.intercept(0);
+    world.ends[1] = super::world::node(world.now, 1, None, Limits::default(), 9);
+    world.arrive(1, address(13), recorded.bytes()).unwrap();
+    assert_eq!(world.intercept(1).to, address(13), "the answer alone");
+    assert_eq!(world.ends[1].address(peer), None);
+    world.ends[1].rekey(world.now, peer);
+    world.timeout(1);
+    assert!(world.ends[1].poll_transmit().is_none(), "nobody is called");
+    // Its owner is found when it calls itself.
+    world.run_for(SECOND * 60);
+    world.assert_works();
+    assert_eq!(world.ends[1].address(peer), Some(address(1)));
+}
+
 fn stranger(n: u64) -> Vec<u8> {
     let mut private = [0; 32];
     private[..8].copy_from_slice(&n.to_be_bytes());

@@ -157,6 +157,7 @@ fn sample() -> Status {
                 disconnected_ns: None,
                 rtt_ns: None,
                 refused: None,
+                shared_key: None,
             },
             services: Vec::new(),
             drops: BTreeMap::from([("wrong-source".to_owned(), 4)]),

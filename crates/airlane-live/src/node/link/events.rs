@@ -8,10 +8,11 @@ use airlane_session::{ServiceOffer, SessionEvent};
 use super::PeerLink;
 use crate::config::LiveConfig;
 use crate::node::below::Below;
-use crate::status::RefusedTables;
+use crate::status::{RefusedTables, SharedKey};
 
 /// How often the log says of a peer that it is silent.
 const SILENCE_AGAIN: Duration = Duration::from_secs(60);
+
 impl PeerLink {
     /// Acts on what happened to the session, and tells.
     pub(super) fn take_events(&mut self, now: Instant, below: &mut Below) {
@@ -36,6 +37,7 @@ impl PeerLink {
                     self.session_since = Some(now);
                     self.sessions += 1;
                     self.refused = None;
+                    self.rivals.on_session(now, self.to.address);
                     let why = if replaced {
                         "the peer was restarted"
                     } else {
@@ -81,12 +83,17 @@ impl PeerLink {
                     tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
                 }
                 SessionEvent::EpochRenewed => {
+                    self.rivals.on_left(now);
                     self.session_since = None;
                     self.disconnected_since = None;
                     tracing::info!(%peer, why = "the peer had left our session", "new epoch");
                 }
                 other => tracing::debug!(?other, "session event"),
             }
+        }
+        if let Some(shared) = self.rivals.speak(now) {
+            let peer = &self.config.name;
+            tracing::error!(peer, help = SharedKey::HELP, "{}", shared.says(peer));
         }
     }
 

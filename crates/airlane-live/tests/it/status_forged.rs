@@ -1,0 +1,183 @@
+//! A station that speaks of paths that it is not on: what it says of them reaches nobody.
+//!
+//! ```text
+//!  farm 10.7.0.2 ──┐
+//!  mill 10.7.0.3 ──┼── base      the stations are sockets of the test, over the loopback
+//!  pier 10.7.0.4 ──┘
+//! ```
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Duration;
+
+use airlane_base::Instant;
+use airlane_live::config::LiveConfig;
+use airlane_live::node::Node;
+use airlane_live::tun::Tun;
+use airlane_live::underlay::{Udp, Underlay};
+use airlane_session::{Hello, Offer, Session, SessionConfig, SessionState, StatusProbe};
+
+use crate::common::PATIENCE;
+use crate::common::station::NAMES;
+use crate::common::traffic::address;
+
+/// A station that speaks no more than the session asks for.
+struct Station {
+    socket: UdpSocket,
+    session: Session,
+    begun: std::time::Instant,
+    /// What is before the body of a hello, as the base has it.
+    header: Vec<u8>,
+}
+
+impl Station {
+    fn new(base: SocketAddr, socket: UdpSocket, epoch: u64) -> Self {
+        socket.connect(base).unwrap();
+        let soon = Duration::from_millis(20);
+        socket.set_read_timeout(Some(soon)).unwrap();
+        let second = airlane_base::Duration::from_secs(1);
+        let config = SessionConfig {
+            epoch,
+            table: String::new(),
+            peer_table: String::new(),
+            keepalive: second,
+            silence: second * 30,
+        };
+        Self {
+            socket,
+            session: Session::new(Instant::ORIGIN, config),
+            begun: std::time::Instant::now(),
+            header: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.begun.elapsed().as_nanos() as u64 + 1)
+    }
+
+    /// Takes what has come: a probe, if it was one.
+    fn hear(&mut self) -> Option<StatusProbe> {
+        let mut buffer = [0; 2048];
+        let datagram = match self.socket.recv(&mut buffer) {
+            Ok(length) => buffer[..length].to_vec(),
+            Err(_) => vec![],
+        };
+        if self.header.is_empty() {
+            let is_hello = |at: &usize| Hello::decode(&datagram[*at..]).is_ok();
+            let at = (0..datagram.len()).find(is_hello).unwrap_or_default();
+            self.header = datagram[..at].to_vec();
+        }
+        let body = datagram.get(self.header.len()..).unwrap_or_default();
+        if let Ok(Some(probe)) = StatusProbe::decode(body) {
+            return Some(probe);
+        }
+        let now = self.now();
+        let _no_hello = self.session.handle_hello(now, body);
+        if !self.header.is_empty()
+            && let Some(hello) = self.session.poll_transmit(now, &[])
+        {
+            let mut body = Vec::new();
+            hello.encode(&mut body);
+            self.send(&body);
+        }
+        None
+    }
+
+    fn send(&self, body: &[u8]) {
+        self.socket
+            .send(&[&self.header[..], body].concat())
+            .unwrap();
+    }
+
+    fn tell(&self, probe: StatusProbe) {
+        let session = self.session.id().unwrap();
+        self.send(&StatusProbe { session, ..probe }.encode());
+    }
+}
+
+/// Probes of a flow of the farm's that everybody knows: two, and who may say each.
+#[test]
+fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
+    let sockets = [0; 3].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let mut text = r#"
+schema = 1
+name = "base"
+[tun]
+addresses = ["10.7.0.1/24"]
+mtu = "1400 B"
+[link]
+rate = "20 Mbit/s"
+underlay = { kind = "udp", listen = "127.0.0.1:1" }
+security = "none"
+"#
+    .to_owned();
+    for ((name, socket), last) in NAMES.iter().zip(&sockets).zip(2..) {
+        let at = socket.local_addr().unwrap();
+        text += &format!(
+            "[[peers]]\nname = \"{name}\"\naddress = \"{at}\"\nprefixes = [\"10.7.0.{last}/32\"]\n"
+        );
+    }
+    let config: LiveConfig = airlane_base::config::load(&text, "base.toml").unwrap();
+    let udp = Udp::bind(address("127.0.0.1:0")).unwrap();
+    let base = udp.local().unwrap();
+    let (_kernel, device) = UnixDatagram::pair().unwrap();
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    let node = std::thread::spawn(move || {
+        let tun = Tun::from_fd(OwnedFd::from(device), "pair");
+        let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+        node.run(stopped.as_fd()).unwrap();
+        node.status()
+    });
+    let mut epochs = 7..;
+    let mut stations = sockets.map(|socket| Station::new(base, socket, epochs.next().unwrap()));
+    let begun = std::time::Instant::now();
+    while stations
+        .iter()
+        .any(|s| s.session.state() != SessionState::Confirmed)
+    {
+        assert!(begun.elapsed() < PATIENCE);
+        stations.iter_mut().for_each(|station| {
+            station.hear();
+        });
+    }
+
+    let [farm, mill, pier] = &mut stations;
+    let own = Offer {
+        out_packets: 1,
+        out_bytes: 1_000,
+        underflows: 0,
+        room_bytes: 1_000,
+    };
+    let ends = [address("10.7.0.2:9"), address("10.7.0.3:80")];
+    let probe = |number| StatusProbe::new(1, 17, ends, number, own);
+    const FORGED: u32 = 66;
+    // On its way there; the base passes it on once it knows for an interval what it offers.
+    let mut arrived = None;
+    while arrived.is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        pier.tell(probe(FORGED));
+        farm.tell(probe(1));
+        arrived = mill.hear();
+    }
+    assert_eq!(arrived.unwrap().number, 1);
+    // And back: the farm's number and ends are known to whoever sees its packets.
+    pier.tell(probe(FORGED).turned(true));
+    // Who is on the path, and no end of it, has nothing to say of it either.
+    farm.tell(probe(FORGED).turned(true));
+    mill.tell(probe(2).turned(true));
+    let mut back = None;
+    while back.is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        back = farm.hear();
+    }
+    assert_eq!(back.unwrap().number, 2);
+    drop(stop);
+    let status = node.join().unwrap();
+    let dropped = |at: usize| {
+        let drops = &status.peers[at].drops;
+        drops.get("wrong-source").copied().unwrap_or_default()
+    };
+    assert!(dropped(2) >= 2, "{status:#?}");
+    assert_eq!((dropped(0), dropped(1)), (1, 0));
+}
