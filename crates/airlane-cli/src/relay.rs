@@ -35,12 +35,14 @@ fn run(args: &RelayArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
         connections: args.connections,
         socket_buffer: args.socket_buffer,
         connect_timeout: Duration::from_nanos(args.connect_timeout.as_nanos()),
+        idle_timeout: Duration::from_nanos(args.idle_timeout.as_nanos()),
+        local_targets: args.local_targets,
     };
     *log = Some(log::start(args.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let tell = tell_on_signals().context("cannot wait for signals")?;
     let mut relay = Relay::open(config).map_err(|error| match error {
-        RelayError::Loop(_) | RelayError::Nothing(_) => BadInput(error.to_string()).into(),
+        RelayError::Loop { .. } | RelayError::Nothing(_) => BadInput(error.to_string()).into(),
         error => anyhow::Error::from(error),
     })?;
     if args.keep_source {

@@ -260,15 +260,7 @@ impl Netlink {
 
     /// The number of the interface that packets to `address` leave by.
     pub(crate) fn way_to(&mut self, address: IpAddr) -> io::Result<u32> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(address);
-        message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
-        message.attributes = vec![RouteAttribute::Destination(address.into())];
-        let RouteNetlinkMessage::NewRoute(route) =
-            self.ask(RouteNetlinkMessage::GetRoute(message))?
-        else {
-            return Err(unexpected());
-        };
+        let route = self.route_to(address)?;
         let oif = route
             .attributes
             .iter()
@@ -277,6 +269,22 @@ impl Netlink {
                 _ => None,
             });
         oif.ok_or_else(unexpected)
+    }
+
+    /// Whether packets to `address` stay in this machine.
+    pub(crate) fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
+        Ok(self.route_to(address)?.header.kind == RouteType::Local)
+    }
+
+    fn route_to(&mut self, address: IpAddr) -> io::Result<RouteMessage> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(address);
+        message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
+        message.attributes = vec![RouteAttribute::Destination(address.into())];
+        match self.ask(RouteNetlinkMessage::GetRoute(message))? {
+            RouteNetlinkMessage::NewRoute(route) => Ok(route),
+            _ => Err(unexpected()),
+        }
     }
 
     /// Longest packet that the interface takes by which packets to `address` leave.

@@ -35,7 +35,7 @@ use serde::Serialize;
 pub use run::Relay;
 
 /// Version of the report; it grows when a program that reads it would have to change.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What a relay is told.
 #[derive(Clone, Debug)]
@@ -52,7 +52,16 @@ pub struct RelayConfig {
     pub socket_buffer: Option<Size>,
     /// After this long without an answer a target is given up.
     pub connect_timeout: Duration,
+    /// A connection that has passed nothing on for so long is ended. Where all places are taken, one that has been idle
+    /// for [`YIELDS_AFTER`] makes room for whoever comes, the one that has been so longest.
+    pub idle_timeout: Duration,
+    /// Whether clients with targets of their own reach this machine's addresses, too: services that trust whoever
+    /// calls from here.
+    pub local_targets: bool,
 }
+
+/// How long a connection is idle before it makes room for another where all places are taken.
+pub const YIELDS_AFTER: Duration = Duration::from_secs(60);
 
 /// Where connections go on to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +99,15 @@ impl fmt::Display for Target {
 #[non_exhaustive]
 pub enum RelayError {
     /// It would call itself.
-    #[error("the relay would pass on to itself: {0} is where it listens; write another target")]
-    Loop(SocketAddr),
+    #[error(
+        "the relay would pass on to itself: {target} is where it listens, at {listen}; write another target"
+    )]
+    Loop {
+        /// Where it passes on to.
+        target: SocketAddr,
+        /// Where it listens.
+        listen: SocketAddr,
+    },
     /// There is no room.
     #[error("a {0} of 0 passes nothing on; write at least 1")]
     Nothing(&'static str),
@@ -152,6 +168,10 @@ pub struct RelayReport {
     pub refused: u64,
     /// Reset because the target was not there.
     pub unreachable: u64,
+    /// Reset because the target was this machine, which is not for its clients, or the relay itself.
+    pub local: u64,
+    /// Reset because nothing had passed for long.
+    pub idle: u64,
     /// Ended by both sides.
     pub closed: u64,
     /// Reset because the client had gone.
@@ -180,6 +200,8 @@ impl RelayReport {
             accepted: 0,
             refused: 0,
             unreachable: 0,
+            local: 0,
+            idle: 0,
             closed: 0,
             reset_by_client: 0,
             reset_by_server: 0,
@@ -199,7 +221,8 @@ impl fmt::Display for RelayReport {
             f,
             "connections on {}: {} ({} at a time), of which\n  ended by both sides  {}\n  \
              reset by the client  {}\n  reset by the server  {}\n  target not there     {}\n  \
-             too many             {}\n  cut by the relay     {}",
+             target is local      {}\n  idle too long        {}\n  too many             {}\n  \
+             cut by the relay     {}",
             self.listen,
             self.accepted,
             self.most_open,
@@ -207,6 +230,8 @@ impl fmt::Display for RelayReport {
             self.reset_by_client,
             self.reset_by_server,
             self.unreachable,
+            self.local,
+            self.idle,
             self.refused,
             self.cut,
         )?;

@@ -36,6 +36,13 @@ pub struct RelayArgs {
     /// Reset a connection whose target does not answer within this time
     #[arg(long, value_name = "TIME", default_value = "30 s")]
     pub connect_timeout: Duration,
+    /// Reset a connection that has passed nothing on for so long; where all places are taken, one that has been idle for
+    /// a minute makes room
+    #[arg(long, value_name = "TIME", default_value = "2 h")]
+    pub idle_timeout: Duration,
+    /// Let clients with targets of their own reach this machine, too: services that trust whoever calls from here
+    #[arg(long, requires = "transparent")]
+    pub local_targets: bool,
     /// Print the counters as JSON at the end; every name carries its unit
     #[arg(long)]
     pub json: bool,

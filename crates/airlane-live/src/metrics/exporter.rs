@@ -10,7 +10,7 @@
 //! read the answer within `PATIENCE` is cut off.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -239,6 +239,14 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
         Ok(httparse::Status::Partial) => return Some(refusal("431 Request Too Large")),
         Err(_) => return Some(refusal("400 Bad Request")),
     }
+    // A page in a browser can have its own name lead here (DNS rebinding), and would read what there is to read.
+    let mut hosts = parsed
+        .headers
+        .iter()
+        .filter(|h| h.name.eq_ignore_ascii_case("host"));
+    if !hosts.all(|host| is_loopback(host.value)) {
+        return Some(refusal("421 Misdirected Request"));
+    }
     let path = parsed.path.and_then(|path| path.split('?').next());
     Some(match (parsed.method, path) {
         (Some("GET" | "HEAD"), Some("/metrics")) => match source.text(now) {
@@ -256,6 +264,24 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
         (Some("GET" | "HEAD"), _) => refusal("404 Not Found"),
         _ => refusal("405 Method Not Allowed"),
     })
+}
+
+/// Whether the name of a host, with or without a port, is one of the loopback.
+fn is_loopback(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host).map(str::trim) else {
+        return false;
+    };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => {
+            name
+        }
+        _ => host,
+    };
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let ip = bare.unwrap_or(name).parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -318,7 +344,7 @@ mod tests {
 
     #[test]
     fn requests_are_answered_once_they_are_whole() {
-        let whole = "GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n";
+        let whole = "GET /metrics?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
         for end in 0..whole.len() {
             assert_eq!(status_line(&whole[..end]), None);
         }
@@ -336,6 +362,29 @@ mod tests {
         ] {
             let line = status_line(request).unwrap();
             assert!(line.contains(status), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_names_of_the_loopback_are_answered() {
+        for (host, status) in [
+            ("localhost:9586", "200"),
+            ("LOCALHOST", "200"),
+            ("127.0.0.1:9586", "200"),
+            ("127.3.2.1", "200"),
+            ("[::1]:9586", "200"),
+            ("[::1]", "200"),
+            ("[::ffff:127.0.0.1]:1", "200"),
+            ("evil.example:9586", "421"),
+            ("localhost.evil.example", "421"),
+            ("192.0.2.1:9586", "421"),
+            ("[2001:db8::1]:9586", "421"),
+            ("", "421"),
+            ("localhost:9586\r\nHost: evil.example", "421"),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let line = status_line(&request).unwrap();
+            assert!(line.contains(status), "{host}: {line}");
         }
     }
 

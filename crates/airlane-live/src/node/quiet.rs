@@ -6,15 +6,15 @@ const QUIET: Duration = Duration::from_secs(60);
 
 /// When the log spoke of a thing last, and how often it had happened by then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Quiet(Option<(Instant, u64)>);
+pub(crate) struct Quiet(Option<(Instant, u64)>);
 
 impl Quiet {
     /// The log has never spoken of it.
-    pub(super) const NEW: Self = Self(None);
+    pub(crate) const NEW: Self = Self(None);
 
     /// It happens at `now`. Where the log is to say so, how often it has happened, as `total` counts, and how often
     /// since the log spoke last.
-    pub(super) fn speak(&mut self, now: Instant, total: impl FnOnce() -> u64) -> Option<[u64; 2]> {
+    pub(crate) fn speak(&mut self, now: Instant, total: impl FnOnce() -> u64) -> Option<[u64; 2]> {
         if self.0.is_some_and(|(when, _)| now < when + QUIET) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
@@ -73,6 +73,8 @@ pub(super) enum End {
     Dead { leg: usize, error: io::Error },
     /// The target does not answer.
     Unreachable(io::Error),
+    /// Nothing has passed for too long, or for long where another needs its place.
+    Idle,
     /// The relay ends it: the system gives nothing to pass bytes on with, or it is asked to stop.
     Cut(io::Error),
 }
@@ -123,6 +125,8 @@ pub(super) struct Connection {
     connecting: bool,
     /// Whether it has a turn waiting.
     pub(super) queued: bool,
+    /// When something passed last, or it began.
+    pub(super) last: Instant,
 }
 
 impl Connection {
@@ -141,6 +145,7 @@ impl Connection {
             directions: [direction(), direction()],
             connecting: true,
             queued: false,
+            last: Instant::now(),
         }
     }
 
@@ -211,6 +216,7 @@ impl Connection {
             if !took && !gave {
                 return Ok(false);
             }
+            self.last = Instant::now();
         }
         Ok(true)
     }

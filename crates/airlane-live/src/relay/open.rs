@@ -1,13 +1,14 @@
 //! The sockets of a relay, with what they are told.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 
 use super::{RelayConfig, RelayError, Target, failed};
+use crate::netlink::Netlink;
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 1024;
@@ -72,26 +73,46 @@ pub(super) fn tell_client(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_keepalive(&keepalive())
 }
 
-/// Where a connection that came in goes on to; none if that would be the relay.
-pub(super) fn destination(
-    client: &Socket,
-    listen: SocketAddr,
-    target: Target,
-) -> io::Result<Option<SocketAddr>> {
+/// Where a connection that came in wants to go.
+pub(super) fn destination(client: &Socket, target: Target) -> io::Result<SocketAddr> {
     match target {
-        Target::Address(address) => Ok(Some(address)),
+        Target::Address(address) => Ok(address),
         Target::Original { .. } => {
             let original = client.local_addr()?.as_socket();
-            let original = original.ok_or(io::ErrorKind::AddrNotAvailable)?;
-            let own = original.port() == listen.port() && is_own(original);
-            Ok((!own).then_some(original))
+            Ok(plain(original.ok_or(io::ErrorKind::AddrNotAvailable)?))
         }
     }
 }
 
-/// Whether this machine has the address. Whoever called it, without a rule, would be passed on to itself for ever.
-fn is_own(address: SocketAddr) -> bool {
-    UdpSocket::bind((address.ip(), 0)).is_ok()
+/// An address without what IPv6 sockets write around those of IPv4.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// Whether who calls `target` reaches a socket of this machine that listens at `listen`. It would be passed on to
+/// itself for ever.
+pub(super) fn is_itself(target: SocketAddr, listen: SocketAddr) -> bool {
+    let (target, listen) = (plain(target), plain(listen));
+    let everywhere = listen.ip().is_unspecified();
+    // Nobody's address is the loopback's, as the kernel connects.
+    let to = match target.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    // A listener on all addresses of IPv6 has those of IPv4, too, where the system does not say otherwise.
+    let reaches = listen.ip() == to || everywhere && (listen.is_ipv6() || to.is_ipv4());
+    target.port() == listen.port() && reaches && is_local(to)
+}
+
+/// Whether an address is this machine's.
+pub(super) fn is_local(address: IpAddr) -> bool {
+    if address.is_unspecified() || address.is_loopback() {
+        return true;
+    }
+    // What the routing table says; where it says nothing a socket can be bound, or cannot.
+    let way = Netlink::open().and_then(|mut netlink| netlink.is_local(address));
+    way.unwrap_or_else(|_| UdpSocket::bind((address, 0)).is_ok())
 }
 
 /// A socket on its way to `to`, with the client's address if that is asked for.
@@ -135,4 +156,34 @@ fn tell_buffers(socket: &Socket, config: &RelayConfig) -> io::Result<()> {
     let bytes = usize::try_from(size.as_bytes()).unwrap_or(usize::MAX);
     socket.set_recv_buffer_size(bytes)?;
     socket.set_send_buffer_size(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_that_calls_itself_is_known_however_it_is_written() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (target, listen, itself) in [
+            ("127.0.0.1:80", "127.0.0.1:80", true),
+            ("127.0.0.1:80", "0.0.0.0:80", true),
+            ("127.9.9.9:80", "0.0.0.0:80", true),
+            ("0.0.0.0:80", "127.0.0.1:80", true),
+            ("0.0.0.0:80", "0.0.0.0:80", true),
+            ("[::ffff:127.0.0.1]:80", "127.0.0.1:80", true),
+            ("127.0.0.1:80", "[::]:80", true),
+            ("[::1]:80", "[::]:80", true),
+            ("127.0.0.1:81", "0.0.0.0:80", false),
+            ("127.0.0.2:80", "127.0.0.1:80", false),
+            ("[::1]:80", "0.0.0.0:80", false),
+            ("192.0.2.77:80", "0.0.0.0:80", false),
+        ] {
+            assert_eq!(
+                is_itself(at(target), at(listen)),
+                itself,
+                "{target} {listen}"
+            );
+        }
+    }
 }

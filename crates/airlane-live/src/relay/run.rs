@@ -13,7 +13,9 @@ use socket2::Socket;
 
 use super::connection::{CLIENT, Connection, End, Pool, SERVER, Turn, reset};
 use super::open;
-use super::{RelayConfig, RelayError, RelayReport, Target, failed};
+use super::{RelayConfig, RelayError, RelayReport, Target, YIELDS_AFTER, failed};
+use crate::clock;
+use crate::node::quiet::Quiet;
 
 /// Names of what epoll watches beside connections, which have numbers from 0.
 const LISTENER: u64 = u64::MAX;
@@ -24,6 +26,19 @@ const TELL: u64 = u64::MAX - 2;
 const ACCEPTS_IN_A_ROW: usize = 64;
 /// When the system has no descriptors nor memory, it is asked again after this.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often idle connections are looked for, at least; a sixteenth of their time where that is less.
+const SWEEP: Duration = Duration::from_secs(10);
+
+fn refuse_loop(target: Target, listen: SocketAddr) -> Result<(), RelayError> {
+    match target {
+        // A port that the system gives is not known yet.
+        Target::Address(target) if listen.port() != 0 && open::is_itself(target, listen) => {
+            Err(RelayError::Loop { target, listen })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// A relay that listens.
 #[derive(Debug)]
@@ -44,6 +59,10 @@ pub struct Relay {
     serials: Vec<u64>,
     /// Until then nobody is taken.
     paused: Option<Instant>,
+    /// When idle connections are looked for next; none without connections.
+    sweep: Option<Instant>,
+    /// When the log spoke of connections that were refused, and of those that were reset.
+    said: [Quiet; 2],
     pool: Pool,
     report: RelayReport,
 }
@@ -54,11 +73,12 @@ impl Relay {
     /// # Errors
     /// If it would call itself, may not have so many connections, or cannot listen there.
     pub fn open(config: RelayConfig) -> Result<Self, RelayError> {
-        if config.target == Target::Address(config.listen) {
-            return Err(RelayError::Loop(config.listen));
-        }
+        refuse_loop(config.target, config.listen)?;
         if config.pool.as_bytes() == 0 {
             return Err(RelayError::Nothing("pool"));
+        }
+        if config.idle_timeout.is_zero() {
+            return Err(RelayError::Nothing("idle timeout"));
         }
         if config.connections == 0 {
             return Err(RelayError::Nothing("limit of connections"));
@@ -69,9 +89,7 @@ impl Relay {
             .map_err(|error| failed("wait for connections")(error.into()))?;
         let address = listener.local_addr().map_err(failed("listen"))?;
         let address = address.as_socket().unwrap_or(config.listen);
-        if config.target == Target::Address(address) {
-            return Err(RelayError::Loop(address));
-        }
+        refuse_loop(config.target, address)?;
         let most = usize::try_from(config.pool.as_bytes()).unwrap_or(usize::MAX);
         let relay = Self {
             config,
@@ -84,6 +102,8 @@ impl Relay {
             waiting: VecDeque::new(),
             serials: Vec::new(),
             paused: None,
+            sweep: None,
+            said: [Quiet::NEW; 2],
             pool: Pool::new(most),
             report: RelayReport::new(address),
         };
@@ -176,10 +196,8 @@ impl Relay {
             return Some(Timespec::default());
         }
         let answer = self.waiting.front().map(|(until, ..)| *until);
-        let next = match (answer, self.paused) {
-            (Some(answer), Some(paused)) => answer.min(paused),
-            (answer, paused) => answer.or(paused)?,
-        };
+        let next = [answer, self.paused, self.sweep];
+        let next = next.into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now());
         Some(Timespec {
             tv_sec: left.as_secs() as i64,
@@ -187,7 +205,37 @@ impl Relay {
         })
     }
 
-    /// Gives up targets that have not answered, and takes connections again.
+    /// Ends connections that have been idle for so long.
+    fn end_idle(&mut self, now: Instant) {
+        let limit = self.config.idle_timeout;
+        let idle =
+            |connection: &Connection| now.saturating_duration_since(connection.last) >= limit;
+        for place in 0..self.connections.len() {
+            if self.connections[place].as_ref().is_some_and(idle) {
+                self.follow(place, Turn::Over(End::Idle));
+            }
+        }
+        let next = now + SWEEP.min(limit / 16);
+        self.sweep = (self.report.open > 0).then_some(next);
+    }
+
+    /// Ends the connection that has been idle longest, if that is long: whether there is a place now.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let places = self.connections.iter().zip(0..);
+        let there =
+            places.filter_map(|(connection, place)| Some((connection.as_ref()?.last, place)));
+        let Some((last, place)) = there.min() else {
+            return false;
+        };
+        let yields =
+            now.saturating_duration_since(last) >= YIELDS_AFTER.min(self.config.idle_timeout);
+        if yields {
+            self.follow(place, Turn::Over(End::Idle));
+        }
+        yields
+    }
+
+    /// Gives up targets that have not answered, ends who is idle, and takes connections again.
     fn on_time(&mut self, now: Instant) -> Result<(), RelayError> {
         while let Some((until, place, serial)) = self.waiting.front().copied() {
             let connection = self.connections[place].as_ref();
@@ -201,6 +249,9 @@ impl Relay {
                 let error = io::ErrorKind::TimedOut.into();
                 self.follow(place, Turn::Over(End::Unreachable(error)));
             }
+        }
+        if self.sweep.is_some_and(|due| due <= now) {
+            self.end_idle(now);
         }
         if self.paused.is_some_and(|until| until <= now) {
             self.paused = None;
@@ -227,10 +278,15 @@ impl Relay {
                 },
             };
             self.report.accepted += 1;
-            if self.report.open >= self.config.connections as u64 {
+            let full = self.report.open >= self.config.connections as u64;
+            if full && !self.make_room(Instant::now()) {
                 self.report.refused += 1;
                 reset(&client);
-                tracing::debug!(limit = self.config.connections, "too many connections");
+                let total = || self.report.refused;
+                if let Some([total, new]) = self.said[0].speak(clock::now(), total) {
+                    let limit = self.config.connections;
+                    tracing::warn!(limit, new, total, "refused: there are too many connections");
+                }
                 continue;
             }
             self.begin(client);
@@ -240,14 +296,32 @@ impl Relay {
     /// A client is there: the other leg begins.
     fn begin(&mut self, client: Socket) {
         let Self { config, report, .. } = self;
-        let begun = || -> io::Result<(Socket, SocketAddr)> {
+        let begun = || -> io::Result<Option<(Socket, SocketAddr)>> {
             open::tell_client(&client)?;
-            let to = open::destination(&client, report.listen, config.target)?;
-            let to = to.ok_or_else(|| io::Error::other("its client called the relay itself"))?;
-            Ok((open::connect(to, &client, config)?, to))
+            let to = open::destination(&client, config.target)?;
+            let mine = match config.target {
+                Target::Address(_) => false,
+                Target::Original { .. } if config.local_targets => {
+                    open::is_itself(to, report.listen)
+                }
+                Target::Original { .. } => open::is_local(to.ip()),
+            };
+            if mine {
+                tracing::warn!(
+                    %to,
+                    why = "this machine's own services are not for the relay's clients",
+                    "a connection is refused"
+                );
+                return Ok(None);
+            }
+            Ok(Some((open::connect(to, &client, config)?, to)))
         };
         match begun() {
-            Ok((server, to)) => self.enter(Connection::new(client, server), to),
+            Ok(Some((server, to))) => self.enter(Connection::new(client, server), to),
+            Ok(None) => {
+                self.report.local += 1;
+                reset(&client);
+            }
             Err(error) => {
                 tracing::info!(%error, "a connection leads nowhere");
                 self.report.unreachable += 1;
@@ -277,6 +351,8 @@ impl Relay {
         self.serials[place] += 1;
         let until = Instant::now() + self.config.connect_timeout;
         self.waiting.push_back((until, place, self.serials[place]));
+        let soon = Instant::now() + SWEEP.min(self.config.idle_timeout / 16);
+        self.sweep = self.sweep.or(Some(soon));
         self.report.open += 1;
         self.report.most_open = self.report.most_open.max(self.report.open);
         tracing::debug!(place, %to, "a connection begins");
@@ -312,6 +388,7 @@ impl Relay {
             End::Dead { leg: CLIENT, .. } => report.reset_by_client += 1,
             End::Dead { .. } => report.reset_by_server += 1,
             End::Unreachable(_) => report.unreachable += 1,
+            End::Idle => report.idle += 1,
             End::Cut(_) => report.cut += 1,
         }
         match &end {
@@ -319,7 +396,13 @@ impl Relay {
             End::Dead { leg, error } => {
                 let side = ["client", "server"][*leg];
                 tracing::debug!(place, side, %error, "a connection is reset");
+                let total = || report.reset_by_client + report.reset_by_server;
+                if let Some([total, new]) = self.said[1].speak(clock::now(), total) {
+                    let why = "one of their ends has gone";
+                    tracing::info!(new, total, last = side, why, "connections are reset");
+                }
             }
+            End::Idle => tracing::debug!(place, "a connection has been idle for too long"),
             End::Unreachable(error) => tracing::info!(%error, "the target is not there"),
             End::Cut(error) => tracing::warn!(%error, "a connection is cut"),
         }
@@ -342,6 +425,8 @@ impl Relay {
             reset_by_client = report.reset_by_client,
             reset_by_server = report.reset_by_server,
             unreachable = report.unreachable,
+            local = report.local,
+            idle = report.idle,
             refused = report.refused,
             to_servers_bytes = report.to_servers_bytes,
             to_clients_bytes = report.to_clients_bytes,

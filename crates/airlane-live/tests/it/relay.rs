@@ -24,6 +24,8 @@ fn config(target: Target) -> RelayConfig {
         connections: 100,
         socket_buffer: None,
         connect_timeout: PATIENCE,
+        idle_timeout: PATIENCE * 100,
+        local_targets: false,
     }
 }
 
@@ -269,6 +271,33 @@ fn connections_beyond_the_limit_are_reset_and_those_within_go_on() {
     assert_eq!(relay.stop().most_open, 2);
 }
 
+/// Whoever opens connections and says nothing keeps nobody out for ever.
+#[test]
+fn idle_connections_end_and_make_room() {
+    let server = TcpListener::bind(ANY).unwrap();
+    let limit = Duration::from_millis(300);
+    let relay = Running::start(RelayConfig {
+        connections: 2,
+        idle_timeout: limit,
+        ..config(Target::Address(server.local_addr().unwrap()))
+    });
+    let (mut silent, _other) = (relay.connect(), taken(&server));
+    let (mut busy, mut end) = (relay.connect(), taken(&server));
+    for _ in 0..10 {
+        std::thread::sleep(limit / 5);
+        busy.write_all(b"x").unwrap();
+        end.read_exact(&mut [0]).unwrap();
+    }
+    assert!(says_reset(silent.read(&mut [0; 10])));
+    let (mut next, mut last) = (relay.connect(), taken(&server));
+    next.write_all(b"x").unwrap();
+    last.read_exact(&mut [0]).unwrap();
+    busy.write_all(b"x").unwrap();
+    end.read_exact(&mut [0]).unwrap();
+    let report = relay.stop();
+    assert_eq!((report.idle, report.refused, report.cut), (1, 0, 2));
+}
+
 /// What a connection says soon: nothing, or that it is reset.
 fn peek(stream: &TcpStream) -> std::io::Result<usize> {
     let soon = Some(Duration::from_millis(200));
@@ -303,7 +332,13 @@ fn what_cannot_work_is_refused_before_it_starts() {
         listen: address,
         ..config(Target::Address(address))
     };
-    assert!(matches!(Relay::open(loops), Err(RelayError::Loop(_))));
+    assert!(matches!(Relay::open(loops), Err(RelayError::Loop { .. })));
+    // The same, written otherwise.
+    let loops = RelayConfig {
+        listen: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()),
+        ..config(Target::Address(address))
+    };
+    assert!(matches!(Relay::open(loops), Err(RelayError::Loop { .. })));
     let target = Target::Address(address);
     let empty = RelayConfig {
         pool: Size::from_bytes(0),
@@ -383,18 +418,35 @@ fn connections_of_others_go_on_to_where_they_lead() {
         assert_eq!(source_seen, keep_source, "{from}");
         assert_eq!(relay.stop().closed, 1);
     }
-    // Who calls the relay itself is not passed on to it for ever.
-    let told = RelayConfig {
-        listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
-        ..config(Target::Original { keep_source: false })
-    };
-    let namespace = base.clone();
-    let relay = Running::start_in(told, move |work| namespace.thread(work));
-    let refused = base.run(|| {
-        let client = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], 8080)));
-        says_reset(patient(client.unwrap()).read(&mut [0; 10]))
+    // Who calls the relay itself is not passed on to it for ever, nor to what else is here, unless that is said.
+    let own = base.clone();
+    let (listening, is_listening) = std::sync::mpsc::channel();
+    let local = own.thread(move || {
+        // Before the relay, which takes all addresses of the other port.
+        let server = TcpListener::bind("10.1.0.1:8081").unwrap();
+        listening.send(()).unwrap();
+        taken(&server).read_exact(&mut [0; 4]).unwrap();
     });
-    assert!(refused);
-    let report = relay.stop();
-    assert_eq!((report.accepted, report.unreachable), (1, 1));
+    is_listening.recv_timeout(PATIENCE).unwrap();
+    for local_targets in [false, true] {
+        let told = RelayConfig {
+            listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
+            local_targets,
+            ..config(Target::Original { keep_source: false })
+        };
+        let namespace = base.clone();
+        let relay = Running::start_in(told, move |work| namespace.thread(work));
+        let refused = base.run(|| {
+            let client = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], 8080)));
+            says_reset(patient(client.unwrap()).read(&mut [0; 10]))
+        });
+        assert!(refused);
+        let report = relay.stop();
+        assert_eq!((report.accepted, report.local), (1, 1));
+    }
+    base.run(|| {
+        let mut client = TcpStream::connect("10.1.0.1:8081").unwrap();
+        client.write_all(b"here").unwrap();
+    });
+    local.join().unwrap();
 }
