@@ -26,6 +26,7 @@ fn render(peers: &[PeerFlows], most: usize) -> String {
         peer,
         flows,
         others,
+        classes,
     } in peers
     {
         let shown = flows.len().min(most);
@@ -42,16 +43,17 @@ fn render(peers: &[PeerFlows], most: usize) -> String {
             ),
         };
         for flow in &flows[..shown] {
-            text += &block(flow);
+            text += &block(flow, classes.as_deref());
         }
     }
     if peers.iter().any(|peer| !peer.flows.is_empty()) && most > 0 {
-        text += "\nA rule keeps a flow where it is: put it first in [link] classes and reload.\n";
+        text += "\nA rule keeps a flow where it is: paste its line into [link], or put it first in the classes that are \
+                 there, and reload.\n";
     }
     text
 }
 
-fn block(flow: &FlowStatus) -> String {
+fn block(flow: &FlowStatus, classes: Option<&str>) -> String {
     let bytes = |bytes: u64| Estimate::single(bytes as f64).show(Unit::Bytes);
     let seconds = |seconds: f64| Estimate::single(seconds).show(Unit::Seconds);
     let silent = match flow.silent_s {
@@ -73,7 +75,11 @@ fn block(flow: &FlowStatus) -> String {
         bytes(flow.sent_bytes),
         bytes(flow.received_bytes),
         seconds(flow.age_s),
-        rule.map_or_else(String::new, |rule| format!("    {rule}\n")),
+        rule.map_or_else(String::new, |rule| match classes {
+            // A rule alone would take all others their service.
+            Some(name) => format!("    classes = [{rule}, \"{name}\"]\n"),
+            None => format!("    {rule}\n"),
+        }),
     )
 }
 
@@ -104,14 +110,16 @@ mod tests {
             peer: "hill".to_owned(),
             flows: vec![flow.clone(), flow],
             others: 3,
+            classes: Some("behaviour".to_owned()),
         }];
         let text = anstream::adapter::strip_str(&render(&peers, 1)).to_string();
         assert_eq!(
             text,
             "hill: 1 of 5 flows, of the most bytes\n\n  udp 10.0.0.1:5004 -> 10.0.0.2:6000: call, on voice\n    \
              Because.\n    10.0 kB sent, 0 B received in 1.50 s\n    \
-             { match = { src-port = \"5004\" }, service = \"voice\" }\n\n\
-             A rule keeps a flow where it is: put it first in [link] classes and reload.\n"
+             classes = [{ match = { src-port = \"5004\" }, service = \"voice\" }, \"behaviour\"]\n\n\
+             A rule keeps a flow where it is: paste its line into [link], or put it first in the classes that are \
+             there, and reload.\n"
         );
         assert!(render(&[], 1).is_empty());
     }

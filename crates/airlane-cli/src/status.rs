@@ -1,5 +1,6 @@
 //! The status of a live node, for people.
 
+use airlane_link::config::RateLimit;
 use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport};
 use anstyle::{AnsiColor, Style};
 
@@ -34,8 +35,13 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
             received(peer, since)
         ));
     }
+    text.push_str(LEGEND);
     text + &dropped(status) + &callers(status)
 }
+
+/// What the letters over columns are.
+const LEGEND: &str = "\n  g: part of the bytes sent that are packets, each once; e: what of it the peer gets; l: lost for good; \
+    d: delay on the link, with repairs\n";
 
 fn head(status: &Status) -> String {
     let Status { tun, underlay, .. } = status;
@@ -48,7 +54,7 @@ fn head(status: &Status) -> String {
         tun.name,
         tun.mtu_bytes,
         here(underlay),
-        Estimate::single(underlay.rate_bps as f64).show(Unit::BitsPerSecond),
+        at_most(underlay.rate_bps),
         underlay.security,
     )
 }
@@ -64,7 +70,13 @@ fn state(peer: &PeerStatus) -> Cell {
 
 /// A line for each peer, as `wg show` has.
 fn peers(status: &Status) -> String {
-    let right = ["received", "sent", "lost before repair", "after"];
+    // Both losses are of what came from the peer; its own status has those of the other direction.
+    let right = [
+        "received",
+        "sent",
+        "from it: lost on the link",
+        "after repair",
+    ];
     let left = ["peer", "session", "last handshake", "endpoint"];
     let left = left.map(|head| (head, Align::Left));
     let mut table = Table::new(
@@ -75,7 +87,7 @@ fn peers(status: &Status) -> String {
         let bytes = |bytes: u64| Estimate::single(bytes as f64).show(Unit::Bytes).to_string();
         let handshake = peer.keys_age_ns.map(|age| format!("{} ago", seconds(age)));
         let endpoint = peer.address.map(|address| address.to_string());
-        let [before, after] = losses(&peer.services).map(per_cent);
+        let [before, after] = peer.losses().map(per_cent);
         table.row([
             peer.name.as_str().into(),
             state(peer),
@@ -90,26 +102,18 @@ fn peers(status: &Status) -> String {
     table.render()
 }
 
-/// What part of the packets from a peer was lost before and after repair, by the services that can see
-/// their losses.
-fn losses(services: &[ServiceReport]) -> [Option<f64>; 2] {
-    let seeing = || services.iter().filter(|s| s.metrics.loss.is_some());
-    let sum = |of: fn(&ServiceReport) -> u64| seeing().map(of).sum::<u64>() as f64;
-    let lost = sum(|s| s.ledger.residual_lost);
-    let all = sum(|s| s.ledger.packets_delivered) + lost;
-    let recovered = sum(|s| s.ledger.packets_recovered);
-    [recovered + lost, lost].map(|part| (all > 0.0).then(|| part / all))
-}
-
 fn peer_head(peer: &PeerStatus) -> String {
     let session = &peer.session;
     let mut text = format!("{STRONG}{}{STRONG:#}: session {}", peer.name, session.state);
-    if let Some(age) = session.age_ns {
+    if let Some(gone) = session.disconnected_ns {
+        text.push_str(&format!(": nothing heard for {}", seconds(gone)));
+        if let Some(age) = session.age_ns {
+            text.push_str(&format!(", began {} ago", seconds(age)));
+        }
+    } else if let Some(age) = session.age_ns {
         text.push_str(&format!(" for {}", seconds(age)));
     }
-    if let Some(gone) = session.disconnected_ns {
-        text.push_str(&format!(", nothing heard for {}", seconds(gone)));
-    } else if session.disconnections > 0 {
+    if session.disconnected_ns.is_none() && session.disconnections > 0 {
         text.push_str(&format!(
             ", was disconnected {} times",
             session.disconnections
@@ -126,6 +130,9 @@ fn peer_head(peer: &PeerStatus) -> String {
     ));
     if let Some(key) = &peer.key {
         text.push_str(&format!("  peer key {key}\n"));
+    }
+    if let Some(from) = peer.answered_from {
+        text.push_str(&format!("  answered from {from}, which it called\n"));
     }
     if let Some(shared) = &session.shared_key {
         let says = shared.says(&peer.name);
@@ -345,11 +352,23 @@ pub(crate) fn here(underlay: &UnderlayReport) -> String {
 
 /// What a peer may be sent, and what its port sends at now if that is less.
 pub(crate) fn rate(peer: &PeerStatus) -> String {
-    let show = |bps: u64| Estimate::single(bps as f64).show(Unit::BitsPerSecond);
-    let rate = show(peer.rate_bps);
+    let rate = at_most(peer.rate_bps);
     match peer.sending_rate_bps {
-        now if now >= peer.rate_bps => rate.to_string(),
-        now => format!("{rate}, {} now", show(now)),
+        now if now >= peer.rate_bps => rate,
+        now => format!("{rate}, {} now", bits(now)),
+    }
+}
+
+fn bits(bps: u64) -> String {
+    let bits = Estimate::single(bps as f64).show(Unit::BitsPerSecond);
+    bits.to_string()
+}
+
+/// A rate of the file, or that it says none.
+pub(crate) fn at_most(bps: u64) -> String {
+    match bps == RateLimit::UNSTATED.as_bps() {
+        true => "a rate that is found".to_owned(),
+        false => bits(bps),
     }
 }
 
@@ -359,47 +378,4 @@ pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
         || "nobody who has called yet".to_owned(),
         |peer| peer.to_string(),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use airlane_link::{ServiceLedger, ServiceMetrics};
-
-    use super::*;
-
-    fn service(loss: Option<f64>, delivered: u64, recovered: u64, lost: u64) -> ServiceReport {
-        ServiceReport {
-            number: 1,
-            name: "files".to_owned(),
-            scheme: "sr-m2".to_owned(),
-            rate: 1.0,
-            draining: false,
-            waiting: false,
-            queue_packets: 0,
-            queue_bytes: 0,
-            srtt_ns: None,
-            ledger: ServiceLedger {
-                packets_delivered: delivered,
-                packets_recovered: recovered,
-                residual_lost: lost,
-                ..ServiceLedger::default()
-            },
-            events: Default::default(),
-            metrics: ServiceMetrics {
-                loss,
-                ..ServiceMetrics::default()
-            },
-            peer: None,
-            effective_goodput: None,
-        }
-    }
-
-    #[test]
-    fn losses_are_those_of_services_that_see_them() {
-        let blind = service(None, 1_000, 0, 0);
-        assert_eq!(losses(std::slice::from_ref(&blind)), [None, None]);
-        assert_eq!(losses(&[service(Some(0.0), 0, 0, 0)]), [None, None]);
-        let seeing = service(Some(0.01), 90, 5, 10);
-        assert_eq!(losses(&[blind, seeing]), [Some(0.15), Some(0.1)]);
-    }
 }

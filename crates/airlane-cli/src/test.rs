@@ -4,7 +4,7 @@ mod services;
 mod table;
 
 use std::io::Read as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use airlane_probe::{
 use anyhow::{Context as _, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use services::Used;
+use services::{Mark, Used};
 
 use crate::args::{TestApp, TestArgs};
 use crate::fault::BadInput;
@@ -77,11 +77,23 @@ pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
         return Err(BadInput("--duration must be longer than nothing".to_owned()).into());
     }
     let bar = progress(survey.steps());
-    let report = survey.run(&mut |step| show(&bar, step));
+    let mut marks = Vec::new();
+    let report = survey.run(&mut |step| {
+        let alone = match step {
+            SurveyStep {
+                path: TestedPath::After,
+                apps: [app],
+            } => Some(*app),
+            _ => None,
+        };
+        marks.extend(ways.mark(alone));
+        show(&bar, step);
+    });
+    marks.extend(ways.mark(None));
     bar.finish_and_clear();
     let report = report.map_err(|error| explain(error, &ways, args))?;
     let link = ways.link.as_ref().map(|link| &*link.name);
-    let services = ways.services(&report);
+    let services = ways.services(&marks);
     if args.json {
         let outcome = Outcome {
             schema: 1,
@@ -203,32 +215,17 @@ impl Ways {
 }
 
 impl Ways {
-    /// Which service each application used, if any went through the link.
-    fn services(&self, report: &SurveyReport) -> Vec<Used> {
-        let found = || {
-            let (link, path) = (self.link.as_ref()?, report.after.as_ref()?);
-            let here = address_toward(path.address).ok()?;
-            Some(services::used(
-                link,
-                toward(link, path.address)?,
-                path,
-                here,
-            ))
-        };
-        found().unwrap_or_default()
+    /// Where the link stands as something begins.
+    fn mark(&self, alone: Option<App>) -> Option<Mark> {
+        let link = link_named(Some(&self.link.as_ref()?.name));
+        Some((alone, link.ok()?))
     }
-}
 
-/// This end's address for packets to `peer`.
-fn address_toward(peer: IpAddr) -> std::io::Result<IpAddr> {
-    let any: IpAddr = match peer {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    // Nothing is sent.
-    socket.connect((peer, 9))?;
-    Ok(socket.local_addr()?.ip())
+    /// Which service carried each application, if any went through the link.
+    fn services(&self, marks: &[Mark]) -> Vec<Used> {
+        let peer = || toward(self.link.as_ref()?, self.after?);
+        peer().map_or_else(Vec::new, |peer| services::used(marks, &peer.name))
+    }
 }
 
 /// The peer that an address in the link is behind: that with the longest prefix.

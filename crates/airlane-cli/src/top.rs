@@ -210,15 +210,19 @@ impl View {
             let mut state = TableState::new().with_selected(chosen);
             frame.render_stateful_widget(self.peers(status, width), peers, &mut state);
         }
-        frame.render_widget(self.sent(peer, width), to);
-        frame.render_widget(self.received(peer, width), from);
+        let who = match several {
+            true => peer.name.as_str(),
+            false => "the peer",
+        };
+        frame.render_widget(self.sent(peer, who, width), to);
+        frame.render_widget(self.received(peer, who, width), from);
         match &self.flows {
             Some(flows) => {
                 let of_peer = flows.iter().find(|flows| flows.peer == peer.name);
                 let flows = of_peer.map_or(&[][..], |flows| &flows.flows);
                 frame.render_widget(flow_table(flows, width), lines);
             }
-            None => self.draw_lines(peer, frame, lines),
+            None => self.draw_lines(peer, who, frame, lines),
         }
         let text = match &self.problem {
             Some(problem) => Line::styled(problem.clone(), self.style(Color::Red)),
@@ -258,8 +262,7 @@ impl View {
                 let confirmed = status.peers.iter();
                 let confirmed = confirmed.filter(|p| p.session.state == "confirmed").count();
                 first.push_span(Span::raw(format!("{confirmed} of {peers} peers confirmed")));
-                let rate = show(underlay.rate_bps as f64, Unit::BitsPerSecond);
-                (String::new(), rate)
+                (String::new(), crate::status::at_most(underlay.rate_bps))
             }
         };
         let second = Line::from(format!(
@@ -324,9 +327,10 @@ impl View {
         })
     }
 
-    fn sent(&self, peer: &PeerStatus, width: u16) -> Table<'static> {
+    fn sent(&self, peer: &PeerStatus, who: &str, width: u16) -> Table<'static> {
+        let whose = format!("to {who}");
         let heads = [
-            ("to the peer", 0),
+            (&*whose, 0),
             ("scheme", 8),
             ("now", 1),
             ("offered", 9),
@@ -358,9 +362,10 @@ impl View {
         table(&heads, rows.collect(), width)
     }
 
-    fn received(&self, peer: &PeerStatus, width: u16) -> Table<'static> {
+    fn received(&self, peer: &PeerStatus, who: &str, width: u16) -> Table<'static> {
+        let whose = format!("from {who}");
         let heads = [
-            ("from the peer", 0),
+            (&*whose, 0),
             ("scheme", 9),
             ("now", 1),
             ("delivered", 4),
@@ -413,7 +418,13 @@ impl View {
     }
 
     /// Each service's rate in both directions, the newest on the right.
-    fn draw_lines(&self, peer: &PeerStatus, frame: &mut Frame<'_>, area: ratatui::layout::Rect) {
+    fn draw_lines(
+        &self,
+        peer: &PeerStatus,
+        who: &str,
+        frame: &mut Frame<'_>,
+        area: ratatui::layout::Rect,
+    ) {
         let each = peer.services.iter().map(|_| Constraint::Fill(1));
         let places = Layout::vertical(each).split(area);
         for (service, place) in peer.services.iter().zip(places.iter()) {
@@ -428,9 +439,9 @@ impl View {
                 let shown = &all[all.len().saturating_sub(usize::from(half.width))..];
                 let most = shown.iter().max().copied().unwrap_or_default();
                 let most = show(most as f64, Unit::BitsPerSecond);
-                let title = format!("{} {word} the peer, at most {most}", service.name);
+                let title = format!("{} {word} {who}, peak {most}", service.name);
                 let title = match title.len() > half.width.into() {
-                    true => format!("{} {word}, at most {most}", service.name),
+                    true => format!("{} {word}, peak {most}", service.name),
                     false => title,
                 };
                 let line = Sparkline::default()
@@ -472,11 +483,7 @@ fn flow_table(flows: &[FlowStatus], width: u16) -> Table<'static> {
 }
 
 /// A table within `width`. Each column has a rank: those of the highest go where there is no room.
-fn table(
-    heads: &[(&'static str, u8)],
-    rows: Vec<Vec<Span<'static>>>,
-    width: u16,
-) -> Table<'static> {
+fn table(heads: &[(&str, u8)], rows: Vec<Vec<Span<'static>>>, width: u16) -> Table<'static> {
     let needs = |column: usize| {
         let cells = rows.iter().filter_map(|row| Some(row.get(column)?.width()));
         let least = if column == 0 { 14 } else { 8 };
@@ -498,7 +505,7 @@ fn table(
         .iter()
         .map(|(_, needed)| Constraint::Length(*needed as u16))
         .collect();
-    let head = Row::new(shown.iter().map(|(column, _)| heads[*column].0));
+    let head = Row::new(shown.iter().map(|(column, _)| heads[*column].0.to_owned()));
     let head = head.style(Style::new().add_modifier(Modifier::BOLD));
     let pick = |row: Vec<Span<'static>>| {
         let cells = row.into_iter().enumerate();

@@ -47,7 +47,7 @@ use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::netlink::Cidr;
+use crate::netlink::{Cidr, OwnTable};
 use crate::packet::ecn::Outer;
 use crate::security::Security;
 pub use endpoint::{HostPort, PeerEndpoint};
@@ -209,6 +209,14 @@ impl LiveConfig {
     pub fn socket(&self) -> PathBuf {
         let chosen = self.control.socket.clone();
         chosen.unwrap_or_else(|| default_socket(self.name()))
+    }
+
+    /// The mark of this end's datagrams, by which they go past a route of everything into the tunnel; 0: there is none.
+    pub(crate) fn mark(&self) -> u32 {
+        match self.routes().iter().any(|route| route.is_wide()) {
+            true => OwnTable::of(&self.tun.name).mark,
+            false => 0,
+        }
     }
 
     /// The name of this end.
@@ -405,6 +413,17 @@ impl LinkConfig {
             return Vec::new();
         }
         unreached(&self.services, &self.classes.rules(&self.services), None)
+    }
+
+    /// The name of the ready-made classes that the link has, if it has these and no others.
+    pub(crate) fn ready_made(&self) -> Option<String> {
+        let rules = self.classes.rules(&self.services);
+        let names = ["behaviour", "heuristic", "dscp"];
+        let same = |name: &&str| {
+            let profile: Result<ClassesConfig, _> = serde_json::from_value((*name).into());
+            profile.is_ok_and(|profile| profile.rules(&self.services) == rules)
+        };
+        names.into_iter().find(same).map(str::to_owned)
     }
 
     /// Where the services' shares come from.

@@ -2,9 +2,12 @@
 
 use std::io;
 
+/// The call that opens the device of TUN interfaces.
+pub(crate) const TUN_DEVICE: &str = "open /dev/net/tun";
+
 /// The operating system refused something to a network device.
 #[derive(Debug, thiserror::Error)]
-#[error("{device}: {call}: {source}{hint}", hint = hint(.source))]
+#[error("{device}: {call}: {source}{hint}", hint = hint(.call, .source))]
 #[non_exhaustive]
 pub struct DeviceError {
     /// Name of the device.
@@ -34,8 +37,16 @@ pub(crate) fn says_interface_is_away(error: &io::Error) -> bool {
     )
 }
 
-fn hint(source: &io::Error) -> &'static str {
+fn hint(call: &str, source: &io::Error) -> &'static str {
     match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) if call == TUN_DEVICE => {
+            " (`modprobe tun` makes it where the kernel has it as a module; a container needs \
+             `--device /dev/net/tun --cap-add NET_ADMIN`)"
+        }
+        Some(libc::EEXIST) => " (it is there already: `ip address` and `ip route` show who has it)",
+        Some(libc::EBUSY) => {
+            " (the name is taken: `ip link` shows by what; stop that, or write another tun.name)"
+        }
         Some(libc::EPERM | libc::EACCES) => {
             " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW, and let its user open what is named)"
         }

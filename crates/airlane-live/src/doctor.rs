@@ -14,11 +14,12 @@ use crate::config::underlay::reaches;
 use crate::config::{
     IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, PeerEndpoint, UnderlayConfig,
 };
-use crate::control;
+use crate::control::{self, Server};
 use crate::device::DeviceError;
 use crate::netlink::{Cidr, Interface, Netlink};
 use crate::node::Guard;
 use crate::resolver::{Resolve as _, SystemResolver};
+use crate::reverse_path;
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
@@ -78,6 +79,8 @@ fn check_start(
         }
         Err(error) => findings.bad("interface", error),
     }
+    check_control(file, findings);
+    check_routes(file, findings);
     if let Some(address) = file.metrics {
         match TcpListener::bind(address) {
             Ok(_closed_again) => {
@@ -192,7 +195,11 @@ fn check_security(
 fn check_underlay(config: &UnderlayConfig, findings: &mut Findings<'_>) {
     let (interface, ether_type) = match config {
         UnderlayConfig::Udp { listen, .. } => {
-            return findings.good("underlay", format!("UDP port {} is free", listen.port()));
+            let port = match listen.port() {
+                0 => "a UDP port".to_owned(),
+                port => format!("UDP port {port}"),
+            };
+            return findings.good("underlay", format!("{port} is free"));
         }
         UnderlayConfig::Ethernet {
             interface,
@@ -224,27 +231,90 @@ fn check_underlay(config: &UnderlayConfig, findings: &mut Findings<'_>) {
     }
 }
 
+/// Whether the running node can be asked.
+fn check_control(file: &LiveConfig, findings: &mut Findings<'_>) {
+    let socket = file.socket();
+    let folder = socket.parent().filter(|folder| !folder.exists());
+    match Server::bind(&socket, file.control.group.as_deref()) {
+        Ok(_removed_again) => {}
+        Err(error) => findings.bad("control", error),
+    }
+    if let Some(folder) = folder {
+        let _as_it_was = std::fs::remove_dir(folder);
+    }
+}
+
+/// Whether the routes can be made, and what those of everything ask for.
+fn check_routes(file: &LiveConfig, findings: &mut Findings<'_>) {
+    for route in file.routes().iter().filter(|route| !route.is_wide()) {
+        let taken = Netlink::open().and_then(|mut netlink| netlink.match_of(route.address));
+        // Of one network and metric there is one route (ip-route(8)).
+        let metric = if route.address.is_ipv4() { 0 } else { 1024 };
+        if taken.is_ok_and(|taken| taken == (route.prefix, metric)) {
+            findings.add(
+                "route",
+                Grade::Bad,
+                format!("a route to {route} is there already"),
+                "`ip route` shows where it leads; remove it, or leave this one out",
+            );
+        }
+    }
+    if file.mark() == 0 {
+        return;
+    }
+    for interface in reverse_path::strict() {
+        let found = format!("{interface}: {}", reverse_path::WHY);
+        findings.add("route", Grade::Warning, found, reverse_path::HELP);
+    }
+    if file.peers().iter().any(|peer| peer.host().is_some()) {
+        findings.add(
+            "route",
+            Grade::Warning,
+            "a peer's host has a name, which after the start is looked up through the tunnel",
+            "write its address where that may change, or have a way to the name server outside",
+        );
+    }
+}
+
 /// Whether there is a way to the peer, and not into the tunnel.
 fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     let covering = |cidr: &&Cidr| cidr.covers(peer);
     let routes = file.routes();
-    let mut inside = file.tun.addresses.iter().chain(&routes);
-    match Netlink::open().and_then(|mut netlink| netlink.way_to(peer)) {
-        Err(error) => findings.add(
+    let inside = file.tun.addresses.iter().chain(&routes).filter(covering);
+    let narrow = inside.clone().filter(|cidr| !cidr.is_wide());
+    let narrow = narrow.max_by_key(|cidr| cidr.prefix);
+    let way = Netlink::open().and_then(|mut netlink| {
+        netlink.way_to(peer)?;
+        // Kernels before 4.13 do not tell.
+        Ok(netlink.match_of(peer).map_or(0, |(prefix, _)| prefix))
+    });
+    match (way, narrow) {
+        (Err(error), _) => findings.add(
             "route",
             Grade::Warning,
-            format!("there is no way to {peer} yet ({error}): the link would come up and wait for one"),
+            format!(
+                "there is no way to {peer} yet ({error}): the link would come up and wait for one"
+            ),
             "`ip route get` shows what the kernel knows; is the network up, or a route missing?",
         ),
-        Ok(_) => match inside.find(covering) {
-            None => findings.good("route", format!("there is a way to {peer}")),
-            Some(cidr) => findings.add(
+        (Ok(_), None) if inside.count() > 0 => findings.good(
+            "route",
+            format!("there is a way to {peer}, past the route of everything into the tunnel"),
+        ),
+        (Ok(_), None) => findings.good("route", format!("there is a way to {peer}")),
+        (Ok(prefix), Some(cidr)) => {
+            let (verdict, may) = match cidr.prefix >= prefix {
+                true => (Grade::Bad, "would go into the tunnel"),
+                false => (Grade::Warning, "go there once the way outside is lost"),
+            };
+            findings.add(
                 "route",
-                Grade::Warning,
-                format!("{cidr}, which leads into the tunnel, covers the peer {peer}: frames may go into the tunnel"),
-                "give the peer a more specific route outside, or leave that one out",
-            ),
-        },
+                verdict,
+                format!("{cidr}, which leads into the tunnel, covers the peer {peer}: frames {may}"),
+                "give the peer a more specific route outside, or leave that one out; \"0.0.0.0/0\" goes past the \
+                 peers by itself",
+            );
+        }
     }
 }
 

@@ -35,6 +35,7 @@ pub mod privileges;
 pub mod record;
 pub mod relay;
 pub mod resolver;
+mod reverse_path;
 pub mod security;
 pub mod setup;
 pub mod ship;

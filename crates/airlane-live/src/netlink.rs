@@ -2,10 +2,10 @@
 //! and the way to the peer. One blocking request and its answer at a time, at start and on rare
 //! changes only.
 
-use std::fmt;
+mod cidr;
+
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::str::FromStr;
+use std::net::IpAddr;
 
 use airlane_secure::EthernetAddress;
 use netlink_packet_core::{
@@ -17,93 +17,15 @@ use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkLayerType, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteProtocol, RouteScope,
+    RouteType,
 };
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::device::DeviceError;
-
-/// An address and the length of its prefix. In files: `"10.7.0.1/24"`, `"fd07::1/64"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cidr {
-    /// The address; in a route, that of the network.
-    pub address: IpAddr,
-    /// How many leading bits name the network.
-    pub prefix: u8,
-}
-
-impl Cidr {
-    /// The network's address: all bits behind the prefix are zero.
-    pub fn network(self) -> IpAddr {
-        let host_bits = |bits: u8| u32::from(bits - self.prefix);
-        match self.address {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(host_bits(32)).unwrap_or(0);
-                Ipv4Addr::from_bits(v4.to_bits() & mask).into()
-            }
-            IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(host_bits(128)).unwrap_or(0);
-                Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-            }
-        }
-    }
-}
-
-impl Cidr {
-    /// Whether `address` is in the network.
-    pub fn covers(self, address: IpAddr) -> bool {
-        let other = Self { address, ..self };
-        address.is_ipv4() == self.address.is_ipv4() && other.network() == self.network()
-    }
-}
-
-impl FromStr for Cidr {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || {
-            format!(
-                "\"{text}\" is not an address with its prefix, such as \"10.7.0.1/24\" or \"fd07::1/64\""
-            )
-        };
-        let (address, prefix) = text.split_once('/').ok_or_else(refuse)?;
-        let address: IpAddr = address.parse().map_err(|_| refuse())?;
-        let prefix: u8 = prefix.parse().map_err(|_| refuse())?;
-        let longest = if address.is_ipv4() { 32 } else { 128 };
-        if prefix > longest {
-            return Err(format!(
-                "\"{text}\": a prefix of {prefix} is too long, at most {longest} is possible"
-            ));
-        }
-        Ok(Self { address, prefix })
-    }
-}
-
-impl fmt::Display for Cidr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
-}
-
-airlane_base::schema_of!(Cidr, "AddressWithPrefix", {
-    "type": "string",
-    "description": "An address with the length of its prefix.",
-    "pattern": "^[0-9A-Fa-f.:]+/[0-9]+$",
-    "examples": ["10.7.0.1/24", "fd07::1/64"],
-});
-
-impl<'de> Deserialize<'de> for Cidr {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        String::deserialize(d)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl Serialize for Cidr {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
+pub use cidr::Cidr;
 
 /// How an Ethernet interface stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +91,53 @@ impl Interface {
         let why = format!("the interface is down; run `ip link set {name} up`");
         let call = "check the interface";
         Err(DeviceError::new(name, call, io::Error::other(why)))
+    }
+}
+
+/// A table of routes of their own, which everything follows that has no mark, unless the main table has a way that is
+/// narrower than everything: what wg-quick(8) does for a default route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnTable {
+    /// The table's number, and the mark of what goes past it.
+    pub(crate) mark: u32,
+    /// The rules' place: this one, and the next.
+    pub(crate) priority: u32,
+}
+
+impl OwnTable {
+    /// That of the interface `name`: the same at each start, so that what a killed node left behind is found.
+    pub(crate) fn of(name: &str) -> Self {
+        let hash = airlane_base::random::fnv1a(name.as_bytes()) as u16;
+        Self {
+            mark: 0x4169_0000 | u32::from(hash),
+            priority: 31_000 + u32::from(hash % 500) * 2,
+        }
+    }
+
+    fn rules(self, v4: bool) -> [RuleMessage; 2] {
+        let rule = |priority, table, attributes: &[RuleAttribute], flags| {
+            let mut rule = RuleMessage::default();
+            rule.header.family = if v4 {
+                AddressFamily::Inet
+            } else {
+                AddressFamily::Inet6
+            };
+            rule.header.action = RuleAction::ToTable;
+            rule.header.flags = flags;
+            rule.attributes = vec![
+                RuleAttribute::Table(table),
+                RuleAttribute::Priority(priority),
+            ];
+            rule.attributes.extend_from_slice(attributes);
+            rule
+        };
+        let main = u32::from(RouteHeader::RT_TABLE_MAIN);
+        let narrower = RuleAttribute::SuppressPrefixLen(0);
+        let marked = RuleAttribute::FwMark(self.mark);
+        [
+            rule(self.priority, main, &[narrower], RuleFlags::empty()),
+            rule(self.priority + 1, self.mark, &[marked], RuleFlags::Invert),
+        ]
     }
 }
 
@@ -249,18 +218,69 @@ impl Netlink {
         self.tell(RouteNetlinkMessage::NewAddress(message), flags)
     }
 
-    pub(crate) fn add_route(&mut self, index: u32, route: Cidr) -> io::Result<()> {
+    /// In the main table, or in one of their own.
+    pub(crate) fn add_route(
+        &mut self,
+        index: u32,
+        route: Cidr,
+        table: Option<OwnTable>,
+    ) -> io::Result<()> {
         let flags = NLM_F_CREATE | NLM_F_EXCL;
-        self.tell(RouteNetlinkMessage::NewRoute(way(index, route)), flags)
+        self.tell(
+            RouteNetlinkMessage::NewRoute(way(index, route, table)),
+            flags,
+        )
     }
 
-    pub(crate) fn remove_route(&mut self, index: u32, route: Cidr) -> io::Result<()> {
-        self.tell(RouteNetlinkMessage::DelRoute(way(index, route)), 0)
+    pub(crate) fn remove_route(
+        &mut self,
+        index: u32,
+        route: Cidr,
+        table: Option<OwnTable>,
+    ) -> io::Result<()> {
+        self.tell(RouteNetlinkMessage::DelRoute(way(index, route, table)), 0)
+    }
+
+    /// Has everything without the mark follow a table; whether a rule for that was missing.
+    pub(crate) fn follow(&mut self, table: OwnTable, v4: bool) -> io::Result<bool> {
+        let mut missing = false;
+        for rule in table.rules(v4) {
+            let flags = NLM_F_CREATE | NLM_F_EXCL;
+            match self.tell(RouteNetlinkMessage::NewRule(rule), flags) {
+                Ok(()) => missing = true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Nothing follows a table any more.
+    pub(crate) fn unfollow(&mut self, table: OwnTable, v4: bool) -> io::Result<()> {
+        for rule in table.rules(v4) {
+            self.tell(RouteNetlinkMessage::DelRule(rule), 0)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an interface is switched on.
+    pub(crate) fn is_up(&mut self, index: u32) -> io::Result<bool> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        match self.ask(RouteNetlinkMessage::GetLink(message))? {
+            RouteNetlinkMessage::NewLink(link) => Ok(link.header.flags.contains(LinkFlags::Up)),
+            _ => Err(unexpected()),
+        }
     }
 
     /// The number of the interface that packets to `address` leave by.
     pub(crate) fn way_to(&mut self, address: IpAddr) -> io::Result<u32> {
-        let route = self.route_to(address)?;
+        self.way_of(address, 0)
+    }
+
+    /// That which packets with this mark leave by.
+    pub(crate) fn way_of(&mut self, address: IpAddr, mark: u32) -> io::Result<u32> {
+        let route = self.route_to(address, mark)?;
         let oif = route
             .attributes
             .iter()
@@ -273,24 +293,48 @@ impl Netlink {
 
     /// Whether packets to `address` stay in this machine.
     pub(crate) fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
-        Ok(self.route_to(address)?.header.kind == RouteType::Local)
+        Ok(self.route_to(address, 0)?.header.kind == RouteType::Local)
     }
 
-    fn route_to(&mut self, address: IpAddr) -> io::Result<RouteMessage> {
+    /// The prefix and the metric of the route that packets to `address` follow.
+    pub(crate) fn match_of(&mut self, address: IpAddr) -> io::Result<(u8, u32)> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(address);
+        message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
+        message.header.flags = RouteFlags::FibMatch;
+        message.attributes = vec![RouteAttribute::Destination(address.into())];
+        let RouteNetlinkMessage::NewRoute(route) =
+            self.ask(RouteNetlinkMessage::GetRoute(message))?
+        else {
+            return Err(unexpected());
+        };
+        let mut attributes = route.attributes.iter();
+        let metric = attributes.find_map(|attribute| match attribute {
+            RouteAttribute::Priority(metric) => Some(*metric),
+            _ => None,
+        });
+        let prefix = route.header.destination_prefix_length;
+        Ok((prefix, metric.unwrap_or_default()))
+    }
+
+    fn route_to(&mut self, address: IpAddr, mark: u32) -> io::Result<RouteMessage> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(address);
         message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
         message.attributes = vec![RouteAttribute::Destination(address.into())];
+        if mark != 0 {
+            message.attributes.push(RouteAttribute::Mark(mark));
+        }
         match self.ask(RouteNetlinkMessage::GetRoute(message))? {
             RouteNetlinkMessage::NewRoute(route) => Ok(route),
             _ => Err(unexpected()),
         }
     }
 
-    /// Longest packet that the interface takes by which packets to `address` leave.
-    pub(crate) fn mtu_toward(&mut self, address: IpAddr) -> io::Result<usize> {
+    /// Longest packet that an interface takes.
+    pub(crate) fn mtu_of(&mut self, index: u32) -> io::Result<usize> {
         let mut message = LinkMessage::default();
-        message.header.index = self.way_to(address)?;
+        message.header.index = index;
         let RouteNetlinkMessage::NewLink(link) = self.ask(RouteNetlinkMessage::GetLink(message))?
         else {
             return Err(unexpected());
@@ -351,7 +395,7 @@ impl Netlink {
 }
 
 /// A static route out of an interface.
-fn way(index: u32, route: Cidr) -> RouteMessage {
+fn way(index: u32, route: Cidr, table: Option<OwnTable>) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header = RouteHeader {
         address_family: family(route.address),
@@ -367,6 +411,10 @@ fn way(index: u32, route: Cidr) -> RouteMessage {
         ..RouteHeader::default()
     };
     message.attributes = vec![RouteAttribute::Oif(index)];
+    if let Some(table) = table {
+        message.header.table = RouteHeader::RT_TABLE_UNSPEC;
+        message.attributes.push(RouteAttribute::Table(table.mark));
+    }
     if route.prefix > 0 {
         let network = RouteAddress::from(route.network());
         message
@@ -392,50 +440,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cidr_covers_what_is_in_its_network() {
-        for (cidr, address, covered) in [
-            ("10.7.0.1/24", "10.7.0.255", true),
-            ("10.7.0.1/24", "10.7.1.1", false),
-            ("0.0.0.0/0", "192.0.2.1", true),
-            ("0.0.0.0/0", "2001:db8::1", false),
-            ("fd07::1/64", "fd07::ffff", true),
-        ] {
-            let parsed: Cidr = cidr.parse().unwrap();
-            assert_eq!(parsed.covers(address.parse().unwrap()), covered, "{cidr}");
-        }
-    }
-
-    #[test]
-    fn a_cidr_round_trips_and_knows_its_network() {
-        for (text, network) in [
-            ("10.7.0.1/24", "10.7.0.0"),
-            ("10.7.0.1/0", "0.0.0.0"),
-            ("10.7.0.1/32", "10.7.0.1"),
-            ("fd07::1/64", "fd07::"),
-            ("fd07::1/0", "::"),
-            ("fd07::1/128", "fd07::1"),
-        ] {
-            let cidr: Cidr = text.parse().unwrap();
-            assert_eq!(cidr.to_string(), text);
-            assert_eq!(cidr.network().to_string(), network);
-        }
-        for wrong in [
-            "10.7.0.1",
-            "10.7.0.1/33",
-            "fd07::1/129",
-            "x/4",
-            "10.7.0.1/-1",
-        ] {
-            assert!(wrong.parse::<Cidr>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn the_way_to_this_machine_is_the_loopback() {
         let mut netlink = Netlink::open().unwrap();
         let loopback = netlink.link_index("lo").unwrap();
         assert_eq!(netlink.way_to([127, 0, 0, 1].into()).unwrap(), loopback);
-        assert!(netlink.mtu_toward([127, 0, 0, 1].into()).unwrap() >= 1280);
+        assert!(netlink.mtu_of(loopback).unwrap() >= 1280);
         assert!(leads_to("lo", [127, 0, 0, 1].into()).unwrap());
         let missing = netlink.link_index("no-such-link").unwrap_err();
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));

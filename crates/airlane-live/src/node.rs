@@ -25,8 +25,10 @@ mod link;
 mod links;
 mod lookup;
 mod names;
+mod own;
 mod path;
 mod plane;
+mod port;
 pub(crate) mod quiet;
 mod receive;
 mod recording;
@@ -41,6 +43,7 @@ mod supervisor;
 mod told;
 mod transmit;
 mod up_error;
+mod ways;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -72,6 +75,7 @@ use lineage::Lineage;
 use link::{PeerLink, Sizes};
 use links::Links;
 use plane::StatusPlane;
+use quiet::Quiet;
 use share::Pressure;
 use supervisor::Supervisor;
 
@@ -94,6 +98,12 @@ pub struct Node {
     /// Gives the links' ports their turns.
     shared: SharedLink,
     plane: StatusPlane,
+    /// When missing addresses and routes are made next, and when the log said that one cannot be.
+    restore: Instant,
+    restore_said: Quiet,
+    /// Since when there is the present port, and when the log spoke of another.
+    port_since: Instant,
+    port_said: Quiet,
     listen: PeerAddress,
     control: Option<Server>,
     /// Tells whether the machine has slept or is a copy, after which its keys are not used; none without keys.
@@ -275,6 +285,7 @@ impl Node {
                     .filter_map(|link| Some(link.lookup.as_ref()?.poll_timeout())),
             )
             .fold(Instant::FAR_FUTURE, Instant::min)
+            .min(self.restore)
             .min(below.recorder.poll_timeout())
             .min(self.plane.poll_timeout())
     }
@@ -285,7 +296,7 @@ impl Node {
             self.on_interface_back(now);
         }
         if self.below.handle_timeout(now) {
-            self.links.send_session(now, &mut self.below);
+            self.links.send_session(now, &mut self.below, None);
         }
         for link in self.links.iter_mut() {
             link.on_time(now, &mut self.below);
@@ -294,6 +305,8 @@ impl Node {
         self.watch_status(now);
         self.check_paths(now);
         self.look_up(now);
+        self.restore_ways(now);
+        self.leave_port(now);
         if self.below.recorder.is_due(now) {
             self.serve();
         }

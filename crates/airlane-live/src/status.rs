@@ -1,6 +1,7 @@
 //! What a live node tells about itself: while it runs over the control socket, and at its end.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use airlane_link::classify::FlowStatus;
 use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
@@ -46,6 +47,9 @@ pub struct PeerFlows {
     pub flows: Vec<FlowStatus>,
     /// How many more are known.
     pub others: u64,
+    /// The ready-made classes of the link, such as `behaviour`, if it has these and no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<String>,
 }
 
 /// What a flow that was registered is told of the interfaces on its way (Gopal 2007, section 3.3), each of the last
@@ -153,6 +157,9 @@ pub struct PeerStatus {
     pub name: String,
     /// Where it is, as far as is known.
     pub address: Option<PeerAddress>,
+    /// Which address of this end it called, and is answered from; none: as the kernel chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_from: Option<IpAddr>,
     /// The name of its host with the port, where the file has that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -367,6 +374,10 @@ pub struct ServiceReport {
     pub peer: Option<PeerReport>,
     /// e = g (1 - l) of the packets sent here, with the loss that the peer sees.
     pub effective_goodput: Option<f64>,
+    /// Of the packets from the peer since the start, the part that the link lost: those that a repair brought, and those
+    /// lost for good. None where the service cannot see its losses.
+    #[serde(default)]
+    pub loss_before_repair: Option<f64>,
 }
 
 /// What the peer received.
@@ -414,6 +425,67 @@ impl ServiceReport {
             metrics: status.metrics,
             peer,
             effective_goodput: effective,
+            loss_before_repair: losses([(&status.metrics, &status.ledger)])[0],
         }
+    }
+}
+
+/// What part of the packets that came was lost before repair and after it, by the services that can see their losses.
+fn losses<'a>(
+    services: impl IntoIterator<Item = (&'a ServiceMetrics, &'a ServiceLedger)>,
+) -> [Option<f64>; 2] {
+    let mut sums = [0; 3];
+    let seeing = services
+        .into_iter()
+        .filter(|(measured, _)| measured.loss.is_some());
+    for (_, ledger) in seeing {
+        let counts = [
+            ledger.packets_delivered,
+            ledger.packets_recovered,
+            ledger.residual_lost,
+        ];
+        sums = [0, 1, 2].map(|at| sums[at] + counts[at]);
+    }
+    let [delivered, recovered, lost] = sums.map(|sum| sum as f64);
+    let all = delivered + lost;
+    [recovered + lost, lost].map(|part| (all > 0.0).then(|| part / all))
+}
+
+impl PeerStatus {
+    /// What part of the packets from this peer was lost before repair, and after it, since the start.
+    pub fn losses(&self) -> [Option<f64>; 2] {
+        losses(self.services.iter().map(|s| (&s.metrics, &s.ledger)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(
+        loss: Option<f64>,
+        [delivered, recovered, lost]: [u64; 3],
+    ) -> (ServiceMetrics, ServiceLedger) {
+        let metrics = ServiceMetrics {
+            loss,
+            ..ServiceMetrics::default()
+        };
+        let ledger = ServiceLedger {
+            packets_delivered: delivered,
+            packets_recovered: recovered,
+            residual_lost: lost,
+            ..ServiceLedger::default()
+        };
+        (metrics, ledger)
+    }
+
+    #[test]
+    fn losses_are_those_of_services_that_see_them() {
+        let of = |all: &[(ServiceMetrics, ServiceLedger)]| losses(all.iter().map(|(m, l)| (m, l)));
+        let blind = service(None, [1_000, 0, 0]);
+        assert_eq!(of(&[blind]), [None, None]);
+        assert_eq!(of(&[service(Some(0.0), [0; 3])]), [None, None]);
+        let seeing = service(Some(0.01), [90, 5, 10]);
+        assert_eq!(of(&[blind, seeing]), [Some(0.15), Some(0.1)]);
     }
 }

@@ -7,13 +7,14 @@
 //! With `IFF_VNET_HDR` an offload header stands in front of each packet, and the kernel leaves
 //! checksums and the cutting of super-packets to us (docs/offloads.md).
 
+use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::device::DeviceError;
-use crate::netlink::{Cidr, Netlink};
+use crate::device::{DeviceError, TUN_DEVICE};
+use crate::netlink::{Cidr, Netlink, OwnTable};
 use crate::offload::Offloads;
 use crate::offload::vnet::{VNET_HEADER_LEN, VnetHeader};
 
@@ -28,6 +29,8 @@ pub struct Tun {
     /// None for a descriptor that is no network interface.
     index: Option<u32>,
     offloads: Offloads,
+    /// Whether there are rules of ours, of IPv4 and of IPv6.
+    followed: Cell<[bool; 2]>,
 }
 
 impl Tun {
@@ -42,7 +45,7 @@ impl Tun {
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")
-            .map_err(failed("open /dev/net/tun"))?;
+            .map_err(failed(TUN_DEVICE))?;
         let fd = OwnedFd::from(file);
         request::set_interface(fd.as_fd(), name)
             .map_err(failed("create a TUN interface, whose name must be free"))?;
@@ -62,6 +65,7 @@ impl Tun {
             name: name.to_owned(),
             index: Some(index),
             offloads,
+            followed: Cell::default(),
         })
     }
 
@@ -73,10 +77,12 @@ impl Tun {
             name: name.to_owned(),
             index: None,
             offloads: Offloads::None,
+            followed: Cell::default(),
         }
     }
 
-    /// Gives the interface its MTU, addresses and routes, and brings it up.
+    /// Gives the interface its MTU, addresses and routes, and brings it up. Routes of everything go to a table of
+    /// their own, which what the node sends goes past.
     ///
     /// # Errors
     /// If the kernel refuses one of them.
@@ -103,11 +109,77 @@ impl Tun {
             .set_up(index, mtu as u32)
             .map_err(failed("set the MTU and bring it up"))?;
         for route in routes {
-            netlink
-                .add_route(index, *route)
+            self.add_route(&mut netlink, index, *route)
                 .map_err(|source| self.refused("add the route", *route, source))?;
         }
         Ok(())
+    }
+
+    /// Makes what is missing of addresses and routes, if the interface is up: what that was.
+    ///
+    /// # Errors
+    /// If the kernel refuses one of them.
+    pub(crate) fn restore(
+        &self,
+        addresses: &[Cidr],
+        routes: &[Cidr],
+    ) -> Result<Vec<Cidr>, DeviceError> {
+        let mut back = Vec::new();
+        let Some(index) = self.index else {
+            return Ok(back);
+        };
+        let failed = |call| move |source: io::Error| DeviceError::new(&self.name, call, source);
+        let mut netlink = Netlink::open().map_err(failed("open a netlink socket"))?;
+        // Whoever switched it off wants nothing to come here.
+        if !netlink
+            .is_up(index)
+            .map_err(failed("look whether it is up"))?
+        {
+            return Ok(back);
+        }
+        for (all, call) in [(addresses, "add the address"), (routes, "add the route")] {
+            for what in all {
+                let done = match call {
+                    "add the address" => netlink.add_address(index, *what),
+                    _ => self.add_route(&mut netlink, index, *what),
+                };
+                match done {
+                    Ok(()) => back.push(*what),
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(source) => return Err(self.refused(call, *what, source)),
+                }
+            }
+        }
+        Ok(back)
+    }
+
+    /// The table of routes of everything.
+    fn own_table(&self) -> OwnTable {
+        OwnTable::of(&self.name)
+    }
+
+    /// A route, and where that is one of everything, the rules that lead to it.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if nothing of it was missing.
+    fn add_route(&self, netlink: &mut Netlink, index: u32, route: Cidr) -> io::Result<()> {
+        if !route.is_wide() {
+            return netlink.add_route(index, route, None);
+        }
+        let (table, v4) = (self.own_table(), route.address.is_ipv4());
+        let there = netlink.add_route(index, route, Some(table));
+        if let Err(error) = &there
+            && error.kind() != io::ErrorKind::AlreadyExists
+        {
+            return there;
+        }
+        let mut followed = self.followed.get();
+        followed[usize::from(!v4)] = true;
+        self.followed.set(followed);
+        match netlink.follow(table, v4)? {
+            true => Ok(()),
+            false => there,
+        }
     }
 
     /// Makes a route to the running interface, or removes it.
@@ -122,11 +194,13 @@ impl Tun {
         let (call, done) = match there {
             true => (
                 "add the route",
-                open.and_then(|mut n| n.add_route(index, route)),
+                open.and_then(|mut n| self.add_route(&mut n, index, route)),
             ),
             false => (
                 "remove the route",
-                open.and_then(|mut n| n.remove_route(index, route)),
+                open.and_then(|mut n| {
+                    n.remove_route(index, route, route.is_wide().then(|| self.own_table()))
+                }),
             ),
         };
         done.map_err(|source| self.refused(call, route, source))
@@ -195,6 +269,20 @@ impl Tun {
             }
         }
         Ok(())
+    }
+}
+
+/// What does not go with the interface: rules.
+impl Drop for Tun {
+    fn drop(&mut self) {
+        for (v4, followed) in [true, false].into_iter().zip(self.followed.get()) {
+            if followed
+                && let Err(error) =
+                    Netlink::open().and_then(|mut n| n.unfollow(self.own_table(), v4))
+            {
+                tracing::warn!(%error, "a rule of the default route stays, and leads nowhere");
+            }
+        }
     }
 }
 

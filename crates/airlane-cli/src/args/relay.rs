@@ -38,7 +38,7 @@ pub struct RelayArgs {
     pub connect_timeout: Duration,
     /// Reset a connection that has passed nothing on for so long; where all places are taken, one that has been idle for
     /// a minute makes room
-    #[arg(long, value_name = "TIME", default_value = "2 h")]
+    #[arg(long, value_name = "TIME", default_value = "120 min")]
     pub idle_timeout: Duration,
     /// Let clients with targets of their own reach this machine, too: services that trust whoever calls from here
     #[arg(long, requires = "transparent")]

@@ -1,17 +1,12 @@
-//! Which service of the link each application of a test used: what this end's classes say of its packets.
+//! Which service of the link carried each application of a test: that which delivered most while it ran alone, by its
+//! counters. What classes say of a flow that has not begun is another thing: some look at what flows do.
 
-use std::net::IpAddr;
-
-use airlane_link::flow::{TCP, UDP};
-use airlane_link::{Classifier, FlowKey};
 use airlane_live::status::{PeerStatus, ServiceReport, Status};
-use airlane_probe::{App, PathReport, ServerPorts, VOICE_DSCP};
+use airlane_probe::App;
 use serde::Serialize;
 
 /// What is neither repaired nor kept from the others.
 const RAW: &str = "default";
-/// A port that the kernel may choose for a client.
-const CLIENT: u16 = 49_152;
 
 /// The service of one application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,46 +15,45 @@ pub(super) struct Used {
     number: u8,
     service: String,
     scheme: String,
+    /// What it delivered here meanwhile.
+    packets_delivered: u64,
 }
 
-/// Finds the services of everything that ran through the link, between these addresses in it.
-pub(super) fn used(link: &Status, peer: &PeerStatus, path: &PathReport, here: IpAddr) -> Vec<Used> {
-    // What waits for the peer carries nothing.
-    let open = || peer.services.iter().filter(|s| !s.waiting && !s.draining);
-    let number = |name: &str| open().find(|s| s.name == name).map(|s| s.number);
-    let classifier = Classifier::new(&link.classes, number, 0);
-    let of = |(app, run): (&App, &airlane_probe::TrafficReport)| {
-        let flow = flow(*app, run.ports, path.address, here);
-        let number = classifier.classify(&flow);
-        let service = open().find(|service| service.number == number);
-        let text = |of: fn(&ServiceReport) -> &String, raw: &str| {
-            service.map_or_else(|| raw.to_owned(), |service| of(service).clone())
+/// Where the link stood when something began: an application alone through it, or anything else.
+pub(super) type Mark = (Option<App>, Status);
+
+/// Finds the services of all applications that ran alone, from a peer of the link.
+pub(super) fn used(marks: &[Mark], peer: &str) -> Vec<Used> {
+    let of = |status: &Status| -> Vec<ServiceReport> {
+        let found = status.peers.iter().find(|p| p.name == peer);
+        found.map_or_else(Vec::new, |peer: &PeerStatus| peer.services.clone())
+    };
+    let runs = marks.windows(2).filter_map(|pair| match pair {
+        [(Some(app), begun), (_, ended)] => Some((*app, of(begun), of(ended))),
+        _ => None,
+    });
+    let carried = |(app, begun, ended): (App, Vec<ServiceReport>, Vec<ServiceReport>)| {
+        let since = |now: &ServiceReport| {
+            let then = begun.iter().find(|then| then.number == now.number);
+            let [bytes, packets] = then.map_or([0; 2], |then| {
+                [then.ledger.delivered_bytes, then.ledger.packets_delivered]
+            });
+            (
+                now.ledger.delivered_bytes.saturating_sub(bytes),
+                now.ledger.packets_delivered.saturating_sub(packets),
+            )
         };
-        Used {
-            app: *app,
-            number,
-            service: text(|service| &service.name, RAW),
-            scheme: text(|service| &service.scheme, RAW),
-        }
+        let most = ended.iter().max_by_key(|service| since(service))?;
+        let (_, packets_delivered) = since(most);
+        (packets_delivered > 0).then(|| Used {
+            app,
+            number: most.number,
+            service: most.name.clone(),
+            scheme: most.scheme.clone(),
+            packets_delivered,
+        })
     };
-    path.alone.iter().map(of).collect()
-}
-
-/// What the server sends.
-fn flow(app: App, ports: ServerPorts, server: IpAddr, here: IpAddr) -> FlowKey {
-    let (protocol, src_port, dst_port, dscp) = match app {
-        App::File => (TCP, ports.file, CLIENT, 0),
-        App::Pages => (TCP, ports.pages, CLIENT, 0),
-        App::Voice => (UDP, ports.voice, ports.voice, VOICE_DSCP),
-    };
-    FlowKey {
-        dscp,
-        protocol,
-        src: server,
-        dst: here,
-        src_port,
-        dst_port,
-    }
+    runs.filter_map(carried).collect()
 }
 
 /// A line below the table.
@@ -105,38 +99,71 @@ impl Used {
 
 #[cfg(test)]
 mod tests {
-    use airlane_live::config::LiveConfig;
-
     use super::*;
 
-    /// As the daemon would classify the applications with these services, by the README's classes.
-    fn classified(services: &str) -> Vec<(u8, App)> {
-        let text = format!(
-            "schema = 1\nname = \"left\"\ntun = {{ addresses = [\"10.7.0.1/24\"] }}\n[link]\nrate = \"20 Mbit/s\"\n\
-             underlay = {{ kind = \"udp\", listen = \"0.0.0.0:7\", peer = \"192.0.2.7:7\" }}\n\
-             security = \"none\"\nclasses = \"heuristic\"\n{services}"
-        );
-        let file: LiveConfig = airlane_base::config::load(&text, "up.toml").unwrap();
-        let services = file.link.services.clone();
-        let number = |name: &str| services.iter().find(|s| s.name == name).map(|s| s.number);
-        let rules = file.link.classes.rules(&services);
-        let classifier = Classifier::new(&rules, number, 0);
-        let (server, here) = ([10, 7, 0, 2].into(), [10, 7, 0, 1].into());
-        let of = |app| {
-            let flow = flow(app, ServerPorts::default(), server, here);
-            (classifier.classify(&flow), app)
-        };
-        App::ALL.map(of).to_vec()
+    /// A link's status in which each service of its peer has delivered so many packets.
+    fn status(delivered: &[(u8, &str, u64)]) -> Status {
+        let services: Vec<_> = delivered
+            .iter()
+            .map(|(number, name, packets)| {
+                let ledger = airlane_link::ServiceLedger {
+                    packets_delivered: *packets,
+                    delivered_bytes: packets * 100,
+                    ..Default::default()
+                };
+                let scheme = if *number == 0 { RAW } else { "sr-m2" };
+                serde_json::json!({
+                    "number": number, "name": name, "scheme": scheme, "rate": 1.0, "draining": false,
+                    "queue_packets": 0, "queue_bytes": 0, "srtt_ns": null, "ledger": ledger,
+                    "metrics": airlane_link::ServiceMetrics::default(), "peer": null, "effective_goodput": null,
+                })
+            })
+            .collect();
+        serde_json::from_value(serde_json::json!({
+            "schema": 2, "version": "1", "name": "left", "uptime_ns": 1,
+            "tun": { "name": "air0", "mtu_bytes": 1400, "packets_read": 0, "read_bytes": 0, "packets_written": 0,
+                     "written_bytes": 0, "mss_clamped": 0 },
+            "underlay": { "listen": "0.0.0.0:7", "security": "none", "rate_bps": 1, "frame_overhead_bytes": 42,
+                          "datagrams_sent": 0, "sent_bytes": 0, "datagrams_received": 0, "received_bytes": 0 },
+            "peers": [{ "name": "farm", "address": null, "keys_age_ns": null, "prefixes": [], "weight": 1.0,
+                        "rate_bps": 1, "sending_rate_bps": 1, "path_mtu_bytes": 1500, "path_narrowed": 0,
+                        "datagrams_sent": 0, "sent_bytes": 0, "datagrams_received": 0, "received_bytes": 0,
+                        "session": { "state": "confirmed", "id": 1, "epoch": "1", "peer_epoch": null, "age_ns": 1,
+                                     "sessions": 1, "disconnections": 0, "disconnected_ns": null, "rtt_ns": null,
+                                     "refused": null },
+                        "services": services, "drops": {} }],
+            "drops": {}
+        }))
+        .unwrap()
     }
 
-    const FILES: &str = "[[link.services]]\nnumber = 1\nname = \"files\"\ngoal = \"bulk\"\n";
-    const CALLS: &str = "[[link.services]]\nnumber = 2\nname = \"calls\"\ngoal = \"voice\"\n";
-
     #[test]
-    fn the_tests_voice_gets_the_service_for_voice_where_there_is_one() {
-        let both = classified(&format!("{FILES}{CALLS}"));
-        assert_eq!(both, [(1, App::File), (1, App::Pages), (2, App::Voice)]);
-        assert_eq!(classified(FILES)[2], (0, App::Voice));
+    fn what_delivered_most_while_it_ran_carried_it() {
+        let marks = [
+            (None, status(&[(0, "default", 0), (1, "files", 0)])),
+            (
+                Some(App::File),
+                status(&[(0, "default", 900), (1, "files", 0)]),
+            ),
+            (None, status(&[(0, "default", 903), (1, "files", 70)])),
+            (
+                Some(App::Voice),
+                status(&[(0, "default", 903), (1, "files", 90)]),
+            ),
+            (
+                Some(App::Pages),
+                status(&[(0, "default", 953), (1, "files", 95)]),
+            ),
+            (None, status(&[(0, "default", 953), (1, "files", 95)])),
+        ];
+        let used = used(&marks, "farm");
+        let names: Vec<_> = used
+            .iter()
+            .map(|u| (u.app, u.number, u.packets_delivered))
+            .collect();
+        // Pages got nothing at all, so nothing carried them.
+        assert_eq!(names, [(App::File, 1, 70), (App::Voice, 0, 50)]);
+        assert!(super::used(&marks, "mill").is_empty());
     }
 
     #[test]
@@ -146,6 +173,7 @@ mod tests {
             number,
             service: service.to_owned(),
             scheme: scheme.to_owned(),
+            packets_delivered: 1,
         };
         let all = [
             used(App::File, 1, "files", "sr-m2"),

@@ -28,10 +28,12 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
         metrics: airlane_link::ServiceMetrics::default(),
         peer: None,
         effective_goodput: None,
+        loss_before_repair: None,
     };
     let peer = PeerStatus {
         name: "farm".to_owned(),
         address: "192.0.2.7:7007".parse().ok(),
+        answered_from: None,
         host: None,
         unresolved: None,
         key: None,
@@ -116,6 +118,8 @@ fn of_several_peers_each_has_a_line_and_one_its_services() {
         "mill",
         "4.00 Mbit/s",
         "1 files",
+        "to farm",
+        "from farm",
     ] {
         assert!(farm.contains(part), "{part}:\n{farm}");
     }
@@ -149,7 +153,7 @@ fn a_turn_shows_rates_costs_and_losses() {
         "2.00 Mbit/s",
         "5.00 %",
         "52.0 ms",
-        "files to the peer, at most 2",
+        "files to the peer, peak 2",
     ] {
         assert!(screen.contains(part), "{part}:\n{screen}");
     }
@@ -171,7 +175,7 @@ fn sixty_columns_show_what_matters_whole() {
         "2.00 Mbit/s",
         "dropped",
         "recovered",
-        "files to, at most 2.00 Mbit/s",
+        "files to, peak 2.00 Mbit/s",
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
     }
@@ -219,6 +223,7 @@ fn flows_take_the_place_of_rates_and_what_matters_least_goes_where_there_is_no_r
         peer: "farm".to_owned(),
         flows: vec![flow],
         others: 0,
+        classes: None,
     }]);
     let wide = screen(&view, 160, 24);
     for part in ["10.0.0.1:5004", "voice", "call", "gaps of 20 ms", "10.0 kB"] {

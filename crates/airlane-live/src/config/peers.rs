@@ -69,8 +69,21 @@ impl LiveConfig {
         routes
     }
 
+    /// Whether this end can be found again from wherever it calls: it knows where every peer is, and they know its key.
+    pub(crate) fn calls(&self) -> bool {
+        let keys = matches!(self.link.security, Some(Security::Keys(_)));
+        keys && self.peers().iter().all(|peer| peer.address.is_some())
+    }
+
     pub(super) fn check_peers(&self, problems: &mut Problems) {
         let underlay = &self.link.underlay;
+        if underlay.takes_any_port() && !self.calls() {
+            problems.add(
+                "link.underlay.listen",
+                "port 0 is another one at each start, and nobody could call it",
+                "choose a port, such as 7007; 0 is for an end with keys that has the address of every peer",
+            );
+        }
         let keys = match &self.link.security {
             Some(Security::Keys(keys)) => Some(keys),
             _ => None,

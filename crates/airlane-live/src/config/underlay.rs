@@ -18,7 +18,7 @@ pub enum UnderlayConfig {
     /// UDP datagrams, one frame each.
     Udp {
         /// This end listens at this address and port; an unspecified address means all of this
-        /// machine's.
+        /// machine's. Port 0 is one that is free, for an end with keys that has the addresses of all peers.
         #[schemars(example = &"0.0.0.0:7007")]
         listen: SocketAddr,
         /// The other end listens at this address and port, or at this port of the host of this name. Left
@@ -75,6 +75,11 @@ impl UnderlayConfig {
         }
     }
 
+    /// Whether it takes whichever port is free.
+    pub(crate) const fn takes_any_port(&self) -> bool {
+        matches!(self, Self::Udp { listen, .. } if listen.port() == 0)
+    }
+
     /// An address as peers have it here.
     pub(super) const fn such_as(&self) -> &'static str {
         match self {
@@ -119,13 +124,6 @@ impl UnderlayConfig {
 
 /// What is wrong with where UDP datagrams come in.
 fn check_udp(listen: &SocketAddr, problems: &mut Problems) {
-    if listen.port() == 0 {
-        problems.add(
-            "underlay.listen",
-            "port 0 would be another one at each start, and the peer could not know it",
-            "choose a port, such as 7007",
-        );
-    }
     if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast()) {
         problems.add(
             "underlay.listen",

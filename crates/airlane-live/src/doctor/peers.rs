@@ -19,7 +19,7 @@ use crate::node::callers::Callers;
 use crate::node::drops::Reason;
 use crate::security::Keys;
 use crate::status::{CallFault, CallerReport, PeerStatus, SharedKey, Status};
-use crate::underlay::Underlay;
+use crate::underlay::{Udp, Underlay};
 
 /// How long the peers have for an answer: two attempts of a handshake.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -46,6 +46,32 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
     for peer in &status.peers {
         check_session(peer, &status.callers, ours, findings);
+        if let Some(ip) = peer.address.and_then(|address| address.ip()) {
+            check_running_way(file, (&peer.name, ip), findings);
+        }
+    }
+}
+
+/// Whether what the node sends to a peer goes there, and not into the tunnel that it carries.
+fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &mut Findings<'_>) {
+    let (tun, mark) = (&file.tun.name, file.mark());
+    let way = Netlink::open().and_then(|mut netlink| {
+        let into = netlink.link_index(tun)?;
+        Ok(netlink.way_of(ip, mark)? == into)
+    });
+    match way {
+        Ok(false) => findings.good("route", format!("there is a way to {peer} at {ip}")),
+        Ok(true) => findings.add(
+            "route",
+            Grade::Bad,
+            format!("the way to {peer} at {ip} leads into {tun} itself: what is sent there comes back (own-datagram)"),
+            "make a route to it outside; \"0.0.0.0/0\" under tun.routes goes past the peers by itself",
+        ),
+        Err(error) => {
+            let found = format!("there is no way to {peer} at {ip}: {error}");
+            let help = "`ip route get` shows what the kernel knows; the link goes on trying";
+            findings.add("route", Grade::Bad, found, help);
+        }
     }
 }
 
@@ -144,6 +170,15 @@ fn cause(
         let help = "is the network up, or a route missing? The link goes on trying".to_owned();
         return (format!("there is no way to {who}: {error}"), help);
     }
+    if address.is_some_and(is_kept_in) {
+        let help =
+            "`nft list ruleset` or `iptables -S OUTPUT` show the rules; let UDP out to its port"
+                .to_owned();
+        return (
+            format!("a packet filter of this machine lets nothing out to {who}"),
+            help,
+        );
+    }
     if address.is_some_and(nobody_listens) {
         let help = "start `airlane up` there, or correct the port here".to_owned();
         return (format!("nobody listens where {who} should be"), help);
@@ -170,23 +205,31 @@ fn cause(
     }
 }
 
+/// Whether a packet filter here refuses what goes there: "Operation not permitted".
+fn is_kept_in(address: PeerAddress) -> bool {
+    say_nothing(address).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
 /// Whether the machine there says that its port is shut. It tells only whoever asks from a socket of his own.
 fn nobody_listens(address: PeerAddress) -> bool {
+    let asked = say_nothing(address).and_then(|socket| socket.recv(&mut [0]));
+    asked.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Sends an empty datagram there.
+fn say_nothing(address: PeerAddress) -> io::Result<UdpSocket> {
     let PeerAddress::Udp(address) = address else {
-        return false;
+        return Err(io::ErrorKind::Unsupported.into());
     };
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let ask = || -> io::Result<usize> {
-        let socket = UdpSocket::bind((any, 0))?;
-        socket.connect(address)?;
-        socket.set_read_timeout(Some(A_MOMENT))?;
-        socket.send(&[])?;
-        socket.recv(&mut [0])
-    };
-    ask().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(A_MOMENT))?;
+    socket.send(&[])?;
+    Ok(socket)
 }
 
 /// Whether the peers answer, and are those with the keys. All are asked at the same time.
@@ -219,10 +262,26 @@ pub(super) fn check_peers(
         guard,
         underlay,
         begun,
+        patience: PATIENCE,
         asked,
         callers: Callers::new(),
     };
     asking.run(findings);
+    if asking.callers.report(clock::now()).is_empty() {
+        let elsewhere = answering_elsewhere(keys, underlay, &asking.asked, peers);
+        asking
+            .asked
+            .retain(|peer| !elsewhere.contains(&&*peer.name));
+        let port = underlay.port().unwrap_or_default();
+        for name in elsewhere {
+            findings.add(
+                "peer",
+                Grade::Warning,
+                format!("{name} answers another port of this end, and not {port}: the path swallows what comes to that"),
+                "a running link leaves the port after 30 s; port 0 in link.underlay.listen takes a free one at once",
+            );
+        }
+    }
     let callers = asking.callers.report(clock::now());
     let ours = asking.guard.public_key().to_string();
     for peer in &asking.asked {
@@ -230,6 +289,40 @@ pub(super) fn check_peers(
         let (found, help) = cause(&who, peer.fixed_address(), &callers, Some(&ours));
         findings.add("peer", Grade::Bad, found, &help);
     }
+}
+
+/// Which peers answer if they are called from a fresh port.
+fn answering_elsewhere<'a>(
+    keys: &Keys,
+    underlay: &Underlay,
+    silent: &[&'a PeerConfig],
+    peers: &[PeerConfig],
+) -> Vec<&'a str> {
+    let begun = clock::now();
+    let (Ok(PeerAddress::Udp(mut listen)), Ok(guard)) =
+        (underlay.local(), Guard::new(begun, keys, peers, None))
+    else {
+        return Vec::new();
+    };
+    listen.set_port(0);
+    let may = |peer: &&&PeerConfig| peer.fixed_address().is_some_and(|at| !nobody_listens(at));
+    let asked: Vec<_> = silent.iter().filter(may).copied().collect();
+    let Some(fresh) = Udp::bind(listen).ok().filter(|_| !asked.is_empty()) else {
+        return Vec::new();
+    };
+    let fresh = Underlay::Udp(fresh);
+    let mut asking = Asking {
+        guard,
+        underlay: &fresh,
+        begun,
+        patience: PATIENCE / 2,
+        asked: asked.clone(),
+        callers: Callers::new(),
+    };
+    asking.run(&mut Findings(&mut |_| {}));
+    let still: Vec<&str> = asking.asked.iter().map(|peer| &*peer.name).collect();
+    let names = asked.iter().map(|peer| &*peer.name);
+    names.filter(|name| !still.contains(name)).collect()
 }
 
 fn who(name: &str, address: Option<PeerAddress>) -> String {
@@ -244,6 +337,7 @@ struct Asking<'a> {
     guard: Guard,
     underlay: &'a Underlay,
     begun: Instant,
+    patience: Duration,
     /// The peers that have not answered yet.
     asked: Vec<&'a PeerConfig>,
     callers: Callers,
@@ -253,7 +347,7 @@ impl Asking<'_> {
     /// Takes each peer that answers out of `asked`, and tells how long that took.
     fn run(&mut self, findings: &mut Findings<'_>) {
         let (mut received, mut plain) = (self.underlay.room(), [0; DATAGRAM]);
-        let end = self.begun + PATIENCE;
+        let end = self.begun + self.patience;
         loop {
             let now = clock::now();
             self.take_answers(now, findings);
@@ -272,10 +366,10 @@ impl Asking<'_> {
             let timeout = clock::timeout(clock::now(), wait);
             let _woken = rustix::event::poll(&mut fds, Some(&timeout));
             while self.underlay.receive(&mut received).is_ok() {
-                received.for_each(|datagram, source, _| {
+                received.for_each(|datagram, came, _| {
                     let now = clock::now();
-                    if let Err(refused) = self.guard.open(now, source, datagram, &mut plain) {
-                        self.refuse(now, source, refused);
+                    if let Err(refused) = self.guard.open(now, came.from, datagram, &mut plain) {
+                        self.refuse(now, came.from, refused);
                     }
                 });
             }
@@ -298,9 +392,13 @@ impl Asking<'_> {
 
     fn send(&mut self, findings: &mut Findings<'_>) {
         while let Some(message) = self.guard.poll_transmit() {
-            let Err(error) = self.underlay.send_to(message.to, message.bytes()) else {
+            let Err(error) = self.underlay.send_to(message.to, None, message.bytes()) else {
                 continue;
             };
+            // Said of those that never answer, as what they would do is another thing.
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                continue;
+            }
             let anyone = self.underlay.anyone();
             let to = |p: &&PeerConfig| p.fixed_address().or(anyone) == Some(message.to);
             if let Some(at) = self.asked.iter().position(to) {

@@ -386,6 +386,13 @@ const GAUGES: &[Gauge] = &[
         |s| s.metrics.loss,
     ),
     (
+        "service_loss_before_repair",
+        Some(|| Unit::Other("ratio".to_owned())),
+        IN,
+        "Packets recovered or lost for good / packets lost or received, since the start",
+        |s| s.loss_before_repair,
+    ),
+    (
         "service_delay",
         Some(|| Unit::Seconds),
         IN,

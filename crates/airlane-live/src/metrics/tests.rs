@@ -41,10 +41,12 @@ fn sample() -> Status {
             loss: Some(0.01),
         }),
         effective_goodput: Some(0.49),
+        loss_before_repair: None,
     };
     let peer = PeerStatus {
         name: "farm".to_owned(),
         address: "192.0.2.7:7007".parse().ok(),
+        answered_from: None,
         host: None,
         unresolved: None,
         key: Some(String::new()),
@@ -225,6 +227,30 @@ fn names(text: &str) -> Vec<&str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !part(c));
     words.filter(|word| word.starts_with("airlane_")).collect()
+}
+
+#[test]
+fn the_alerts_ask_for_nothing_that_is_not_exported() {
+    let text = include_str!("../../../../deploy/airlane-alerts.yaml");
+    let mut status = sample();
+    status.peers[0].services[0].loss_before_repair = Some(0.5);
+    let exported = exposition(&status);
+    let exported: Vec<_> = exported
+        .lines()
+        .filter_map(|line| line.split_once('{').map(|(name, _)| name))
+        .collect();
+    let asked = names(text);
+    assert!(asked.len() > 5, "{asked:?}");
+    for name in asked {
+        assert!(exported.contains(&name), "{name} is not exported");
+    }
+    // Reasons and states that they name are those that there are.
+    for (label, known) in [
+        ("reason=\"own-datagram\"", Reason::OwnDatagram.name()),
+        ("state=\"confirmed\"", STATES[2]),
+    ] {
+        assert!(text.contains(label) && label.contains(known), "{label}");
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the links of a node share below their ports: the socket, the secure sessions, the batch of
 //! datagrams on their way, a recording.
 
+use std::net::IpAddr;
+
 use airlane_base::Instant;
 use airlane_link::Codec;
 use airlane_secure::{PeerAddress, PeerId};
@@ -23,6 +25,9 @@ pub(super) struct To {
     pub(super) session: Option<PeerId>,
     /// None until the peer has called.
     pub(super) address: Option<PeerAddress>,
+    /// Which of our addresses the peer called last, as whoever translates addresses between knows no other; none: as the
+    /// kernel chooses.
+    pub(super) from: Option<IpAddr>,
     /// Longest datagram that the path takes whole, without IP and UDP.
     pub(super) longest: usize,
 }
@@ -111,7 +116,7 @@ impl Below {
             ..
         } = self;
         let address = to.address.or(underlay.anyone()).ok_or(Reason::NoKeys)?;
-        transmit.push(to.link, address, mark, |room| match guard {
+        transmit.push(to.link, (address, to.from), mark, |room| match guard {
             Some(guard) => {
                 let session = to.session.ok_or(Reason::NoKeys)?;
                 let length = guard.seal(now, session, bound, parts, room)?;
@@ -138,7 +143,7 @@ impl Below {
             (None, _) => sealed.copy_from_slice(frame),
         }
         self.underlay.allow_fragments(false).ok()?;
-        self.underlay.send_to(address, &sealed).ok()?;
+        self.underlay.send_to(address, to.from, &sealed).ok()?;
         self.datagrams_sent += 1;
         self.bytes_sent += sealed.len() as u64;
         Some(sealed.len())

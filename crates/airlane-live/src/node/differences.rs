@@ -1,6 +1,10 @@
 //! What a changed file changes, in words.
 
+use std::net::Ipv4Addr;
+
 use airlane_base::Instant;
+use airlane_link::FlowKey;
+use airlane_link::flow::{TCP, UDP};
 
 use super::Node;
 use super::link::{PeerLink, at};
@@ -8,6 +12,9 @@ use super::path::Path;
 use super::reload::ReloadError;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::underlay::PathFacts;
+
+/// A port that no service is known by.
+const ANY_PORT: u16 = 54_321;
 
 impl Node {
     /// What `new` changes of how the node runs, keys aside, and which of it takes back what was changed by
@@ -38,12 +45,36 @@ impl Node {
         // A port that runs as the old file says knows what the new one asks of it.
         let path = Path::of_interface(now, PathFacts::UNKNOWN);
         if let Some(peer) = old.peers().first() {
-            let mut port = PeerLink::new(now, peer, old, self.sizes, path)?;
-            changes.extend(port.set_services(now, new)?);
+            let mut link = PeerLink::new(now, peer, old, self.sizes, path)?;
+            let before = repaired(&link);
+            changes.extend(link.set_services(now, new)?);
+            let after = repaired(&link);
+            let lost = before.iter().filter(|name| !after.contains(name));
+            changes.extend(lost.map(|name| {
+                format!(
+                    "WARNING: {name} that no class names gets service 0, which repairs nothing; end the classes with \
+                     \"behaviour\" to keep the others where they were"
+                )
+            }));
         }
         changes.extend(of_rates(old, new));
         Ok(changes)
     }
+}
+
+/// Of what transports of flows that no rule names something is repaired.
+fn repaired(link: &PeerLink) -> Vec<&'static str> {
+    let flow = |protocol| FlowKey {
+        dscp: 0,
+        protocol,
+        src: Ipv4Addr::UNSPECIFIED.into(),
+        dst: Ipv4Addr::UNSPECIFIED.into(),
+        src_port: ANY_PORT,
+        dst_port: ANY_PORT,
+    };
+    let kinds = [("TCP", TCP), ("UDP", UDP)].into_iter();
+    let some = kinds.filter(|(_, protocol)| link.port.service_of_flow(&flow(*protocol)) != 0);
+    some.map(|(name, _)| name).collect()
 }
 
 fn of_peers(old: &[PeerConfig], new: &[PeerConfig]) -> Vec<String> {

@@ -103,7 +103,9 @@ reasons! {
     NotSegmentable = "not-segmentable",
     /// A packet from the kernel to where no peer is.
     NoPeer = "no-peer",
-    /// A packet of a peer from where another is, or nobody.
+    /// A datagram for a peer that the kernel brought back: the way to the peer leads into the tunnel.
+    OwnDatagram = "own-datagram",
+    /// A packet of a peer from where another is, or nobody. Or a status probe of a path whose end the peer has not.
     WrongSource = "wrong-source",
     /// A frame of a peer that has had its share of the time, while more comes than can be taken.
     OverShare = "over-share",
@@ -125,6 +127,23 @@ reasons! {
     NotReceived = "receive-failed",
     /// Whoever records the link did not take a part of the recording in time.
     RecordMissed = "record-missed",
+}
+
+impl Reason {
+    /// Whether nearly every session begins with some of these: what was sent before both ends had keys, a session and
+    /// services in common.
+    const fn belongs_to_a_beginning(self) -> bool {
+        matches!(
+            self,
+            Self::PacketWithoutSession
+                | Self::FrameWithoutSession
+                | Self::ServiceNotAgreed
+                | Self::StaleSession
+                | Self::NoKeys
+                | Self::HelloOld
+                | Self::SecureUnknownSession
+        )
+    }
 }
 
 impl From<&FrameError> for Reason {
@@ -229,9 +248,13 @@ impl Drops {
         self.counts[at] += 1;
         let count = || self.counts[at];
         if let Some([total, new]) = self.warned[at].speak(now, count) {
+            let belongs = reason.belongs_to_a_beginning();
             let (peer, reason) = (self.peer.as_deref(), reason.name());
             let address = address.map(tracing::field::display);
-            tracing::warn!(peer, reason, address, new, total, "dropped");
+            match belongs {
+                true => tracing::info!(peer, reason, address, new, total, "dropped"),
+                false => tracing::warn!(peer, reason, address, new, total, "dropped"),
+            }
         }
     }
 

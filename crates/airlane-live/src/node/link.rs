@@ -87,6 +87,8 @@ pub(super) struct PeerLink {
     /// Since when nothing is heard from the peer, and when the log last said so.
     silent: Option<(Instant, Instant)>,
 
+    /// When a datagram of the peer came last.
+    pub(super) heard: Instant,
     pub(super) datagrams_sent: u64,
     pub(super) sent_bytes: u64,
     pub(super) datagrams_received: u64,
@@ -139,6 +141,7 @@ impl PeerLink {
                 link: u8::MAX,
                 session: None,
                 address: peer.fixed_address(),
+                from: None,
                 longest: usize::MAX,
             },
             port,
@@ -160,6 +163,7 @@ impl PeerLink {
             disconnected_since: None,
             rivals: Rivals::new(),
             silent: None,
+            heard: now,
             datagrams_sent: 0,
             sent_bytes: 0,
             datagrams_received: 0,
@@ -178,7 +182,8 @@ impl PeerLink {
     // ---- from below
 
     /// A datagram of the peer has come.
-    pub(super) const fn count_received(&mut self, datagram: &[u8]) {
+    pub(super) const fn count_received(&mut self, now: Instant, datagram: &[u8]) {
+        self.heard = now;
         self.datagrams_received += 1;
         self.received_bytes += datagram.len() as u64;
     }
@@ -430,6 +435,7 @@ impl PeerLink {
                     tracing::info!(%peer, "a frame no longer fits the path to the peer");
                 }
             }
+            SendFate::SourceGone => self.to.from = None,
             SendFate::Dropped(reason) => self.drops.count(now, reason),
         }
     }

@@ -15,6 +15,7 @@ use super::transmit::SendFate;
 use crate::config::{PeerConfig, PeerPlace};
 use crate::netlink::Cidr;
 use crate::packet::addresses;
+use crate::underlay::Came;
 
 /// The links by their numbers, which are those of their ports on the shared link.
 #[derive(Debug, Default)]
@@ -80,8 +81,8 @@ impl Links {
         names.join(", ")
     }
 
-    /// Sends what the secure sessions have to say. It bypasses the batch, whose frames need its keys.
-    pub(super) fn send_session(&self, now: Instant, below: &mut Below) {
+    /// Sends what the secure sessions have to say, on account of a datagram that came, if one did. It bypasses the batch, whose frames need its keys.
+    pub(super) fn send_session(&self, now: Instant, below: &mut Below, came: Option<Came>) {
         while let Some(message) = below.guard.as_mut().and_then(Guard::poll_transmit) {
             // An empty message has a number, as those with frames have.
             let recorded = below.recorder.link().and_then(|link| self.all.get(&link));
@@ -91,7 +92,21 @@ impl Links {
                     .recorder
                     .sent(now, link.to.link, message.bytes(), waiting);
             }
-            match below.underlay.send_to(message.to, message.bytes()) {
+            // An answer leaves from the address that was called, whoever called.
+            let from = match came.filter(|came| came.from == message.to) {
+                Some(came) => came.to,
+                None => {
+                    let mut links = self.iter();
+                    let link = links.find(|link| link.to.address == Some(message.to));
+                    link.and_then(|link| link.to.from)
+                }
+            };
+            let sent = below.underlay.send_to(message.to, from, message.bytes());
+            let sent = match (sent, from) {
+                (Err(_), Some(_)) => below.underlay.send_to(message.to, None, message.bytes()),
+                (sent, _) => sent,
+            };
+            match sent {
                 Ok(()) => {
                     below.datagrams_sent += 1;
                     below.bytes_sent += message.bytes().len() as u64;

@@ -7,10 +7,10 @@ use airlane_link::FrameKind;
 use airlane_secure::PeerAddress;
 use airlane_session::{Part, StatusProbe};
 
-use super::Node;
 use super::drops::Reason;
 use super::links::Nowhere;
 use super::share::{self, BATCH, Pressure};
+use super::{Node, own};
 use crate::device::DeviceError;
 use crate::offload::checksum;
 use crate::offload::join::Joined;
@@ -18,6 +18,7 @@ use crate::offload::segment::SuperPacket;
 use crate::offload::vnet::{Cut, VnetHeader};
 use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket, addresses, clamp_mss, needs_clamping};
+use crate::underlay::Came;
 
 impl Node {
     /// Reads a batch of datagrams.
@@ -28,8 +29,8 @@ impl Node {
         while taken < BATCH {
             match self.below.underlay.receive(&mut received) {
                 Ok(()) => {
-                    received.for_each(|datagram, source, mark| {
-                        self.on_datagram(now, datagram, source, mark);
+                    received.for_each(|datagram, came, mark| {
+                        self.on_datagram(now, datagram, came, mark);
                         taken += 1;
                     });
                     if !received.is_full() {
@@ -54,16 +55,16 @@ impl Node {
     }
 
     /// One datagram. Whatever it is, it is taken or counted.
-    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: PeerAddress, mark: Ecn) {
+    fn on_datagram(&mut self, now: Instant, datagram: &[u8], came: Came, mark: Ecn) {
         self.below.datagrams_received += 1;
         self.below.received_bytes += datagram.len() as u64;
         let mut lease = self.pool.lease();
-        let (number, length, bound) = match self.open(now, datagram, source, lease.bytes_mut()) {
+        let (number, length, bound) = match self.open(now, datagram, came, lease.bytes_mut()) {
             Ok(Some(frame)) => frame,
             Ok(None) => return,
             Err(reason) => {
-                let peer = self.links.expected_at(source);
-                return self.below.refuse(now, source, reason, peer);
+                let peer = self.links.expected_at(came.from);
+                return self.below.refuse(now, came.from, reason, peer);
             }
         };
         let taken = self.on_frame(now, number, (lease, length, bound), mark, true);
@@ -140,22 +141,23 @@ impl Node {
         &mut self,
         now: Instant,
         datagram: &[u8],
-        source: PeerAddress,
+        came: Came,
         plain: &mut [u8],
     ) -> Result<Option<(u8, usize, bool)>, Reason> {
         let Self { below, links, .. } = self;
         let Some(guard) = &mut below.guard else {
-            let number = links.at(source).ok_or(Reason::OtherAddress)?;
+            let number = links.at(came.from).ok_or(Reason::OtherAddress)?;
             let room = plain.get_mut(..datagram.len()).ok_or(Reason::Oversized)?;
             room.copy_from_slice(datagram);
             if let Some(link) = links.get_mut(number) {
-                link.count_received(datagram);
+                link.count_received(now, datagram);
+                link.to.from = came.to;
             }
             return Ok(Some((number, datagram.len(), false)));
         };
-        let opened = guard.open(now, source, datagram, plain);
+        let opened = guard.open(now, came.from, datagram, plain);
         // A handshake wants its answer, also where it was refused: a cookie.
-        links.send_session(now, below);
+        links.send_session(now, below, Some(came));
         let Some(opened) = opened? else {
             return Ok(None);
         };
@@ -166,12 +168,15 @@ impl Node {
             return Ok(None);
         };
         let number = link.to.link;
-        link.count_received(datagram);
+        link.count_received(now, datagram);
         below.recorder.received(now, number, datagram);
         // Whoever is sought everywhere is not everywhere.
         let address = address.filter(|_| address != below.underlay.anyone());
         if let Some(address) = address.filter(|address| link.to.address != Some(*address)) {
             link.move_to(now, address);
+        }
+        if link.to.address == Some(came.from) {
+            link.to.from = came.to;
         }
         Ok(opened.frame.map(|(length, bound)| (number, length, bound)))
     }
@@ -207,6 +212,11 @@ impl Node {
     /// One packet or super-packet, with what the kernel left to do: how many packets it was.
     fn on_read(&mut self, now: Instant, left: VnetHeader, packet: &mut [u8]) -> usize {
         self.read_bytes += packet.len() as u64;
+        if let Some(to) = self.own_datagram(packet) {
+            self.packets_read += 1;
+            self.below.drops.count_of(now, Reason::OwnDatagram, &to);
+            return 1;
+        }
         let link = match self.links.prefixes.toward(packet) {
             Ok(link) => link,
             Err(nowhere) => {
@@ -247,6 +257,14 @@ impl Node {
             self.on_packet(now, link, |room| whole.write(i, room));
         }
         segments
+    }
+
+    /// Where a packet of the kernel goes, if it is one of this node's own datagrams for a peer.
+    fn own_datagram(&self, packet: &[u8]) -> Option<PeerAddress> {
+        let port = self.below.underlay.port()?;
+        let to = PeerAddress::Udp(own::from_port(packet, port)?);
+        let mut links = self.links.iter();
+        links.any(|link| link.to.address == Some(to)).then_some(to)
     }
 
     /// One packet of the kernel for a link, which `write` writes and tells the length of.

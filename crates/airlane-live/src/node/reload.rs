@@ -102,6 +102,7 @@ impl Node {
         }
         self.links.index();
         self.set_routes(&new);
+        self.restore = now;
         if !changes.is_empty() {
             for link in self.links.iter_mut() {
                 link.path.ask(now);

@@ -18,6 +18,7 @@ impl Node {
     /// Which flows are known, those of the most bytes first.
     pub fn flows(&self) -> Vec<PeerFlows> {
         let now = clock::now();
+        let classes = self.config.link.ready_made();
         let most = MOST_FLOWS / self.links.iter().count().max(1);
         let links = self.links.iter().map(|link| {
             let mut flows = link.port.flows(now);
@@ -28,6 +29,7 @@ impl Node {
                 peer: link.config.name.clone(),
                 flows,
                 others,
+                classes: classes.clone(),
             }
         });
         links.collect()
@@ -97,6 +99,7 @@ impl PeerLink {
         PeerStatus {
             name: config.name.clone(),
             address: self.to.address,
+            answered_from: self.to.from,
             host: config.host().map(ToString::to_string),
             unresolved: self
                 .lookup

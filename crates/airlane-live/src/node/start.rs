@@ -13,9 +13,11 @@ use super::link::{LATE, PeerLink, Sizes, who};
 use super::links::Links;
 use super::path::Path;
 use super::plane::StatusPlane;
+use super::quiet::Quiet;
 use super::share::Pressure;
 use super::transmit::TransmitBatch;
 use super::up_error::UpError;
+use super::ways::RESTORE;
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USUAL_PACKET};
 use crate::control::Server;
@@ -23,6 +25,7 @@ use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::packet::Pool;
+use crate::reverse_path;
 use crate::security::{NoSecurity, Security, random_number};
 use crate::tun::{READ_MAX, Tun};
 use crate::underlay::{PathFacts, Underlay};
@@ -49,8 +52,9 @@ impl Node {
             tracing::warn!("{unreached}");
         }
         let control = Server::bind(&config.socket(), config.control.group.as_deref())?;
-        let underlay = Underlay::open_early(clock::now(), &config.link.underlay)?;
+        let mut underlay = Underlay::open_early(clock::now(), &config.link.underlay)?;
         let tun = Tun::create(&config.tun.name)?;
+        underlay.go_past(tun.index(), config.mark())?;
         let mut node = Self::with_devices(config, tun, underlay)?;
         node.control = Some(control);
         node.exporter = match config.metrics {
@@ -58,7 +62,17 @@ impl Node {
             None => None,
         };
         node.tun
-            .configure(node.mtu, &config.tun.addresses, &config.routes())?;
+            .configure(node.mtu, &config.tun.addresses, &node.routes())?;
+        if config.mark() != 0 {
+            for interface in reverse_path::strict() {
+                tracing::warn!(
+                    interface,
+                    help = reverse_path::HELP,
+                    "{}",
+                    reverse_path::WHY
+                );
+            }
+        }
         for peer in config.peers() {
             node.refuse_loop(&peer)?;
         }
@@ -73,7 +87,7 @@ impl Node {
         );
         for link in node.links.iter() {
             let (peer, path_mtu) = (link.who(), link.path.mtu());
-            tracing::info!(%peer, path_mtu, "peer is up");
+            tracing::info!(%peer, path_mtu, "calling the peer, or waiting for its call");
         }
         if let Some(exporter) = &node.exporter {
             tracing::info!(address = %exporter.address(), "metrics can be scraped");
@@ -163,6 +177,10 @@ impl Node {
             below,
             links: Links::default(),
             shared: SharedLink::new(link.rate, LATE),
+            restore: now + RESTORE,
+            restore_said: Quiet::NEW,
+            port_since: now,
+            port_said: Quiet::NEW,
             plane: StatusPlane::new(),
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
@@ -240,7 +258,8 @@ impl Node {
         let Some(peer) = address.ip() else {
             return Ok(());
         };
-        let way = Netlink::open().and_then(|mut netlink| netlink.way_to(peer));
+        let mark = self.below.underlay.mark();
+        let way = Netlink::open().and_then(|mut netlink| netlink.way_of(peer, mark));
         // Where there is no way yet, none leads into the tunnel.
         if way.is_ok_and(|way| Some(way) == self.tun.index()) {
             return Err(UpError::Loop {

@@ -2,6 +2,7 @@
 //! other, and each run of one length to one address leaves with one system call, in order.
 
 use std::io;
+use std::net::IpAddr;
 
 use airlane_secure::PeerAddress;
 
@@ -33,6 +34,8 @@ struct Waiting {
     /// Whose it is, by the number of the link.
     link: u8,
     to: PeerAddress,
+    /// The address of ours that it leaves from, if that is chosen.
+    from: Option<IpAddr>,
     /// Whether the interface takes it whole. One that was made before the interface became narrower travels
     /// in fragments.
     fits: bool,
@@ -41,7 +44,8 @@ struct Waiting {
 impl Waiting {
     /// Whether both can leave with one call.
     fn joins(&self, other: &Self) -> bool {
-        (self.mark, self.to, self.fits) == (other.mark, other.to, other.fits)
+        let all = |waiting: &Self| (waiting.mark, waiting.to, waiting.from, waiting.fits);
+        all(self) == all(other)
     }
 }
 
@@ -52,6 +56,8 @@ pub(super) enum SendFate {
     Sent { datagrams: u64, bytes: u64 },
     /// The path has become narrower than one of them.
     Narrowed,
+    /// They cannot leave from where the peer called any more; the kernel chooses.
+    SourceGone,
     /// One will never leave.
     Dropped(Reason),
 }
@@ -83,7 +89,7 @@ impl TransmitBatch {
     pub(super) fn push<E>(
         &mut self,
         link: u8,
-        to: PeerAddress,
+        (to, from): (PeerAddress, Option<IpAddr>),
         mark: u8,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
@@ -95,6 +101,7 @@ impl TransmitBatch {
             mark,
             link,
             to,
+            from,
             fits: true,
         });
         Ok(())
@@ -139,7 +146,12 @@ impl TransmitBatch {
             let _as_it_was = underlay.allow_fragments(!head.fits);
             let (count, end) = self.run(done, start, together);
             let size = head.end - start;
-            let sent = underlay.send(head.to, &self.bytes[start..end], size, head.mark);
+            let sent = underlay.send(
+                (head.to, head.from),
+                &self.bytes[start..end],
+                size,
+                head.mark,
+            );
             let reason = match sent {
                 Ok(sent) => {
                     // All of a run but its last have one length.
@@ -154,6 +166,13 @@ impl TransmitBatch {
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if head.from.is_some() && says_no_source(&error) => {
+                    for waiting in &mut self.waiting[done..] {
+                        waiting.from = waiting.from.filter(|from| Some(*from) != head.from);
+                    }
+                    tell(head.link, SendFate::SourceGone);
+                    continue;
+                }
                 // One of them is at fault, or the device cannot do it: one by one tells.
                 Err(_) if count > 1 => {
                     most = 1;
@@ -190,18 +209,26 @@ impl TransmitBatch {
     }
 }
 
+/// Whether an error says that datagrams cannot leave from that address, or not to there.
+fn says_no_source(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINVAL | libc::EADDRNOTAVAIL | libc::ENETUNREACH | libc::EHOSTUNREACH)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const fn at(port: u16) -> PeerAddress {
-        let ip = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+        let ip = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
         PeerAddress::Udp(std::net::SocketAddr::new(ip, port))
     }
     const FARM: PeerAddress = at(1);
 
     fn push(transmit: &mut TransmitBatch, length: usize) {
-        let written = transmit.push(0, FARM, 0, |room| {
+        let written = transmit.push(0, (FARM, None), 0, |room| {
             room[..length].fill(length as u8);
             Ok::<_, ()>(length)
         });
@@ -224,7 +251,7 @@ mod tests {
     fn a_run_ends_at_another_traffic_class() {
         let mut transmit = TransmitBatch::new(1500);
         for mark in [0, 0, 46 << 2, 46 << 2, 46 << 2] {
-            let written = transmit.push(0, FARM, mark, |_| Ok::<_, ()>(100));
+            let written = transmit.push(0, (FARM, None), mark, |_| Ok::<_, ()>(100));
             written.unwrap();
         }
         assert_eq!(transmit.run(0, 0, 64), (2, 200));
@@ -238,7 +265,7 @@ mod tests {
         let mut transmit = TransmitBatch::new(1500);
         let mill = at(2);
         for (link, to) in [(0, FARM), (0, FARM), (1, mill), (0, FARM)] {
-            let written = transmit.push(link, to, 0, |_| Ok::<_, ()>(100));
+            let written = transmit.push(link, (to, None), 0, |_| Ok::<_, ()>(100));
             written.unwrap();
         }
         assert_eq!(transmit.run(0, 0, 64), (2, 200));

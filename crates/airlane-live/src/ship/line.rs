@@ -1,7 +1,7 @@
 //! The sealed way to the other end: a UDP socket and the session over it.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use airlane_base::{Duration, Instant};
@@ -37,6 +37,8 @@ pub(super) struct Line {
     batch: Vec<u8>,
     size: usize,
     to: Option<PeerAddress>,
+    /// The address of this machine that the other end called last.
+    from: Option<IpAddr>,
     plain: Box<[u8]>,
 }
 
@@ -66,6 +68,7 @@ impl Line {
             batch: Vec::with_capacity(SEND_MAX),
             size: 0,
             to: None,
+            from: None,
             plain: vec![0; 1 << 16].into_boxed_slice(),
         })
     }
@@ -146,11 +149,21 @@ impl Line {
     /// What waits leaves.
     pub(super) fn flush(&mut self) {
         if let Some(PeerAddress::Udp(to)) = self.to.filter(|_| !self.batch.is_empty()) {
-            let sent = self.udp.send(to, &self.batch, self.size, 0);
-            if sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                self.wait_for_room();
-                // Whatever it says now, the path has lost it.
-                let _again = self.udp.send(to, &self.batch, self.size, 0);
+            let send = |from| self.udp.send((to, from), &self.batch, self.size, 0);
+            let sent = send(self.from);
+            // Whatever the second says, the path has lost it.
+            match sent {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for_room();
+                    let _again = send(self.from);
+                }
+                Err(_) if self.from.is_some() => {
+                    // The address that was called may be gone.
+                    let _again = send(None);
+                    self.from = None;
+                }
+                Err(_) => {}
             }
         }
         self.batch.clear();
@@ -174,6 +187,7 @@ impl Line {
             secure,
             received,
             plain,
+            from: own,
             ..
         } = self;
         for _ in 0..RECEIVES_IN_A_ROW {
@@ -181,14 +195,17 @@ impl Line {
                 break;
             }
             let mut taken = Ok(());
-            received.for_each(|datagram, from, _| {
+            received.for_each(|datagram, came, _| {
                 if taken.is_err() {
                     return;
                 }
                 // Secure counts what it refuses.
-                if let Ok(AcceptedDatagram::Data { len, .. }) =
-                    secure.handle_datagram(now, from, datagram, plain)
-                {
+                let accepted = secure.handle_datagram(now, came.from, datagram, plain);
+                if accepted.is_ok() {
+                    *own = came.to;
+                }
+                say(secure, udp, came.to);
+                if let Ok(AcceptedDatagram::Data { len, .. }) = accepted {
                     taken = take(&plain[..len]);
                 }
             });
@@ -203,12 +220,7 @@ impl Line {
         if self.secure.poll_timeout().is_some_and(|due| due <= now) {
             self.secure.handle_timeout(now, clock::wall());
         }
-        while let Some(message) = self.secure.poll_transmit() {
-            if let PeerAddress::Udp(to) = message.to {
-                // Handshakes are repeated.
-                let _sent = self.udp.send_to(to, message.bytes());
-            }
-        }
+        say(&mut self.secure, &self.udp, None);
     }
 
     /// Waits until something comes, something is due, or somebody asks for the end: whether somebody does.
@@ -230,6 +242,16 @@ impl Line {
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!fds[1].revents().is_empty()),
             Err(error) => Err(ShipError::waiting(error)),
+        }
+    }
+}
+
+/// What the session has to say; an answer leaves from the address that was called.
+fn say(secure: &mut Secure, udp: &Udp, from: Option<IpAddr>) {
+    while let Some(message) = secure.poll_transmit() {
+        if let PeerAddress::Udp(to) = message.to {
+            // Handshakes are repeated.
+            let _sent = udp.send_to(to, from, message.bytes());
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A node's endpoints are of its underlay's kind; one of the other kind is nobody's.
 
+mod came;
 pub(crate) mod ether_type;
 mod ethernet;
 mod parts;
@@ -10,11 +11,13 @@ mod path_facts;
 pub(crate) mod udp;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::Instant;
 use airlane_secure::PeerAddress;
 
+pub(crate) use came::Came;
 pub use ether_type::EtherType;
 pub use ethernet::Ethernet;
 pub use path_facts::PathFacts;
@@ -58,12 +61,15 @@ impl Received {
 
     /// Gives `take` the datagrams, where they came from and how they are marked, in the order in
     /// which they came. An empty one is one all the same.
-    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], PeerAddress, Ecn)) {
+    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], Came, Ecn)) {
         match self {
             Self::None => {}
             Self::Udp(received) => received.for_each(take),
             Self::Ethernet(received) => {
-                received.for_each(|datagram, source| take(datagram, source, Ecn::NotEct));
+                received.for_each(|datagram, from| {
+                    let to = None;
+                    take(datagram, Came { from, to }, Ecn::NotEct);
+                });
             }
         }
     }
@@ -108,6 +114,44 @@ impl Underlay {
         match (self, peer) {
             (Self::Ethernet(ethernet), PeerAddress::Ethernet(peer)) => ethernet.refuse_self(peer),
             _ => Ok(()),
+        }
+    }
+
+    /// What is sent goes past the tunnel whose interface has this number, by a mark if that is not 0.
+    ///
+    /// # Errors
+    /// If the kernel refuses the mark.
+    pub(crate) fn go_past(&mut self, tunnel: Option<u32>, mark: u32) -> Result<(), DeviceError> {
+        match self {
+            Self::Udp(udp) => udp.go_past(tunnel, mark),
+            Self::Ethernet(_) => Ok(()),
+        }
+    }
+
+    /// The UDP port, where there is one.
+    pub(crate) const fn port(&self) -> Option<u16> {
+        match self {
+            Self::Udp(udp) => Some(udp.port()),
+            Self::Ethernet(_) => None,
+        }
+    }
+
+    /// Has another UDP port, any that is free for 0: where it listens then.
+    ///
+    /// # Errors
+    /// If that is not free.
+    pub(crate) fn change_port(&mut self, port: u16) -> Result<PeerAddress, DeviceError> {
+        match self {
+            Self::Udp(udp) => udp.change_port(port).map(PeerAddress::Udp),
+            Self::Ethernet(_) => self.local(),
+        }
+    }
+
+    /// The mark of what is sent; 0: none.
+    pub(crate) const fn mark(&self) -> u32 {
+        match self {
+            Self::Udp(udp) => udp.mark(),
+            Self::Ethernet(_) => 0,
         }
     }
 
@@ -159,19 +203,19 @@ impl Underlay {
     }
 
     /// Sends `contents` as datagrams of `size` bytes each, the last may be shorter, with this traffic
-    /// class (or TOS), where there is one. How many of them, at least one.
+    /// class (or TOS), where there is one, and `from` an address of this machine. How many of them, at least one.
     ///
     /// # Errors
     /// What the kernel has against the first; then nothing was sent.
     pub(crate) fn send(
         &self,
-        to: PeerAddress,
+        (to, from): (PeerAddress, Option<IpAddr>),
         contents: &[u8],
         size: usize,
         class: u8,
     ) -> io::Result<usize> {
         match (self, to) {
-            (Self::Udp(udp), PeerAddress::Udp(to)) => udp.send(to, contents, size, class),
+            (Self::Udp(udp), PeerAddress::Udp(to)) => udp.send((to, from), contents, size, class),
             (Self::Ethernet(ethernet), PeerAddress::Ethernet(to)) => {
                 ethernet.send(to, contents, size)
             }
@@ -179,13 +223,19 @@ impl Underlay {
         }
     }
 
-    /// Sends one datagram to any address, without a traffic class.
+    /// Sends one datagram to any address, without a traffic class; `from` an address of this machine, or as the
+    /// kernel chooses.
     ///
     /// # Errors
     /// What the kernel has against it.
-    pub fn send_to(&self, to: PeerAddress, datagram: &[u8]) -> io::Result<()> {
+    pub fn send_to(
+        &self,
+        to: PeerAddress,
+        from: Option<IpAddr>,
+        datagram: &[u8],
+    ) -> io::Result<()> {
         match (self, to) {
-            (Self::Udp(udp), PeerAddress::Udp(to)) => udp.send_to(to, datagram),
+            (Self::Udp(udp), PeerAddress::Udp(to)) => udp.send_to(to, from, datagram),
             (Self::Ethernet(ethernet), PeerAddress::Ethernet(to)) => ethernet.send_to(to, datagram),
             _ => Err(io::ErrorKind::Unsupported.into()),
         }

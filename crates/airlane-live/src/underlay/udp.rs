@@ -9,7 +9,7 @@
 //! they may be is found by probing. Those alone that were made for a wider interface may leave in fragments.
 
 use std::cell::Cell;
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -18,8 +18,10 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use socket2::{MsgHdr, SockAddr, SockRef};
 
+use super::came::Came;
 use super::path_facts::PathFacts;
 use crate::device::DeviceError;
 use crate::netlink::Netlink;
@@ -44,6 +46,9 @@ pub struct Udp {
     class: Cell<u8>,
     /// Whether datagrams may be cut.
     fragments: Cell<bool>,
+    /// The mark of what is sent, by which it goes past the tunnel, and the number of the tunnel's interface.
+    past: (u32, Option<u32>),
+    port: u16,
     name: String,
 }
 
@@ -72,14 +77,18 @@ impl Received {
         self.filled == RECEIVE_BUFFERS
     }
 
-    pub(crate) fn for_each(&self, mut take: impl FnMut(&[u8], PeerAddress, Ecn)) {
+    pub(crate) fn for_each(&self, mut take: impl FnMut(&[u8], Came, Ecn)) {
         for (buffer, meta) in self.buffers.iter().zip(&self.meta).take(self.filled) {
             let bytes = &buffer[..meta.len.min(buffer.len())];
             let empty = bytes.is_empty().then_some(bytes);
             let mark = meta.ecn.map_or(Ecn::NotEct, |mark| Ecn::of(mark as u8));
             let source = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
+            let came = Came {
+                from: PeerAddress::Udp(source),
+                to: meta.dst_ip.map(|ip| ip.to_canonical()),
+            };
             for datagram in bytes.chunks(meta.stride.max(1)).chain(empty) {
-                take(datagram, PeerAddress::Udp(source), mark);
+                take(datagram, came, mark);
             }
         }
     }
@@ -133,6 +142,9 @@ impl Udp {
         };
         let (socket, offload) =
             open().map_err(|(call, source)| DeviceError::new(&name, call, source))?;
+        let port = socket
+            .local_addr()
+            .map_or(listen.port(), |local| local.port());
         // Beyond the system's limit where we may, up to it where we may not. Either serves.
         if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
             let _up_to_the_limit = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
@@ -146,8 +158,45 @@ impl Udp {
             v4: listen.is_ipv4(),
             class: Cell::new(0),
             fragments: Cell::new(false),
+            past: (0, None),
+            port,
             name,
         })
+    }
+
+    /// What is sent goes past the tunnel whose interface has this number: by a mark, if there is one, and to no peer
+    /// whose way leads into it.
+    pub(crate) fn go_past(&mut self, tunnel: Option<u32>, mark: u32) -> Result<(), DeviceError> {
+        self.past = (mark, tunnel);
+        if mark == 0 {
+            return Ok(());
+        }
+        SockRef::from(&self.socket)
+            .set_mark(mark)
+            .map_err(|source| {
+                DeviceError::new(&self.name, "mark what goes past the tunnel", source)
+            })
+    }
+
+    /// Its port.
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// See [`Udp::go_past`].
+    pub(crate) const fn mark(&self) -> u32 {
+        self.past.0
+    }
+
+    /// Has another port of this address, any that is free where it is 0.
+    pub(crate) fn change_port(&mut self, port: u16) -> Result<SocketAddr, DeviceError> {
+        let mut listen = self.local()?;
+        listen.set_port(port);
+        let mut other = Self::bind(listen)?;
+        let (mark, tunnel) = self.past;
+        other.go_past(tunnel, mark)?;
+        *self = other;
+        self.local()
     }
 
     /// The address that the socket is bound to.
@@ -197,13 +246,13 @@ impl Udp {
         Ok(())
     }
 
-    /// Sends `contents` to `peer` as datagrams of `size` bytes each: all of them.
+    /// Sends `contents` to `peer` as datagrams of `size` bytes each: all of them. `from`: an address of this machine.
     ///
     /// # Errors
     /// What the kernel has against it; then nothing was sent.
     pub(crate) fn send(
         &self,
-        peer: SocketAddr,
+        (peer, from): (SocketAddr, Option<IpAddr>),
         contents: &[u8],
         size: usize,
         class: u8,
@@ -211,7 +260,7 @@ impl Udp {
         if has_dscp(class) {
             // What sends runs sets the two bits of ECN and clears the others.
             self.set_class(class)?;
-            self.send_alone(peer, contents)?;
+            self.send_alone(peer, from, contents)?;
             return Ok(1);
         }
         let transmit = Transmit {
@@ -219,7 +268,7 @@ impl Udp {
             ecn: EcnCodepoint::from_bits(class),
             contents,
             segment_size: (size < contents.len()).then_some(size),
-            src_ip: None,
+            src_ip: from,
         };
         self.offload.try_send((&self.socket).into(), &transmit)?;
         Ok(transmit
@@ -227,18 +276,26 @@ impl Udp {
             .map_or(1, |size| contents.len().div_ceil(size)))
     }
 
-    /// Sends one datagram to any address, without a traffic class.
+    /// Sends one datagram to any address, without a traffic class; `from` an address of this machine, or as the kernel
+    /// chooses.
     ///
     /// # Errors
     /// What the kernel has against it.
-    pub fn send_to(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+    pub fn send_to(&self, to: SocketAddr, from: Option<IpAddr>, datagram: &[u8]) -> io::Result<()> {
         self.set_class(0)?;
-        self.send_alone(to, datagram)
+        self.send_alone(to, from, datagram)
     }
 
-    fn send_alone(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        let to = self.on_socket(to);
-        rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to)?;
+    fn send_alone(&self, to: SocketAddr, from: Option<IpAddr>, datagram: &[u8]) -> io::Result<()> {
+        let to = SockAddr::from(self.on_socket(to));
+        let control = from.map(source_of);
+        let parts = [IoSlice::new(datagram)];
+        let message = MsgHdr::new().with_addr(&to).with_buffers(&parts);
+        let socket = SockRef::from(&self.socket);
+        match &control {
+            Some(control) => socket.sendmsg(&message.with_control(control), 0)?,
+            None => socket.sendmsg(&message, 0)?,
+        };
         Ok(())
     }
 
@@ -277,8 +334,15 @@ impl Udp {
     /// If there is no route to the peer.
     pub(crate) fn path(&self, peer: SocketAddr) -> Result<PathFacts, DeviceError> {
         let ask = || {
+            let mut netlink = Netlink::open()?;
+            let (mark, tunnel) = self.past;
+            let way = netlink.way_of(peer.ip(), mark)?;
+            if Some(way) == tunnel {
+                let why = "the way to it leads into the tunnel itself";
+                return Err(io::Error::other(why));
+            }
             Ok::<_, io::Error>(PathFacts {
-                interface: Netlink::open()?.mtu_toward(peer.ip())?,
+                interface: netlink.mtu_of(way)?,
                 said: self.path_mtu(peer)?,
             })
         };
@@ -299,6 +363,9 @@ impl Udp {
             false => any,
         };
         let probe = UdpSocket::bind((source, 0))?;
+        if self.past.0 != 0 {
+            SockRef::from(&probe).set_mark(self.past.0)?;
+        }
         probe.connect(peer)?;
         let mtu = match peer {
             SocketAddr::V4(_) => sockopt::ip_mtu(&probe)?,
@@ -322,6 +389,29 @@ fn bind_anyway(listen: SocketAddr) -> io::Result<UdpSocket> {
     }
     rustix::net::bind(&socket, &listen)?;
     Ok(socket.into())
+}
+
+/// The control message that has a datagram leave with this source (ip(7), ipv6(7)).
+fn source_of(from: IpAddr) -> Vec<u8> {
+    let (level, kind, info) = match from {
+        // in_pktinfo: interface, the source, and an address that only what is received has.
+        IpAddr::V4(ip) => {
+            let info = [[0; 4], ip.octets(), [0; 4]].concat();
+            (libc::IPPROTO_IP, libc::IP_PKTINFO, info)
+        }
+        // in6_pktinfo: the source, interface.
+        IpAddr::V6(ip) => {
+            let info = [&ip.octets()[..], &[0; 4]].concat();
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info)
+        }
+    };
+    let head = size_of::<libc::cmsghdr>();
+    let mut message = (head + info.len()).to_ne_bytes().to_vec();
+    message.extend_from_slice(&level.to_ne_bytes());
+    message.extend_from_slice(&kind.to_ne_bytes());
+    message.extend_from_slice(&info);
+    message.resize(message.len().next_multiple_of(size_of::<usize>()), 0);
+    message
 }
 
 const fn has_dscp(class: u8) -> bool {

@@ -291,10 +291,11 @@ fn strangers_on_the_segment_change_nothing_and_are_counted() {
                     start.copy_from_slice(&[1 + (i / 7 % 4) as u8, 0, 0, 0]);
                 }
                 let to = [wire(1), EthernetAddress::BROADCAST][i % 2];
-                own.send_to(to.into(), &bytes).unwrap();
+                own.send_to(to.into(), None, &bytes).unwrap();
                 // These the kernel keeps from us: another EtherType, and another machine.
-                other.send_to(to.into(), &bytes).unwrap();
-                own.send_to(EthernetAddress([2; 6]).into(), &bytes).unwrap();
+                other.send_to(to.into(), None, &bytes).unwrap();
+                own.send_to(EthernetAddress([2; 6]).into(), None, &bytes)
+                    .unwrap();
                 if i % 50 == 0 {
                     std::thread::sleep(Duration::from_millis(2));
                 }

@@ -24,3 +24,4 @@ mod ship;
 mod status_forged;
 mod status_plane;
 mod two_nodes;
+mod ways;

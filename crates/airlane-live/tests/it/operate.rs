@@ -87,7 +87,7 @@ security = "none"
         self.ends[0].run(|| {
             let mut stream = TcpStream::connect("127.0.0.1:9107").unwrap();
             stream
-                .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost:9107\r\n\r\n")
                 .unwrap();
             let mut text = String::new();
             stream.read_to_string(&mut text).unwrap();

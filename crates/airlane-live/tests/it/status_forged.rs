@@ -12,11 +12,13 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
 use airlane_base::Instant;
+use airlane_link::{Port, PortConfig};
 use airlane_live::config::LiveConfig;
 use airlane_live::node::Node;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
 use airlane_session::{Hello, Offer, Session, SessionConfig, SessionState, StatusProbe};
+use airlane_testkit::TestPacket;
 
 use crate::common::PATIENCE;
 use crate::common::station::NAMES;
@@ -32,21 +34,30 @@ struct Station {
 }
 
 impl Station {
-    fn new(base: SocketAddr, socket: UdpSocket, epoch: u64) -> Self {
+    fn new(file: &LiveConfig, base: SocketAddr, socket: UdpSocket, epoch: u64) -> Self {
+        let link = &file.link;
+        let port: Port<TestPacket> = Port::new(PortConfig {
+            services: link.services.clone(),
+            ..PortConfig::new(link.header(), link.rate, link.delay, 1_400)
+        })
+        .unwrap();
         socket.connect(base).unwrap();
         let soon = Duration::from_millis(20);
         socket.set_read_timeout(Some(soon)).unwrap();
         let second = airlane_base::Duration::from_secs(1);
         let config = SessionConfig {
             epoch,
-            table: String::new(),
-            peer_table: String::new(),
+            table: port.service_table(),
+            peer_table: port.peer_service_table(),
             keepalive: second,
             silence: second * 30,
         };
+        let mut session = Session::new(Instant::ORIGIN, config);
+        let (table, own) = (port.service_table(), port.own_services());
+        session.set_table(Instant::ORIGIN, table, &port.peer_service_table(), own);
         Self {
             socket,
-            session: Session::new(Instant::ORIGIN, config),
+            session,
             begun: std::time::Instant::now(),
             header: Vec::new(),
         }
@@ -110,6 +121,8 @@ mtu = "1400 B"
 rate = "20 Mbit/s"
 underlay = { kind = "udp", listen = "127.0.0.1:1" }
 security = "none"
+services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } }]
+classes = []
 "#
     .to_owned();
     for ((name, socket), last) in NAMES.iter().zip(&sockets).zip(2..) {
@@ -123,6 +136,7 @@ security = "none"
     let base = udp.local().unwrap();
     let (_kernel, device) = UnixDatagram::pair().unwrap();
     let (stop, stopped) = UnixStream::pair().unwrap();
+    let file = config.clone();
     let node = std::thread::spawn(move || {
         let tun = Tun::from_fd(OwnedFd::from(device), "pair");
         let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
@@ -130,7 +144,8 @@ security = "none"
         node.status()
     });
     let mut epochs = 7..;
-    let mut stations = sockets.map(|socket| Station::new(base, socket, epochs.next().unwrap()));
+    let mut stations =
+        sockets.map(|socket| Station::new(&file, base, socket, epochs.next().unwrap()));
     let begun = std::time::Instant::now();
     while stations
         .iter()

@@ -27,6 +27,7 @@ impl Served for Sample {
             peer,
             flows,
             others,
+            classes: None,
         }]
     }
 
@@ -132,6 +133,7 @@ fn sample() -> Status {
         peers: vec![PeerStatus {
             name: "farm".to_owned(),
             address: "192.0.2.7:7007".parse().ok(),
+            answered_from: None,
             host: None,
             unresolved: None,
             key: None,

@@ -49,7 +49,7 @@ impl PeerLink {
                     self.on_offers(now, &offers, first);
                 }
                 SessionEvent::Confirmed { .. } => {
-                    tracing::info!(%peer, why = "the peer is in it, too", "session confirmed");
+                    tracing::info!(%peer, why = "the peer is in the session, too", "peer is up");
                 }
                 SessionEvent::Refused { ours, theirs } => {
                     self.session_since = None;
@@ -69,6 +69,8 @@ impl PeerLink {
                 }
                 SessionEvent::PeerLost { silent_for } => {
                     self.silent = Some((now - silent_for, now));
+                    // It may be another way by now that leads there.
+                    self.to.from = None;
                     // Without a session there is nothing to be disconnected from.
                     if self.session.id().is_some() {
                         self.disconnections += 1;

@@ -1,0 +1,42 @@
+//! A port that the path swallows: translations and firewalls keep a mapping that leads nowhere for as long as datagrams
+//! come, and only another port begins another one. So the end that calls leaves its port when nothing has come for
+//! [`SWALLOWED`], for a fresh one and back by turns; its peers know it by its key.
+
+use airlane_base::{Duration, Instant};
+
+use super::Node;
+use crate::config::UnderlayConfig;
+
+/// Longer than a peer takes to be restarted.
+const SWALLOWED: Duration = Duration::from_secs(30);
+
+impl Node {
+    /// Leaves the port if it is time; that is looked at as often as hellos leave.
+    pub(super) fn leave_port(&mut self, now: Instant) {
+        let UnderlayConfig::Udp { listen, .. } = &self.config.link.underlay else {
+            return;
+        };
+        let heard = self.links.iter().map(|link| link.heard).max();
+        let since = heard.unwrap_or_default().max(self.port_since);
+        if now < since + SWALLOWED || !self.config.calls() {
+            return;
+        }
+        self.port_since = now;
+        let fresh = self.below.underlay.port() == Some(listen.port());
+        let port = if fresh { 0 } else { listen.port() };
+        match self.below.underlay.change_port(port) {
+            Ok(at) => {
+                let (was, why) = (self.listen, "nothing has come to it for 30 s");
+                self.listen = at;
+                if self.port_said.speak(now, || 0).is_some() {
+                    tracing::info!(%was, listen = %at, why, "another port");
+                }
+            }
+            Err(error) => {
+                if self.port_said.speak(now, || 0).is_some() {
+                    tracing::warn!(%error, "the port stays, though nothing comes to it");
+                }
+            }
+        }
+    }
+}

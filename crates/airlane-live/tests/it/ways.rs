@@ -1,0 +1,272 @@
+//! Addresses and routes of a node, and its own datagrams' way past them.
+//!
+//! ```text
+//!  left: air0 10.7.0.1 ══ tunnel ══ right: air0 10.7.0.2, 203.0.113.1
+//!    │ 192.0.2.1, default via .2      │ 192.0.2.2, 192.0.2.9
+//!    └──────────── wire ──────────────┘
+//! ```
+
+use std::time::{Duration, Instant};
+
+use airlane_live::config::LiveConfig;
+use airlane_live::doctor::{Check, Grade, examine};
+use airlane_live::status::Status;
+
+use crate::common::pair::Pair;
+use crate::common::traffic::{address, echo, round_trip};
+use crate::common::{Namespace, PATIENCE, Running, cable, can_run};
+
+const OUTSIDE: &str = "203.0.113.1:5004";
+
+fn confirmed(status: &Status) -> bool {
+    status.peers[0].session.state == "confirmed"
+}
+
+/// A pair whose left end has this more under `[tun]`, and a default route outside.
+fn pair(test: &str, more: &str) -> Option<(Pair, [String; 2])> {
+    let pair = Pair::new(test)?;
+    let [left, right] = &pair.ends;
+    for end in [left, right] {
+        end.ip("link set lo up");
+    }
+    left.ip("route add default via 192.0.2.2");
+    right.ip("addr add 203.0.113.1/32 dev lo");
+    let mut files = [0, 1].map(|end| pair.file(end, &pair.keys[1 - end]));
+    files[0] = files[0].replace("[tun]\n", &format!("[tun]\n{more}\n"));
+    Some((pair, files))
+}
+
+fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
+    let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
+    namespace.run(move || {
+        let mut found = Vec::new();
+        examine(&config, &mut |check| found.push(check));
+        found
+    })
+}
+
+fn verdict(checks: &[Check], what: &str) -> Grade {
+    let all = checks.iter().filter(|check| check.what == what);
+    let worst = all.max_by_key(|check| check.verdict as u8);
+    worst
+        .unwrap_or_else(|| panic!("{what}: {checks:#?}"))
+        .verdict
+}
+
+/// Asks whoever has an address outside, from wherever the kernel takes.
+fn ask_outside(pair: &Pair) {
+    let [left, right] = &pair.ends;
+    let echoing = echo(right, address(OUTSIDE), 5);
+    round_trip(left, address("0.0.0.0:0"), address(OUTSIDE), 5);
+    echoing.join().unwrap();
+}
+
+#[test]
+fn a_default_route_carries_everything_and_goes_past_itself() {
+    let test = "a_default_route_carries_everything_and_goes_past_itself";
+    let wide = "routes = [\"0.0.0.0/0\", \"::/0\"]";
+    let Some((pair, files)) = pair(test, wide) else {
+        return;
+    };
+    let [left, right] = &pair.ends;
+    let rules = || (left.ip("rule"), left.ip("-6 rule"));
+    let before = rules();
+    let there = Running::start(right, &files[1]).unwrap();
+    let said = checks(left, &files[0]);
+    assert!(
+        said.iter().all(|check| check.verdict != Grade::Bad),
+        "{said:#?}"
+    );
+    let here = Running::start(left, &files[0]).unwrap();
+    here.wait_until("in it", confirmed);
+    let main = left.ip("route show default");
+    assert!(main.contains("via 192.0.2.2"), "it stands beside: {main}");
+    let written = || there.status().tun.packets_written;
+    let through = |what: &str| {
+        let before = written();
+        ask_outside(&pair);
+        assert!(written() >= before + 5, "{what}");
+    };
+    through("through the tunnel");
+
+    // What takes routes and addresses away does not take them for long.
+    let ways = || {
+        let routes = |family: &str| left.ip(&format!("{family} route show table all dev air0"));
+        let (v4, v6) = rules();
+        [
+            (routes("-4"), "default"),
+            (routes("-6"), "default"),
+            (left.ip("addr show dev air0"), "10.7.0.1/24"),
+            (v4, "suppress"),
+            (v6, "suppress"),
+        ]
+    };
+    let complete = || ways().iter().all(|(said, part)| said.contains(part));
+    for taken in [
+        "link set air0 down",
+        "addr del 10.7.0.1/24 dev air0",
+        "rule flush",
+    ] {
+        left.ip(taken);
+        if taken.starts_with("link") {
+            std::thread::sleep(Duration::from_millis(100));
+            left.ip("link set air0 up");
+        }
+        if taken.starts_with("rule") {
+            // That of the system is nobody's but its own.
+            left.ip("rule add priority 32766 lookup main");
+            left.ip("rule add priority 32767 lookup default");
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while !complete() {
+            assert!(Instant::now() < deadline, "{taken}: {:?}", ways());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        here.wait_until("in it again", confirmed);
+        through(taken);
+    }
+    let told = checks(left, &files[0]);
+    assert_eq!(verdict(&told, "route"), Grade::Good, "{told:#?}");
+    let status = here.stop();
+    assert_eq!(status.all_drops().get("own-datagram"), None);
+    assert_eq!(rules(), before, "taken back");
+}
+
+/// A way to the peer that is lost leaves the one into the tunnel that should carry the datagrams.
+#[test]
+fn what_the_node_sends_is_never_taken_from_its_own_interface() {
+    let test = "what_the_node_sends_is_never_taken_from_its_own_interface";
+    let Some((pair, files)) = pair(test, "") else {
+        return;
+    };
+    let [left, right] = &pair.ends;
+    let _there = Running::start(right, &files[1]).unwrap();
+    let here = Running::start(left, &files[0]).unwrap();
+    let mtu = here.wait_until("in it", confirmed).peers[0].path_mtu_bytes;
+    left.ip("route add 192.0.2.2/32 dev air0");
+    let drops = |status: &Status| status.all_drops().get("own-datagram").copied();
+    let begun = here.wait_until("dropping", |status| drops(status).is_some());
+    std::thread::sleep(Duration::from_secs(3));
+    let later = here.status();
+    let sent = later.underlay.datagrams_sent - begun.underlay.datagrams_sent;
+    assert!(sent < 100, "none is sent again: {sent}");
+    assert_eq!(later.peers[0].path_mtu_bytes, mtu);
+    let told = checks(left, &files[0]);
+    assert_eq!(verdict(&told, "route"), Grade::Bad, "{told:#?}");
+    left.ip("route del 192.0.2.2/32 dev air0");
+    here.wait_until("in it again", confirmed);
+    let told = checks(left, &files[0]);
+    assert_eq!(verdict(&told, "route"), Grade::Good, "{told:#?}");
+}
+
+/// Whoever translates addresses between knows the one that was called alone.
+#[test]
+fn a_peer_is_answered_from_the_address_that_it_called() {
+    let test = "a_peer_is_answered_from_the_address_that_it_called";
+    if !can_run(test) {
+        return;
+    }
+    let [left, right] = ["left", "right"].map(Namespace::new);
+    cable(&left, "wire", &right, "wire");
+    for (end, last) in [(&left, "1"), (&right, "2"), (&right, "9")] {
+        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+        end.ip(&format!("addr add 2001:db8::{last}/64 dev wire nodad"));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().display();
+    // Without keys a datagram from another address is nobody's. One socket for both versions, and one for IPv4.
+    for (everywhere, hosts, class) in [
+        ("0.0.0.0", ["192.0.2.1", "192.0.2.9"], 0),
+        ("[::]", ["[2001:db8::1]", "[2001:db8::9]"], 0),
+        ("[::]", ["192.0.2.1", "192.0.2.9"], 0xb8),
+    ] {
+        let file = |end: usize| {
+            let (mine, theirs) = (end + 1, hosts[1 - end]);
+            let listen = everywhere;
+            format!(
+                "schema = 1\nname = \"end-{end}\"\n[tun]\naddresses = [\"10.7.0.{mine}/24\"]\n[control]\n\
+                 socket = \"{path}/end-{end}.sock\"\n[link]\nrate = \"20 Mbit/s\"\nsecurity = \"none\"\n\
+                 underlay = {{ kind = \"udp\", listen = \"{listen}:7007\", peer = \"{theirs}:7007\" }}\n"
+            )
+        };
+        let there = Running::start(&right, &file(1)).unwrap();
+        let here = Running::start(&left, &file(0)).unwrap();
+        // What the other end said before it was called came from elsewhere.
+        let before = here.wait_until("in it", confirmed).all_drops();
+        let called = hosts[1].trim_matches(['[', ']']).parse().ok();
+        assert_eq!(there.status().peers[0].answered_from, called);
+        // Frames with a class of their own leave one by one.
+        right.run(|| {
+            let socket = std::net::UdpSocket::bind("10.7.0.2:0").unwrap();
+            socket2::SockRef::from(&socket).set_tos_v4(class).unwrap();
+            for _ in 0..20 {
+                socket.send_to(b"marked", "10.7.0.1:5004").unwrap();
+            }
+        });
+        let status = here.wait_until("there", |s| s.tun.packets_written >= 20);
+        assert_eq!(status.all_drops(), before);
+        // It goes, and the other one serves.
+        if class == 0 {
+            let (address, dead) = (hosts[1].trim_matches(['[', ']']), Duration::from_millis(50));
+            let long = if address.contains(':') { 64 } else { 24 };
+            right.ip(&format!("addr del {address}/{long} dev wire"));
+            std::thread::sleep(dead);
+            let sent = there.status().peers[0].datagrams_sent;
+            there.wait_until("going on", |s| s.peers[0].datagrams_sent > sent + 2);
+            let again = if long == 64 { " nodad" } else { "" };
+            right.ip(&format!("addr add {address}/{long} dev wire{again}"));
+            here.wait_until("in it again", confirmed);
+        }
+    }
+}
+
+/// A translation between may have lost what it knew of a port, and drop what comes to it for as long as datagrams come.
+#[test]
+fn a_port_that_the_path_swallows_is_left_for_another() {
+    let Some(pair) = Pair::new("a_port_that_the_path_swallows_is_left_for_another") else {
+        return;
+    };
+    let [left, right] = &pair.ends;
+    // What goes out from the port is lost on its way.
+    for step in [
+        "link add sink type veth peer name drain",
+        "link set sink up",
+        "link set drain up",
+        "neigh add 192.0.2.2 lladdr 02:00:00:00:00:99 dev sink",
+        "route add 192.0.2.2/32 dev sink table 77",
+        "rule add priority 100 ipproto udp sport 7007 lookup 77",
+    ] {
+        left.ip(step);
+    }
+    let files = [0, 1].map(|end| pair.file(end, &pair.keys[1 - end]));
+    let there = files[1].replace(", peer = \"192.0.2.1:7007\"", "");
+    let there = Running::start(right, &there).unwrap();
+    let told = checks(left, &files[0]);
+    let peer = told.iter().find(|check| check.what == "peer").unwrap();
+    assert!(peer.found.contains("answers another port"), "{told:#?}");
+    assert_eq!(peer.verdict, Grade::Warning);
+    let here = Running::start(left, &files[0]).unwrap();
+    let status = here.wait_until("in it", confirmed);
+    assert_ne!(status.underlay.listen, "0.0.0.0:7007".parse().unwrap());
+    there.wait_until("in it", confirmed);
+    here.stop();
+    let any = files[0].replace("0.0.0.0:7007", "0.0.0.0:0");
+    let here = Running::start(left, &any).unwrap();
+    here.wait_until("in it at once", confirmed);
+}
+
+/// Who is kept in by a filter of his own looks for a fault at the other end.
+#[test]
+fn a_filter_of_this_machine_is_told_from_silence() {
+    let Some(pair) = Pair::new("a_filter_of_this_machine_is_told_from_silence") else {
+        return;
+    };
+    let [left, _right] = &pair.ends;
+    let file = pair.file(0, &pair.keys[1]);
+    // A rule refuses with the same word as a filter.
+    left.ip("rule add priority 100 ipproto udp dport 7007 prohibit");
+    let told = checks(left, &file);
+    let peer = told.iter().find(|check| check.what == "peer").unwrap();
+    assert!(peer.found.contains("lets nothing out"), "{told:#?}");
+    assert_eq!(peer.verdict, Grade::Bad);
+}
