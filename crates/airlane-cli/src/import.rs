@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use airlane_base::config::Document;
 use airlane_live::config::LiveConfig;
 use airlane_live::import::from_wireguard;
-use airlane_live::security::save_key;
+use airlane_live::security::{save_key, save_preshared};
 use anyhow::Context as _;
 
 use crate::args::WireguardArgs;
@@ -35,6 +35,10 @@ pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
     }
     save_key(&key, &import.key)?;
     output::note(&format!("wrote the private key to {}", key.display()));
+    for (file, secret) in &import.preshared {
+        save_preshared(file, secret)?;
+        output::note(&format!("wrote a pre-shared key to {}", file.display()));
+    }
     write(&import.text, args.output.as_deref())
 }
 

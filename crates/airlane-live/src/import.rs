@@ -4,10 +4,10 @@
 //! is guessed: rates WireGuard does not have, and commands are not run.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use airlane_base::Rate;
-use airlane_secure::{PrivateKey, PublicKey};
+use airlane_secure::{PresharedKey, PrivateKey, PublicKey};
 
 use crate::config::PeerEndpoint;
 use crate::netlink::Cidr;
@@ -22,6 +22,8 @@ pub struct ImportedLink {
     pub text: String,
     /// The private key for the file beside it.
     pub key: PrivateKey,
+    /// The pre-shared keys of peers, each with the file that it is for.
+    pub preshared: Vec<(PathBuf, PresharedKey)>,
     /// What is otherwise here, or not at all.
     pub notes: Vec<String>,
 }
@@ -54,6 +56,7 @@ struct WireguardInterface {
 #[derive(Debug, Default)]
 struct WireguardPeer {
     key: Option<PublicKey>,
+    preshared: Option<PresharedKey>,
     endpoint: Option<PeerEndpoint>,
     allowed: Vec<Cidr>,
 }
@@ -66,7 +69,7 @@ struct Wireguard {
 }
 
 /// The live file of the link `name` for what stands in a file of `wg` or `wg-quick`. `key`: where its private key
-/// will be; `rate`: what the link below can carry.
+/// will be, and pre-shared ones beside it; `rate`: what the link below can carry, which is found if it is not said.
 ///
 /// # Errors
 /// If the text is none of theirs, or lacks what a link needs.
@@ -74,7 +77,7 @@ pub fn from_wireguard(
     text: &str,
     name: &str,
     key: &Path,
-    rate: Rate,
+    rate: Option<Rate>,
 ) -> Result<ImportedLink, WireguardError> {
     let mut file = Wireguard::default();
     let mut section = None;
@@ -160,11 +163,7 @@ impl Wireguard {
                 Ok(endpoint) => peer.endpoint = Some(endpoint),
                 Err(error) => return Err(error),
             },
-            "presharedkey" => self.note(
-                key,
-                "...",
-                "`airlane keygen --preshared FILE` makes one for both ends, preshared-key = \"FILE\" names it",
-            ),
+            "presharedkey" => peer.preshared = Some(read(value)?),
             "persistentkeepalive" => {
                 self.note(
                     key,
@@ -187,7 +186,7 @@ impl Wireguard {
         mut self,
         name: &str,
         key: &Path,
-        rate: Rate,
+        rate: Option<Rate>,
     ) -> Result<ImportedLink, WireguardError> {
         let WireguardInterface {
             key: private,
@@ -207,10 +206,13 @@ impl Wireguard {
             self.notes
                 .push("MTU: what the path leaves is found out; tun.mtu sets another".to_owned());
         }
-        if port.is_none() {
-            self.notes.push(format!(
-                "no ListenPort: {USUAL_PORT}, as a file has to name one"
-            ));
+        // As WireGuard does: whoever calls everybody takes any port that is free.
+        let calls = self.peers.iter().all(|peer| peer.endpoint.is_some());
+        let usual = if calls { 0 } else { USUAL_PORT };
+        if port.is_none() && !calls {
+            let note =
+                format!("no ListenPort: {USUAL_PORT}, for peers without an Endpoint to call");
+            self.notes.push(note);
         }
         let mut endpoints = self.peers.iter().filter_map(|peer| peer.endpoint.as_ref());
         let v4 = |endpoint: &PeerEndpoint| {
@@ -226,7 +228,7 @@ impl Wireguard {
             "both ends have to run Airlane, and no WireGuard under the same name and port"
                 .to_owned(),
         );
-        let listen = format!("{any}:{}", port.unwrap_or(USUAL_PORT));
+        let listen = format!("{any}:{}", port.unwrap_or(usual));
         let mut text = String::new();
         // Writing to a string cannot fail.
         for note in &self.notes {
@@ -236,17 +238,25 @@ impl Wireguard {
         let list = |all: &[Cidr]| {
             toml::Value::from(all.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
+        // Everything is routed as wg-quick routes it; what is narrower becomes a route by itself.
+        let all = self.peers.iter().flat_map(|peer| &peer.allowed);
+        let wide: Vec<Cidr> = all.filter(|cidr| cidr.is_wide()).copied().collect();
+        let routes = match wide.is_empty() {
+            true => String::new(),
+            false => format!(", routes = {}", list(&wide)),
+        };
+        let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
         _ = writeln!(
             text,
-            "schema = 1\nname = {name}\ntun = {{ name = {name}, addresses = {} }}\n\n[link]\nrate = \"{rate}\"\n\
-             underlay = {{ kind = \"udp\", listen = \"{listen}\" }}\nsecurity = {{ private-key = {} }}\n\
-             services = [{{ number = 1, name = \"files\", goal = \"bulk\" }},\n            \
-             {{ number = 2, name = \"calls\", goal = \"voice\" }}]\nclasses = \"heuristic\"",
+            "schema = 1\nname = {name}\ntun = {{ name = {name}, addresses = {}{routes} }}\n\n[link]\n{rate}\
+             underlay = {{ kind = \"udp\", listen = \"{listen}\" }}\nsecurity = {{ private-key = {} }}",
             list(&addresses),
             quoted(&key.display().to_string()),
             name = quoted(name),
         );
-        for (at, peer) in self.peers.iter().enumerate() {
+        let mut preshared = Vec::new();
+        let (beside, none) = (key, self.peers.is_empty());
+        for (at, peer) in self.peers.into_iter().enumerate() {
             let key = peer.key.ok_or(missing("a [Peer] has no PublicKey"))?;
             _ = writeln!(
                 text,
@@ -257,12 +267,19 @@ impl Wireguard {
             if let Some(endpoint) = &peer.endpoint {
                 _ = writeln!(text, "address = \"{endpoint}\"");
             }
+            if let Some(secret) = peer.preshared {
+                let file = beside.with_extension(format!("peer{}.psk", at + 1));
+                let name = quoted(&file.display().to_string());
+                _ = writeln!(text, "preshared-key = {name}");
+                preshared.push((file, secret));
+            }
         }
-        match self.peers.is_empty() {
+        match none {
             true => Err(missing("there is no [Peer]")),
             false => Ok(ImportedLink {
                 text,
                 key: private,
+                preshared,
                 notes: self.notes,
             }),
         }
@@ -316,8 +333,7 @@ Endpoint = vpn.example.com:51820
 ";
 
     fn import(text: &str) -> Result<ImportedLink, WireguardError> {
-        let rate = "20 Mbit/s".parse().unwrap();
-        from_wireguard(text, "wg0", Path::new("/etc/airlane/wg0.key"), rate)
+        from_wireguard(text, "wg0", Path::new("/etc/airlane/wg0.key"), None)
     }
 
     #[test]
@@ -340,6 +356,38 @@ Endpoint = vpn.example.com:51820
         }
         // A private key goes into no file but its own.
         assert!(!import.text.contains("yAnz5TF") && !notes.contains("yAnz5TF"));
+    }
+
+    /// What most have: a client that sends everything through its server.
+    #[test]
+    fn a_full_tunnel_has_its_routes_and_its_secret() {
+        let client = "\
+[Interface]
+PrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=
+Address = 10.0.0.2/32
+[Peer]
+PublicKey = xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=
+PresharedKey = TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0=
+AllowedIPs = 0.0.0.0/0, ::/0
+Endpoint = 192.0.2.7:51820
+";
+        let import = import(client).unwrap();
+        let file: LiveConfig = airlane_base::config::load(&import.text, "wg0.toml").unwrap();
+        let routes: Vec<_> = file.tun.routes.iter().map(ToString::to_string).collect();
+        assert_eq!(routes, ["0.0.0.0/0", "::/0"]);
+        let [(path, secret)] = &import.preshared[..] else {
+            panic!("{:?}", import.preshared);
+        };
+        assert_eq!(file.peers()[0].preshared_key.as_ref(), Some(path));
+        assert_eq!(
+            *secret.to_text(),
+            *"TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0="
+        );
+        assert!(!import.text.contains("TrMvSoP4"), "{}", import.text);
+        // The services are those of a file that names none, as `airlane setup` writes it.
+        assert_eq!(file.link.services, airlane_link::config::by_goal());
+        assert_eq!(file.link.rate, airlane_link::config::RateLimit::UNSTATED);
+        assert!(file.link.underlay.takes_any_port());
     }
 
     #[test]
