@@ -1,4 +1,4 @@
-//! Addresses of hosts by their names, asked for in a thread of its own: the system's resolver may take its
+//! Addresses of hosts by their names, asked for in threads of their own: the system's resolver may take its
 //! time, and the loop has none.
 //!
 //! Invariant: the loop never waits; it asks, is woken by its descriptor, and takes the answer.
@@ -7,6 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use crate::config::HostPort;
@@ -14,12 +15,12 @@ use crate::device::DeviceError;
 use crate::privileges;
 
 /// Whoever knows the addresses of hosts.
-pub trait Resolve: Send + 'static {
+pub trait Resolve: Send + Sync + 'static {
     /// The addresses of a host, the best first.
     ///
     /// # Errors
     /// If there is no such host, or nobody could be asked.
-    fn resolve(&mut self, host: &HostPort) -> io::Result<Vec<SocketAddr>>;
+    fn resolve(&self, host: &HostPort) -> io::Result<Vec<SocketAddr>>;
 }
 
 /// The system's own resolver: `/etc/hosts`, DNS and what else `nsswitch.conf` names, in the order of RFC 6724.
@@ -27,7 +28,7 @@ pub trait Resolve: Send + 'static {
 pub struct SystemResolver;
 
 impl Resolve for SystemResolver {
-    fn resolve(&mut self, host: &HostPort) -> io::Result<Vec<SocketAddr>> {
+    fn resolve(&self, host: &HostPort) -> io::Result<Vec<SocketAddr>> {
         Ok((host.host.as_str(), host.port).to_socket_addrs()?.collect())
     }
 }
@@ -35,62 +36,84 @@ impl Resolve for SystemResolver {
 /// What was found for a host, or why nothing was.
 pub(crate) type Resolved = (HostPort, io::Result<Vec<SocketAddr>>);
 
-/// A thread that looks names up, one after the other, until this is dropped.
-#[derive(Debug)]
+/// Looks names up until it is dropped, each in a thread of its own: one that takes half a minute delays no other.
+/// Of one name there is one question at a time, so there are no more threads than names.
 pub(crate) struct Resolver {
-    questions: Sender<HostPort>,
+    by: Arc<dyn Resolve>,
+    /// What was asked and not answered yet.
+    asked: Vec<HostPort>,
+    answer: Sender<Resolved>,
     answers: Receiver<Resolved>,
+    wake: Arc<UnixStream>,
     woken: UnixStream,
+}
+
+impl std::fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resolver")
+            .field("asked", &self.asked)
+            .finish()
+    }
 }
 
 impl Resolver {
     /// # Errors
-    /// If the operating system gives no thread.
-    pub(crate) fn start(mut by: Box<dyn Resolve>) -> Result<Self, DeviceError> {
+    /// If the operating system gives no sockets.
+    pub(crate) fn start(by: Arc<dyn Resolve>) -> Result<Self, DeviceError> {
         let failed = |call| move |source| DeviceError::new("resolver", call, source);
-        let (woken, mut wake) = UnixStream::pair().map_err(failed("make a pair of sockets"))?;
+        let (woken, wake) = UnixStream::pair().map_err(failed("make a pair of sockets"))?;
         for end in [&woken, &wake] {
             end.set_nonblocking(true)
                 .map_err(failed("set nonblocking"))?;
         }
-        let (questions, asked) = mpsc::channel::<HostPort>();
         let (answer, answers) = mpsc::channel();
-        // Nobody waits for its end: it may be in the middle of a question that takes half a minute.
-        std::thread::Builder::new()
-            .name("resolver".to_owned())
-            .spawn(move || {
-                privileges::give_up_all();
-                for host in asked {
-                    let found = by.resolve(&host);
-                    if answer.send((host, found)).is_err() {
-                        return;
-                    }
-                    // A full buffer wakes as well.
-                    let _woken_anyway = wake.write(&[0]);
-                }
-            })
-            .map_err(failed("start a thread"))?;
         Ok(Self {
-            questions,
+            by,
+            asked: Vec::new(),
+            answer,
             answers,
+            wake: Arc::new(wake),
             woken,
         })
     }
 
-    /// Has a host looked up. The answer comes in its own time.
-    pub(crate) fn ask(&self, host: HostPort) {
-        // The thread ends after this does.
-        let _answered = self.questions.send(host);
+    /// Has a host looked up, unless that is being done. The answer comes in its own time.
+    pub(crate) fn ask(&mut self, host: HostPort) {
+        if self.asked.contains(&host) {
+            return;
+        }
+        self.asked.push(host.clone());
+        let (by, answer, wake) = (
+            Arc::clone(&self.by),
+            self.answer.clone(),
+            Arc::clone(&self.wake),
+        );
+        let question = host.clone();
+        let thread = std::thread::Builder::new().name("resolver".to_owned());
+        // Nobody waits for its end.
+        let begun = thread.spawn(move || {
+            privileges::give_up_all();
+            let found = by.resolve(&question);
+            let _nobody_asks_any_more = answer.send((question, found));
+            // A full buffer wakes as well.
+            let _woken_anyway = (&*wake).write(&[0]);
+        });
+        if let Err(error) = begun {
+            let _it_is_here = self.answer.send((host, Err(error)));
+            let _woken_anyway = (&*self.wake).write(&[0]);
+        }
     }
 
     /// The next answer that is there. Once there is none, the next wakes again.
     pub(crate) fn poll(&mut self) -> Option<Resolved> {
-        if let Ok(answer) = self.answers.try_recv() {
-            return Some(answer);
-        }
-        let _woken_for_all = self.woken.read(&mut [0; 4096]);
-        // One may have come in between.
-        self.answers.try_recv().ok()
+        let answer = self.answers.try_recv().or_else(|_| {
+            let _woken_for_all = self.woken.read(&mut [0; 4096]);
+            // One may have come in between.
+            self.answers.try_recv()
+        });
+        let answer = answer.ok()?;
+        self.asked.retain(|host| *host != answer.0);
+        Some(answer)
     }
 }
 
@@ -118,7 +141,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_name_and_nobody_has_an_invalid_one() {
-        let mut resolver = Resolver::start(Box::new(SystemResolver)).unwrap();
+        let mut resolver = Resolver::start(Arc::new(SystemResolver)).unwrap();
         resolver.ask("localhost:7007".parse().unwrap());
         let (host, found) = wait_for(&mut resolver);
         assert_eq!(host.to_string(), "localhost:7007");
@@ -135,23 +158,42 @@ mod tests {
         assert!(wait_for(&mut resolver).1.is_err());
     }
 
-    #[test]
-    fn answers_come_in_the_order_of_the_questions() {
-        struct Counting(u16);
-        impl Resolve for Counting {
-            fn resolve(&mut self, _: &HostPort) -> io::Result<Vec<SocketAddr>> {
-                self.0 += 1;
-                Ok(vec![SocketAddr::from(([192, 0, 2, 1], self.0))])
+    /// Knows each name at once but one, which takes until it is told to go on.
+    struct Slow(std::sync::Mutex<Receiver<()>>);
+
+    impl Resolve for Slow {
+        fn resolve(&self, host: &HostPort) -> io::Result<Vec<SocketAddr>> {
+            if host.host == "slow" {
+                let _told = self.0.lock().unwrap().recv();
             }
+            Ok(vec![SocketAddr::from(([192, 0, 2, 1], host.port))])
         }
-        let mut resolver = Resolver::start(Box::new(Counting(0))).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_takes_long_delays_no_other_and_is_asked_for_once() {
+        let (go_on, waits) = mpsc::channel();
+        let by = Arc::new(Slow(std::sync::Mutex::new(waits)));
+        let mut resolver = Resolver::start(by).unwrap();
         assert!(resolver.poll().is_none());
-        for port in 1..=200 {
+        for _ in 0..3 {
+            resolver.ask("slow:1".parse().unwrap());
+        }
+        for port in 2..=50 {
             resolver.ask(format!("gate:{port}").parse().unwrap());
         }
-        for port in 1..=200 {
-            let (host, found) = wait_for(&mut resolver);
-            assert_eq!((host.port, found.unwrap()[0].port()), (port, port));
-        }
+        let mut ports: Vec<_> = (2..=50)
+            .map(|_| {
+                let (host, found) = wait_for(&mut resolver);
+                assert_eq!(found.unwrap()[0].port(), host.port);
+                host.port
+            })
+            .collect();
+        ports.sort_unstable();
+        assert!(ports.into_iter().eq(2..=50), "each once");
+        go_on.send(()).unwrap();
+        assert_eq!(wait_for(&mut resolver).0.port, 1);
+        assert!(resolver.poll().is_none(), "nobody asked twice");
+        assert!(resolver.asked.is_empty());
     }
 }

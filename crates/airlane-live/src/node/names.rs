@@ -1,5 +1,7 @@
 //! Names of peers' hosts: what is due goes to the resolver, and what it found to the links.
 
+use std::sync::Arc;
+
 use airlane_base::Instant;
 use airlane_secure::PeerAddress;
 
@@ -15,7 +17,7 @@ impl Node {
     /// If the operating system gives no thread.
     pub fn resolve_by(
         &mut self,
-        resolver: Box<dyn Resolve>,
+        resolver: Arc<dyn Resolve>,
     ) -> Result<(), crate::device::DeviceError> {
         self.resolver = Some(Resolver::start(resolver)?);
         Ok(())
@@ -30,12 +32,12 @@ impl Node {
                 continue;
             };
             if self.resolver.is_none() {
-                match Resolver::start(Box::new(SystemResolver)) {
+                match Resolver::start(Arc::new(SystemResolver)) {
                     Ok(started) => self.resolver = Some(started),
                     Err(error) => tracing::error!(%error, "names cannot be looked up"),
                 }
             }
-            if let Some(resolver) = &self.resolver {
+            if let Some(resolver) = &mut self.resolver {
                 resolver.ask(host.clone());
             }
         }

@@ -33,7 +33,7 @@ impl Book {
 }
 
 impl Resolve for Book {
-    fn resolve(&mut self, host: &HostPort) -> io::Result<Vec<SocketAddr>> {
+    fn resolve(&self, host: &HostPort) -> io::Result<Vec<SocketAddr>> {
         *self.asked.lock().unwrap() += 1;
         let found = self.names.lock().unwrap().get(&host.to_string()).cloned();
         found.ok_or_else(|| io::Error::other("no such host"))
@@ -109,7 +109,7 @@ fn a_peer_is_found_by_its_name_and_found_again_when_it_has_moved() {
     let book = Book::default();
     let theirs = book.clone();
     let left = Running::start_with(&ends.left, &files[0], move |node| {
-        node.resolve_by(Box::new(theirs)).unwrap();
+        node.resolve_by(Arc::new(theirs)).unwrap();
     })
     .unwrap();
     let right = Running::start(&ends.right, &files[1]).unwrap();
@@ -174,7 +174,7 @@ fn a_name_of_the_systems_own_is_found_and_one_of_another_family_is_not() {
     book.write("gate.example.org:7007", &["[2001:db8::2]:7007"]);
     let file = files[0].replace("localhost:7009", "gate.example.org:7007");
     let left = Running::start_with(&ends.left, &file, move |node| {
-        node.resolve_by(Box::new(book)).unwrap();
+        node.resolve_by(Arc::new(book)).unwrap();
     })
     .unwrap();
     let status = left.wait_until("unresolved", |s| s.peers[0].unresolved.is_some());
