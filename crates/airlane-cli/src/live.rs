@@ -40,6 +40,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     // Before there is another thread.
     if let Some(user) = &up.user {
         become_user(user, &config)?;
+        check_reload(user, &args.file)?;
     }
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
@@ -73,6 +74,19 @@ fn become_user(name: &str, config: &LiveConfig) -> anyhow::Result<()> {
         made.with_context(|| format!("cannot make {}", folder.display()))?;
     }
     Ok(account.assume()?)
+}
+
+/// What the user may not read then fails here, and not at the first reload.
+fn check_reload(user: &str, file: &Path) -> anyhow::Result<()> {
+    if file == Path::new("-") {
+        return Ok(());
+    }
+    std::fs::File::open(file).map(drop).with_context(|| {
+        let shown = file.display();
+        BadInput(format!(
+            "{user} cannot read {shown}, and a reload would fail: `chgrp {user} {shown}` and `chmod g+r` let it"
+        ))
+    })
 }
 
 /// What SIGHUP asks for: the node behind `socket` takes over its file as it is by now. It says itself what

@@ -12,17 +12,22 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use airlane_secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use zeroize::Zeroizing;
 
 use crate::device::DeviceError;
+
+/// How long a key may take to come out of a pipe.
+const PIPE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How frames are protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -164,21 +169,49 @@ fn read_secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileErro
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(failed)?;
+    // A pipe that nobody writes to would hold the program for ever, deaf to signals.
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path).map_err(failed)?;
     // Of the file that was opened: a name may stand for another one by now.
     let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
     if mode & OTHERS != 0 {
         let path = path.to_owned();
         return Err(KeyFileError::Exposed { path, mode });
     }
-    let mut text = Zeroizing::new(String::new());
-    file.take(LONGEST_FILE)
-        .read_to_string(&mut text)
-        .map_err(failed)?;
+    let text = read_soon(&file).map_err(failed)?;
     text.parse().map_err(|source| KeyFileError::NotAKey {
         path: path.to_owned(),
         source,
     })
+}
+
+/// What is in a file, which may be a pipe that somebody writes to.
+fn read_soon(file: &File) -> io::Result<Zeroizing<String>> {
+    let until = Instant::now() + PIPE_PATIENCE;
+    let mut text = Zeroizing::new(Vec::with_capacity(LONGEST_FILE as usize));
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    loop {
+        if is_pipe {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            if rustix::event::poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout))? == 0 {
+                let why = "it is a pipe, and nobody writes to it";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+        let left = LONGEST_FILE.saturating_sub(text.len() as u64);
+        match file.take(left).read_to_end(&mut text) {
+            Ok(_) => break,
+            Err(error) if is_pipe && error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let text = std::str::from_utf8(&text).map_err(io::Error::other)?;
+    Ok(Zeroizing::new(text.to_owned()))
 }
 
 /// Makes a private key and writes it to a new file that nobody else can read. Its public half.
@@ -285,6 +318,35 @@ mod tests {
         let error = new_key(&path).unwrap_err().to_string();
         assert!(error.contains("it stays as it is"), "{error}");
         assert_eq!(read_key(&path).unwrap().public(), public);
+    }
+
+    #[test]
+    fn a_key_may_come_through_a_pipe_and_a_pipe_without_one_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pipe, key) = (directory.path().join("pipe"), directory.path().join("key"));
+        new_key(&key).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .args(["-m", "600"])
+            .arg(&pipe)
+            .status();
+        assert!(made.unwrap().success());
+        let begun = Instant::now();
+        let error = read_key(&pipe).unwrap_err().to_string();
+        assert!(error.contains("nobody writes to it"), "{error}");
+        assert!(begun.elapsed() >= PIPE_PATIENCE);
+        let (text, to) = (fs::read(&key).unwrap(), pipe.clone());
+        let writer = std::thread::spawn(move || {
+            let mut to = OpenOptions::new().write(true).open(to).unwrap();
+            let (first, last) = text.split_at(20);
+            to.write_all(first).unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            to.write_all(last).unwrap();
+        });
+        assert_eq!(
+            read_key(&pipe).unwrap().public(),
+            read_key(&key).unwrap().public()
+        );
+        writer.join().unwrap();
     }
 
     #[test]

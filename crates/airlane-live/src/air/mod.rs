@@ -32,6 +32,7 @@ pub use report::{AirReport, DirectionReport, Refused};
 
 use crate::clock;
 use crate::device::DeviceError;
+use crate::netlink::Interface;
 use direction::{Direction, FramePool, Refusal};
 use offload::OffloadsOff;
 use packet_socket::{Batch, EmulatorSocket};
@@ -180,6 +181,13 @@ impl Emulator {
                         self.explain(end, refusal);
                         continue;
                     }
+                    // It says so once, and frames come again when it is switched on.
+                    Some(libc::ENETDOWN) if self.is_there(end) => {
+                        let interface = self.ends[end].interface();
+                        let why = "somebody switched it off; waiting";
+                        tracing::warn!(interface, why, "the interface is down");
+                        return Ok(());
+                    }
                     _ => return Err(error),
                 },
             }
@@ -195,6 +203,10 @@ impl Emulator {
             self.explain(end, refusal);
         }
         Ok(())
+    }
+
+    fn is_there(&self, end: usize) -> bool {
+        Interface::ask(self.ends[end].interface()).is_ok()
     }
 
     /// Sends out at the other end what is due from `ends[end]`.

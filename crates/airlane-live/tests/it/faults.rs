@@ -1,11 +1,12 @@
 //! What a link and the connections through it survive: a time of total loss, a cable that is replaced, a peer that is started anew. The link
 //! comes back, and the ledger says what was lost. How soon it does is judged by `make soak`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::common::air::Air;
 use crate::common::pair::{Pair, SERVER, established, join};
-use crate::common::traffic::{Transfer, address};
-use crate::common::{Running, service};
+use crate::common::traffic::{Transfer, address, echoed};
+use crate::common::{Namespace, PATIENCE, Running, cable, can_run, service};
 
 fn begin_transfer(pair: &Pair) -> Transfer {
     let transfer = Transfer::begin(&pair.ends[0], &pair.ends[1], address(SERVER));
@@ -81,4 +82,30 @@ fn a_connection_outlives_the_node_that_carried_it() {
     established(&right);
     transferring.end();
     assert_ne!(left.status().peers[0].session.id, before);
+}
+
+/// An interface of the emulator that is switched off is waited for.
+#[test]
+fn an_emulator_survives_an_interface_that_is_switched_off() {
+    if !can_run("an_emulator_survives_an_interface_that_is_switched_off") {
+        return;
+    }
+    let [left, middle, right] = ["left", "middle", "right"].map(Namespace::new);
+    for (host, last, end) in [(&left, 1, "one"), (&right, 2, "two")] {
+        cable(host, "wire", &middle, end);
+        host.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+    }
+    let text = "schema = 1\ninterfaces = [\"one\", \"two\"]\nrate = \"20 Mbit/s\"\n";
+    let air = Air::start(&middle, text);
+    let ends = [address("192.0.2.1:0"), address("192.0.2.2:5004")];
+    let crosses = || echoed([&left, &right], ends[0], ends[1], 3) > 0;
+    assert!(crosses());
+    middle.ip("link set one down");
+    std::thread::sleep(Duration::from_millis(200));
+    middle.ip("link set one up");
+    let deadline = Instant::now() + PATIENCE;
+    while !crosses() {
+        assert!(Instant::now() < deadline, "nothing crosses any more");
+    }
+    assert_eq!(air.stop().lost_interface, None);
 }
