@@ -71,7 +71,7 @@ pub struct RecvArgs {
 
 pub(super) const SEND_EXAMPLES: &str = "\
 Examples:
-  airlane send photos.tar station.example --ticket '6gSM0lq8cE6uTtKxmm5yTfQ9OGEyq1cSR0l1LxXvM2c='
+  airlane send photos.tar station.example --ticket-file pair.key
   airlane send notes/ map.png 192.0.2.7:9000 --ticket-file pair.key
   airlane send image.iso '[2001:db8::7]' --most '50 Mbit/s' --json";
 
