@@ -94,34 +94,34 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --save $(VERDICTS) > target/claims.txt
 
 # Pictures that no page links.
-PRUNE = @cd docs && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
+PRUNE = @cd docs/lab && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
 
-validation: python-env ## Simulate the published figures, with other choices too, and rewrite docs/validation*.md (30 min)
+validation: python-env ## Simulate the published figures, with other choices too, and rewrite docs/lab/validation*.md (30 min)
 	$(QUICK) --no-run
-	$(STUDIES) $(XYLOMENOS) --runs 10 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
-	$(VENV)/python -m airlane.figures target/validation --out docs/figures --format svg
+	$(STUDIES) $(XYLOMENOS) --runs 10 --out target/validation --markdown docs/lab/validation.md --comparisons target/validation.csv > target/validation.txt
+	$(VENV)/python -m airlane.figures target/validation --out docs/lab/figures --format svg
 	$(PRUNE)
-	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt
-	$(STUDIES) gopal-2007 --alternatives --alternative-runs 3 --out target/validation-gopal --markdown docs/validation-gopal.md > target/validation-gopal.txt
+	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/lab/validation-balakrishnan.md > target/validation-balakrishnan.txt
+	$(STUDIES) gopal-2007 --alternatives --alternative-runs 3 --out target/validation-gopal --markdown docs/lab/validation-gopal.md > target/validation-gopal.txt
 
 RUNS ?= 2
 
-experiments: python-env ## Run the experiments of docs/experiments.md again and draw each (RUNS=2 repetitions; 15 min)
+experiments: python-env ## Run the experiments of docs/lab/experiments.md again and draw each (RUNS=2 repetitions; 15 min)
 	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
 	AIRLANE=$(BUILT)/quick/airlane sh studies/experiments.sh $(RUNS) target/experiments
 	for name in target/experiments/*/; do \
-	  $(VENV)/python -m airlane.figures $$name --out docs/figures/$$(basename $$name) --format svg; done
+	  $(VENV)/python -m airlane.figures $$name --out docs/lab/figures/$$(basename $$name) --format svg; done
 	$(PRUNE)
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)
 	$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-ns2 -- \
-	  --write docs/validation-ns2.md
+	  --write docs/lab/validation-ns2.md
 
 validate-kernel: setup ## Run the kernel's TCP beside the profile `modern` over an emulated link (root; 10 min)
 	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
 	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-kernel -- \
-	  --airlane $(BUILT)/quick/airlane --write docs/validation-kernel.md
+	  --airlane $(BUILT)/quick/airlane --write docs/lab/validation-kernel.md
 
 # Where the scripts are: make packetdrill ARGS=../packetdrill/gtests/net/tcp
 packetdrill: ## Play packetdrill's scripts of TCP (github.com/google/packetdrill) against the profile `modern`
@@ -216,9 +216,9 @@ deb: static ## Pack the static binary for Debian: unit, manual, completions, exa
 # The kinds of files that people write, as `airlane schema` names them.
 FILES = scenario live air study study-part study-work
 
-reference: ## Write docs/reference-*.md anew from the types that read the files
+reference: ## Write docs/reference/*.md anew from the types that read the files
 	@for of in $(FILES); do \
-	  $(CARGO) run --quiet --locked -p airlane-cli -- schema $$of --markdown > docs/reference-$$of.md || exit 1; done
+	  $(CARGO) run --quiet --locked -p airlane-cli -- schema $$of --markdown > docs/reference/$$of.md || exit 1; done
 
 docs: ## Build the API documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The experiments of docs/experiments.md: sh studies/experiments.sh RUNS OUT [NAME...]
+# The experiments of docs/lab/experiments.md: sh studies/experiments.sh RUNS OUT [NAME...]
 #
 # AIRLANE is the program, with what else it is to be told. FIGURES takes the place of the figures, those of the paper too,
 # as in FIGURES="F5.8 F5.10" sh studies/experiments.sh 2 OUT pcs-timers. What a folder already has is not simulated again.

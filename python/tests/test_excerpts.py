@@ -12,7 +12,7 @@ FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def excerpts() -> list[tuple[str, str]]:
     found = []
-    for file in [SOURCES / "README.md", *sorted((SOURCES / "docs").glob("*.md"))]:
+    for file in [SOURCES / "README.md", *sorted((SOURCES / "docs").rglob("*.md"))]:
         text = file.read_text(encoding="utf-8")
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
@@ -56,7 +56,7 @@ def dotted(node: ast.expr) -> str:
 
 # Names in files, as the reference that is made from the types of the files has them.
 REFERENCES = [
-    (SOURCES / "docs" / f"reference-{kind}.md").read_text(encoding="utf-8")
+    (SOURCES / "docs" / "reference" / f"{kind}.md").read_text(encoding="utf-8")
     for kind in ("scenario", "live")
 ]
 COMING_FROM = (SOURCES / "docs" / "coming-from.md").read_text(encoding="utf-8")
@@ -109,6 +109,6 @@ def test_who_comes_from_elsewhere_reads_of_every_tcp_and_medium() -> None:
 
 
 def test_the_settings_beside_ns2_are_as_many_as_it_says() -> None:
-    report = (SOURCES / "docs" / "validation-ns2.md").read_text(encoding="utf-8")
+    report = (SOURCES / "docs" / "lab" / "validation-ns2.md").read_text(encoding="utf-8")
     within, of_all = re.findall(r"^(\d+) of (\d+) settings are within 5 %", report, re.MULTILINE)[0]
     assert f"has {of_all} settings side by side, {within} within 5 %" in COMING_FROM

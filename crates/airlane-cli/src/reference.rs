@@ -1,4 +1,4 @@
-//! The reference of all keys of a kind of file, made from its schema: `docs/reference-*.md`.
+//! The reference of all keys of a kind of file, made from its schema: `docs/reference/*.md`.
 
 mod description;
 mod table;
@@ -32,12 +32,12 @@ pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
 /// Every reference, with its place in the sources.
 #[cfg(test)]
 const ALL: [(FileKind, &str); 6] = [
-    (FileKind::Scenario, "docs/reference-scenario.md"),
-    (FileKind::Live, "docs/reference-live.md"),
-    (FileKind::Air, "docs/reference-air.md"),
-    (FileKind::Study, "docs/reference-study.md"),
-    (FileKind::StudyPart, "docs/reference-study-part.md"),
-    (FileKind::StudyWork, "docs/reference-study-work.md"),
+    (FileKind::Scenario, "docs/reference/scenario.md"),
+    (FileKind::Live, "docs/reference/live.md"),
+    (FileKind::Air, "docs/reference/air.md"),
+    (FileKind::Study, "docs/reference/study.md"),
+    (FileKind::StudyPart, "docs/reference/study-part.md"),
+    (FileKind::StudyWork, "docs/reference/study-work.md"),
 ];
 
 #[cfg(test)]

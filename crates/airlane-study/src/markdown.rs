@@ -1,5 +1,5 @@
 //! The verdicts of all claims as Markdown, with the reason for each that misses and how the
-//! verdicts move with other choices: docs/validation.md.
+//! verdicts move with other choices: docs/lab/validation.md.
 
 mod curves;
 mod tables;
@@ -39,7 +39,7 @@ pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> S
 fn introduction(report: &Report, works: &[&Work]) -> String {
     let counts = report.counts;
     let more = if works.iter().any(|work| work.print == WorkPrint::Curves) {
-        "docs/studies.md has the rules, docs/choices.md the baseline and its evidence; `airlane study report RESULTS \
+        "docs/studies.md has the rules, docs/lab/choices.md the baseline and its evidence; `airlane study report RESULTS \
          --comparisons FILE` writes every comparison. "
     } else {
         ""

@@ -1,12 +1,12 @@
 //! Markdown as text: what notes say, for a terminal and for a page that shows letters as they are.
 
-/// `markdown` without its marks; a link keeps where it leads, from the folder of the sources.
+/// `markdown` without its marks; a link keeps where it leads from `docs/lab`, from the folder of the sources.
 pub(crate) fn plain(markdown: &str) -> String {
     let mut text = String::with_capacity(markdown.len());
     let mut rest = markdown;
     while let Some((before, words, target, after)) = next_link(rest) {
         let document = target.split('#').next().unwrap_or_default();
-        text.push_str(&format!("{before}{words} (docs/{document})"));
+        text.push_str(&format!("{before}{words} (docs/lab/{document})"));
         rest = after;
     }
     text.push_str(rest);
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn marks_are_gone_and_links_say_where_they_lead() {
         let note = "[Snoop](experiments.md#snoop), **not** [Web](experiments.md); see `a [x]`.";
-        let text = "Snoop (docs/experiments.md), not Web (docs/experiments.md); see a [x].";
+        let text = "Snoop (docs/lab/experiments.md), not Web (docs/lab/experiments.md); see a [x].";
         assert_eq!(plain(note), text);
     }
 

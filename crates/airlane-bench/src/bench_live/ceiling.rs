@@ -15,7 +15,7 @@
 
 /// Headers of IPv4 and of TCP with timestamps, B.
 const TCP_HEADERS: f64 = 20.0 + 32.0;
-/// Headers of a file's segment where only what has changed travels, B: head and timestamp (docs/thin-flows.md).
+/// Headers of a file's segment where only what has changed travels, B: head and timestamp (docs/lab/thin-flows.md).
 const COMPACT_HEADERS: f64 = 7.0;
 /// IPv4 and TCP with the options of a SYN, B.
 const SYN_HEADERS: f64 = 20.0 + 40.0;

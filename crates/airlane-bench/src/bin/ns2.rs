@@ -16,7 +16,7 @@ use clap::Parser;
 /// Without ns-2 on this machine the figures that it gave when the table was made stand in.
 #[derive(Parser)]
 #[command(
-    after_help = "Examples:\n  airlane-ns2\n  airlane-ns2 --write docs/validation-ns2.md\n\nExit codes: 0 every setting is within 5 %, 1 one is not, 2 bad input or ns-2 failed."
+    after_help = "Examples:\n  airlane-ns2\n  airlane-ns2 --write docs/lab/validation-ns2.md\n\nExit codes: 0 every setting is within 5 %, 1 one is not, 2 bad input or ns-2 failed."
 )]
 struct Arguments {
     /// Write the report to this file too, if ns-2 is here.

@@ -33,8 +33,11 @@ fn sources() -> PathBuf {
 
 /// The excerpts of README and documents in a language.
 fn excerpts(language: &str) -> Vec<Excerpt> {
-    let docs = std::fs::read_dir(sources().join("docs")).unwrap();
-    let docs = docs.map(|entry| entry.unwrap().path());
+    let folders = ["docs", "docs/lab", "docs/reference"].map(|folder| sources().join(folder));
+    let docs = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = docs
         .filter(|path| path.extension().is_some_and(|e| e == "md"))
         .collect();

@@ -1,4 +1,4 @@
-//! Small packets that share frames (docs/choices.md).
+//! Small packets that share frames (docs/lab/choices.md).
 
 use airlane_base::{Duration, Size};
 use schemars::JsonSchema;

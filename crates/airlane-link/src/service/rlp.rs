@@ -18,7 +18,7 @@
 //! after its arrival, plus the time that its NAKs wait to leave; d(high, base) <= window, kept by
 //! giving up the oldest hole early (the overflow guard).
 //!
-//! With a budget, a packet of that age is not repaired (see docs/thin-flows.md). The receiver does not
+//! With a budget, a packet of that age is not repaired (see docs/lab/thin-flows.md). The receiver does not
 //! know a packet's age, but how long ago it has missed it, which is a delay of the link later: it gives
 //! up when an answer would come too late. The sender knows when the packet came, and leaves requests
 //! unanswered when its budget is spent. Either takes half of the measured round trip for the delay, once it

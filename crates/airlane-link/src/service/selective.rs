@@ -26,7 +26,7 @@
 //! and all that an outage can cost.
 //!
 //! Three options of the live profile find or repair what the sender's timer would have to, one frame a
-//! round trip (see docs/thin-flows.md):
+//! round trip (see docs/lab/thin-flows.md):
 //!
 //! * `keepalives`: while something is unacknowledged and nothing leaves, a KEEPALIVE names the highest
 //!   number sent, half a round trip after the last frame and so on. What the receiver misses up to there

@@ -9,7 +9,7 @@
 //!
 //! Where nobody asks there is nothing: no reading, no probe, no deadline. A relay reads for as long as probes come. Probes
 //! travel as hellos do, beside the services: what they tell is of the queues, and old when they have waited in them
-//! (docs/choices.md). One that is lost is not repeated.
+//! (docs/lab/choices.md). One that is lost is not repeated.
 //!
 //! Bounded: [`MOST_FLOWS`] and [`MOST_READINGS`]; a probe of a peer makes at most one datagram.
 

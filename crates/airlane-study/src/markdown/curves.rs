@@ -20,7 +20,7 @@ pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
     let _ = writeln!(
         out,
         "`airlane study run {0}/FIGURE` has the numbers of a figure. Pictures have what was printed as short lines, with a \
-         band of what is the same (`python -m airlane.figures RESULTS --out docs/figures --format svg`). A row counts comparisons that agree, and has the verdict by the rule for numbers where that \
+         band of what is the same (`python -m airlane.figures RESULTS --out docs/lab/figures --format svg`). A row counts comparisons that agree, and has the verdict by the rule for numbers where that \
          differs. Of what misses or is near the farthest comparison follows: what was measured, what it is held against.\n",
         work.id
     );

@@ -1,4 +1,4 @@
-//! A port whose link carries less than it was told, or that was told nothing (docs/thin-flows.md).
+//! A port whose link carries less than it was told, or that was told nothing (docs/lab/thin-flows.md).
 
 use airlane_base::{Duration, Rate};
 use airlane_link::HeaderProfile::Live;

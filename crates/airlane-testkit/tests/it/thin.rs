@@ -1,4 +1,4 @@
-//! Thin flows: copies, keepalives that find lost tails, and budgets (docs/thin-flows.md).
+//! Thin flows: copies, keepalives that find lost tails, and budgets (docs/lab/thin-flows.md).
 
 use std::collections::BTreeMap;
 

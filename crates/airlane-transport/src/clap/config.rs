@@ -44,7 +44,7 @@ pub struct ClapConfig {
     /// This share of the free places in the interface's queue is used, above 0 and at most 1. Source: Gopal 2007,
     /// section 3.2.1.2.
     pub queue_share: f64,
-    /// Of `final`: a loss is reported once so many packets, it included, have been sent since. Source: docs/choices.md.
+    /// Of `final`: a loss is reported once so many packets, it included, have been sent since. Source: docs/lab/choices.md.
     #[schemars(extend("x-unit" = "packets"))]
     pub nack_threshold: u32,
     /// Of `final`: all that is missing is reported again and again once so many packets or fewer are to come. Left out: a

@@ -111,7 +111,7 @@ pub struct TcpConfig {
     /// window for it (explicit congestion notification). Source: RFC 3168. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
-    /// Whether segments leave evenly over the round trip. Source: docs/choices.md. Left out: `false`.
+    /// Whether segments leave evenly over the round trip. Source: docs/lab/choices.md. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<bool>,
     /// Whether Reno deflates its window behind a recovery only if more than the first duplicates have come, as
@@ -119,12 +119,12 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_deflation: Option<bool>,
     /// Whether duplicates from the third on inflate the window of Reno and NewReno although the third began no recovery,
-    /// because its loss is one of those that the window was cut for: so in ns-2 until July 2003. Source: docs/choices.md.
+    /// because its loss is one of those that the window was cut for: so in ns-2 until July 2003. Source: docs/lab/choices.md.
     /// Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stray_inflation: Option<bool>,
     /// Whether Reno cuts its window anew for each loss that three duplicates show, unless a timeout has cut it for what
-    /// was sent then: so in ns-2 until July 2003. Source: docs/choices.md. Left out: `false`, one cut for each window.
+    /// was sent then: so in ns-2 until July 2003. Source: docs/lab/choices.md. Left out: `false`, one cut for each window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated_cuts: Option<bool>,
     /// Whether congestion avoidance adds an eighth of a segment to BSD's window for each acknowledgment, as
@@ -132,7 +132,7 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eighth: Option<bool>,
     /// Whether Vegas' recovery keeps times of segments beyond their acknowledgment, and so sends some twice: a slip
-    /// of ns-2, off unless a file compares with it. Source: docs/choices.md. Left out: `false`.
+    /// of ns-2, off unless a file compares with it. Source: docs/lab/choices.md. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_times: Option<bool>,
     /// How the retransmission timer reads its clock. Source: Wright and Stevens 1995, chapter 25; RFC 6298. Left
@@ -186,7 +186,7 @@ pub struct TcpConfig {
     pub freeze: bool,
     /// Whether a connection that takes over the sender of an earlier one takes over the number and the
     /// time of the segment that was timed last, too: a slip of ns-2 in 1999, off unless a file
-    /// reproduces what was measured with it. Source: docs/choices.md.
+    /// reproduces what was measured with it. Source: docs/lab/choices.md.
     pub keep_rtt_mark: bool,
 }
 

@@ -185,7 +185,7 @@ pub struct SkipAcks {
     #[serde(default = "fiftieth")]
     #[schemars(extend("x-unit" = "segments"))]
     pub from: u32,
-    /// Whether those around a hole are left out, too. Source: docs/choices.md.
+    /// Whether those around a hole are left out, too. Source: docs/lab/choices.md.
     #[serde(default)]
     pub holes: SkippedHoles,
 }
