@@ -1,8 +1,11 @@
 //! `airlane setup`: asks what a link needs, and writes the files of both ends.
 
 use std::io::BufRead as _;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::path::Path;
 
+use airlane_live::config::HostPort;
 use airlane_live::netlink::Cidr;
 use airlane_live::setup::{LinkPlan, PlannedEnd, SetupError, write};
 use anyhow::Context as _;
@@ -32,47 +35,35 @@ pub(crate) fn setup(args: &SetupArgs) -> anyhow::Result<()> {
 
 /// What is not on the command line is asked for, and has an answer that is taken if none is given.
 fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
-    let ask = |given: Option<&str>, option: &str, question: &str, usual: &str| {
-        let answer = match given {
-            Some(given) => given.to_owned(),
-            None if args.json => anyhow::bail!(BadInput(format!(
-                "{option} is missing, and with --json nobody is asked"
-            ))),
-            None => answer(option, question, usual)?,
-        };
-        Ok(if answer.is_empty() {
-            usual.to_owned()
-        } else {
-            answer
-        })
-    };
+    let json = args.json;
     let here = ask(
-        args.here.as_deref(),
-        "--here",
+        (args.here.as_deref(), "--here", json),
         "At which address or host name does the other end reach this one?",
         NOBODY,
+        place,
     )?;
     let there = ask(
-        args.there.as_deref(),
-        "--there",
+        (args.there.as_deref(), "--there", json),
         "At which address or host name does this end reach the other?",
         NOBODY,
+        place,
     )?;
     let network = ask(
-        args.network.as_deref(),
-        "--network",
+        (args.network.as_deref(), "--network", json),
         "Which network is inside? The ends have its first two addresses.",
         "10.7.0.0/24",
+        str::parse::<Cidr>,
     )?;
     let port = ask(
-        args.port.as_deref(),
-        "--port",
+        (args.port.as_deref(), "--port", json),
         "Which UDP port do both use?",
         "7007",
+        |text| {
+            let port: Option<NonZeroU16> = text.parse().ok();
+            port.ok_or_else(|| "a port is a number from 1 to 65535, such as 7007".to_owned())
+        },
     )?;
-    let network: Cidr = network.parse().map_err(BadInput)?;
-    let port = port.parse();
-    let port = port.map_err(|_| BadInput("a port is a number up to 65535, such as 7007".into()))?;
+    let port = port.get();
     let reached = |text: String| (text != NOBODY).then_some(text);
     Ok(LinkPlan {
         name: args.name.clone(),
@@ -82,6 +73,42 @@ fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
         rate: args.rate,
         preshared: args.preshared,
     })
+}
+
+/// What was given, or an answer; one that is of no use is asked for again.
+fn ask<T>(
+    (given, option, json): (Option<&str>, &str, bool),
+    question: &str,
+    usual: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> anyhow::Result<T> {
+    if let Some(given) = given {
+        return Ok(read(given).map_err(BadInput)?);
+    }
+    if json {
+        let text = format!("{option} is missing, and with --json nobody is asked");
+        return Err(BadInput(text).into());
+    }
+    loop {
+        let answer = answer(option, question, usual)?;
+        let answer = if answer.is_empty() { usual } else { &answer };
+        match read(answer) {
+            Ok(read) => return Ok(read),
+            Err(why) => output::warn(&why),
+        }
+    }
+}
+
+/// An address, the name of a host, or nobody's.
+fn place(text: &str) -> Result<String, String> {
+    let is_place =
+        text.parse::<IpAddr>().is_ok() || format!("{text}:1").parse::<HostPort>().is_ok();
+    match is_place || text == NOBODY {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "\"{text}\" is neither an address nor the name of a host, such as 192.0.2.7 or gate.example.org, nor \"{NOBODY}\""
+        )),
+    }
 }
 
 fn answer(option: &str, question: &str, usual: &str) -> anyhow::Result<String> {

@@ -27,6 +27,7 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
         to: resolve(&args.host)?,
         ticket,
         most: args.most,
+        timeout: args.timeout,
         link: args
             .link
             .as_deref()
@@ -63,6 +64,7 @@ pub(crate) fn recv(args: &RecvArgs) -> anyhow::Result<()> {
         ticket: given.map_or_else(Ticket::new, Ok)?,
         overwrite: args.overwrite,
         stay: args.stay,
+        timeout: args.timeout,
     };
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let mut display = Display::new(args.json);

@@ -67,6 +67,11 @@ pub enum ShipError {
     /// Somebody asked for the end.
     #[error("stopped; a later try with the same files goes on from here")]
     Stopped,
+    /// Nobody called for as long as one was waited for.
+    #[error(
+        "nobody has called: is `airlane send` run with this ticket and this host, and may UDP reach its port?"
+    )]
+    Unheard,
     /// Somebody asked for the end before anything came.
     #[error("stopped before anything came")]
     Unused,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use airlane_base::Rate;
+use airlane_base::{Duration, Rate};
 use clap::{Args, ValueHint};
 
 /// What both ends have.
@@ -37,6 +37,9 @@ pub struct SendArgs {
     /// Never send faster than this, whatever the path carries
     #[arg(long, value_name = "RATE", default_value = "10 Gbit/s")]
     pub most: Rate,
+    /// Give up once nothing was heard from the other end for so long
+    #[arg(long, value_name = "TIME", default_value = "64 s")]
+    pub timeout: Duration,
     /// Go by what this link's interface says, and not by what arrives: the name in its file, or the path of its control
     /// socket [default: the running link that leads there, if one does]
     #[arg(long, value_name = "NAME|SOCKET")]
@@ -64,6 +67,9 @@ pub struct RecvArgs {
     /// Wait for the next files after these, until Ctrl-C
     #[arg(long)]
     pub stay: bool,
+    /// Give up once nothing was heard for so long [default: wait for ever]
+    #[arg(long, value_name = "TIME", conflicts_with = "stay")]
+    pub timeout: Option<Duration>,
     /// Print what came as JSON, a line for each job; every name carries its unit
     #[arg(long)]
     pub json: bool,

@@ -33,6 +33,25 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+fn an_answer_that_is_of_no_use_is_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let answers =
+        "none\nno such/host\ngate.example.org\n10.7.0.0/99\n10.8.0.0/24\n70000\n0\n7009\n";
+    let written = setup(folder.path(), &[], answers);
+    let said = text(&written.stderr);
+    assert!(written.status.success(), "{said}");
+    assert_eq!(said.matches('?').count(), 8, "{said}");
+    for part in ["no such/host", "too long", "a port is a number"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let file = fs::read_to_string(folder.path().join("air0-1.toml")).unwrap();
+    assert!(
+        file.contains("gate.example.org:7009") && file.contains("10.8.0.1/24"),
+        "{file}"
+    );
+}
+
+#[test]
 fn four_answers_make_the_files_of_both_ends_which_then_stay() {
     let folder = tempfile::tempdir().unwrap();
     let written = setup(folder.path(), &[], "none\ngate.example.org\n\n7008\n");

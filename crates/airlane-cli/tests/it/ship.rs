@@ -86,6 +86,43 @@ fn bytes(len: usize) -> Vec<u8> {
         .collect()
 }
 
+/// Nobody answers a wrong ticket: its end says why it may be, in its time, and the other one that somebody called.
+#[test]
+fn a_wrong_ticket_ends_with_a_reason_at_both_ends() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("a");
+    fs::write(&file, "x").unwrap();
+    let mut right = Command::new(AIRLANE);
+    right
+        .arg("recv")
+        .arg(to.path())
+        .args(["--listen", "127.0.0.1:0", "--timeout", "6 s"]);
+    let mut right = Process::start(right.stdout(Stdio::piped()).stderr(Stdio::piped())).unwrap();
+    let mut log = BufReader::new(right.child().stderr.take().unwrap());
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    let at = line.trim().strip_prefix("listening at UDP ").unwrap();
+    let other = Ticket::new().unwrap().to_text().to_string();
+    let begun = Instant::now();
+    let sent = Command::new(AIRLANE)
+        .arg("send")
+        .arg(&file)
+        .args([at, "--timeout", "2 s"])
+        .env("AIRLANE_TICKET", other)
+        .output()
+        .unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(1), "{said}");
+    assert!(said.contains("with this ticket"), "{said}");
+    assert_eq!(right.wait(PATIENCE).unwrap().code(), Some(1));
+    let mut heard = String::new();
+    log.read_to_string(&mut heard).unwrap();
+    for part in ["calls with another ticket", "nobody has called"] {
+        assert!(heard.contains(part), "{part}: {heard}");
+    }
+}
+
 #[test]
 fn a_folder_arrives_as_it_was() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

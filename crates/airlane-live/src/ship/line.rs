@@ -6,7 +6,8 @@ use std::os::fd::BorrowedFd;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
-    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Secure, SecurePeer,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Refused, Secure,
+    SecurePeer,
 };
 use airlane_ship::LONGEST_DATAGRAM;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -39,6 +40,8 @@ pub(super) struct Line {
     to: Option<PeerAddress>,
     /// The address of this machine that the other end called last.
     from: Option<IpAddr>,
+    /// Who called last with other keys.
+    stranger: Option<PeerAddress>,
     plain: Box<[u8]>,
 }
 
@@ -69,6 +72,7 @@ impl Line {
             size: 0,
             to: None,
             from: None,
+            stranger: None,
             plain: vec![0; 1 << 16].into_boxed_slice(),
         })
     }
@@ -101,6 +105,11 @@ impl Line {
 
     pub(super) fn is_established(&self, now: Instant) -> bool {
         self.secure.is_established(now, self.peer)
+    }
+
+    /// Who called with another ticket since the last call of this.
+    pub(super) fn take_stranger(&mut self) -> Option<PeerAddress> {
+        self.stranger.take()
     }
 
     /// Calls the other end at another address.
@@ -188,6 +197,7 @@ impl Line {
             received,
             plain,
             from: own,
+            stranger,
             ..
         } = self;
         for _ in 0..RECEIVES_IN_A_ROW {
@@ -201,8 +211,12 @@ impl Line {
                 }
                 // Secure counts what it refuses.
                 let accepted = secure.handle_datagram(now, came.from, datagram, plain);
-                if accepted.is_ok() {
-                    *own = came.to;
+                match accepted {
+                    Ok(_) => *own = came.to,
+                    Err(Refused::Mac1 | Refused::UnknownKey | Refused::Preshared) => {
+                        *stranger = Some(came.from);
+                    }
+                    Err(_) => {}
                 }
                 say(secure, udp, came.to);
                 if let Ok(AcceptedDatagram::Data { len, .. }) = accepted {

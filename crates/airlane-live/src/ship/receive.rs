@@ -21,6 +21,8 @@ const TELL: Duration = Duration::from_millis(100);
 const SAVE: Duration = Duration::from_secs(1);
 /// So long a receiver that has all waits for a word that it was heard.
 const LAST_WORD: Duration = Duration::from_secs(5);
+/// How often those are mentioned who call with another ticket.
+const STRANGERS_AGAIN: Duration = Duration::from_secs(60);
 /// Stretches to take in before something else has its turn.
 const DIGEST_IN_A_ROW: usize = 4;
 
@@ -37,6 +39,8 @@ pub struct ReceiveOptions {
     pub overwrite: bool,
     /// Whether to wait for the next job after one.
     pub stay: bool,
+    /// Nothing was heard for so long: nothing will be. None: it waits for ever.
+    pub timeout: Option<Duration>,
 }
 
 /// Receives files until they are here, or, if it stays, until somebody asks for the end.
@@ -60,9 +64,11 @@ pub fn receive(
     let mut job: Option<Job> = None;
     let mut failed = None;
     let mut told = clock::now();
+    let (mut heard, mut strangers) = (told, None);
     loop {
         let now = clock::now();
         let taken = line.receive(now, |contents| {
+            heard = now;
             taker.handle(now, contents, &mut |at, bytes: &[u8]| match &mut job {
                 Some(Job {
                     store: Some(store), ..
@@ -70,6 +76,23 @@ pub fn receive(
                 _ => Ok(()),
             })
         });
+        if let Some(stranger) = line.take_stranger()
+            && strangers.is_none_or(|then| now >= then + STRANGERS_AGAIN)
+        {
+            strangers = Some(now);
+            watch(ShipEvent::Note(format!(
+                "somebody at {stranger} calls with another ticket, which is refused"
+            )));
+        }
+        if options
+            .timeout
+            .is_some_and(|timeout| now >= heard + timeout)
+        {
+            return Err(match job {
+                Some(_) => ShipError::Job(Failure::Silence),
+                None => ShipError::Unheard,
+            });
+        }
         if job.as_ref().is_some_and(|job| job.number != taker.job()) {
             // Its sender was started anew, or gave way to another: what it has left is on the disk.
             job = None;

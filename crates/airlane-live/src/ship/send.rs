@@ -21,8 +21,6 @@ const TELL: Duration = Duration::from_millis(100);
 const NEXT_ADDRESS: Duration = Duration::from_secs(3);
 /// Who answers each second and was not heard for so long may have been started anew.
 const SILENT: Duration = Duration::from_secs(3);
-/// Nobody answered for so long: nobody will.
-const GIVE_UP: Duration = Duration::from_secs(64);
 /// Datagrams that are nearer to each other than this leave together: to be woken for each costs more than it is.
 const TOGETHER: Duration = Duration::from_micros(250);
 /// Due packets before something else has its turn.
@@ -37,6 +35,8 @@ pub struct SendOptions {
     pub ticket: Ticket,
     /// Never faster than this.
     pub most: Rate,
+    /// Nothing was heard from the other end for so long: nothing will be.
+    pub timeout: Duration,
     /// The control socket of the link that leads there; none: whichever does, if one does.
     pub link: Option<PathBuf>,
 }
@@ -118,6 +118,9 @@ pub fn send(
             }
             _ => {}
         }
+        if now >= shipper.heard() + options.timeout {
+            return Err(ShipError::Job(Failure::Silence));
+        }
         if now >= shipper.heard() + SILENT && now >= renewed + SILENT {
             renewed = now;
             line.renew(now);
@@ -177,7 +180,7 @@ fn call(
         if line.is_established(now) {
             return Ok((line, at));
         }
-        if now >= began + GIVE_UP {
+        if now >= began + options.timeout {
             return Err(ShipError::Nobody(at));
         }
         if now >= next {

@@ -67,6 +67,7 @@ impl Shipping {
             ticket: ticket.clone(),
             overwrite: false,
             stay: false,
+            timeout: None,
         };
         let (stop, stopped) = UnixStream::pair().unwrap();
         let receiver = right.thread(move || {
@@ -84,6 +85,7 @@ impl Shipping {
             to: vec![to.parse().unwrap()],
             ticket,
             most: Rate::from_bps(1_000_000_000).unwrap(),
+            timeout: airlane_base::Duration::from_secs(64),
             link,
         };
         let (other_stop, stopped) = UnixStream::pair().unwrap();
