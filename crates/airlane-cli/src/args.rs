@@ -15,6 +15,7 @@ mod sim;
 mod study;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -62,7 +63,7 @@ Exit codes: 0 all is well, 1 the run failed, 2 the input or the command line is 
 /// One protocol library runs in a simulator (`sim`) and between two real interfaces (`up`); both
 /// read the same kind of file.
 #[derive(Debug, Parser)]
-#[command(name = "airlane", version, styles = STYLES, after_help = EXIT_CODES)]
+#[command(name = "airlane", version = version(), styles = STYLES, after_help = EXIT_CODES)]
 #[command(
     max_term_width = 100,
     subcommand_required = true,
@@ -270,6 +271,15 @@ const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   airlane completions bash > /etc/bash_completion.d/airlane
   airlane completions fish > ~/.config/fish/completions/airlane.fish";
+
+/// The version of the program, and of the protocol that two ends must have in common.
+pub fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let program = env!("CARGO_PKG_VERSION");
+        format!("{program}, protocol {}", airlane_live::status::PROTOCOL)
+    });
+    &VERSION
+}
 
 #[cfg(test)]
 mod tests {

@@ -114,7 +114,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
-        Command::Version => output::print(concat!("airlane ", env!("CARGO_PKG_VERSION"), "\n")),
+        Command::Version => output::print(&format!("airlane {}\n", args::version())),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);

@@ -48,9 +48,11 @@ fn head(status: &Status) -> String {
     let key = underlay.secure.as_ref().map(|secure| &secure.key);
     let key = key.map_or(String::new(), |key| format!(", key {key}"));
     format!(
-        "{STRONG}{}{STRONG:#}: up for {}\n  {} (MTU {} B) over {}, {}, security {}{key}\n",
+        "{STRONG}{}{STRONG:#}: up for {}, airlane {}, protocol {}\n  {} (MTU {} B) over {}, {}, security {}{key}\n",
         status.name,
         seconds(status.uptime_ns),
+        output::plain(&status.version),
+        status.protocol,
         tun.name,
         tun.mtu_bytes,
         here(underlay),

@@ -10,6 +10,9 @@ use airlane_session::LossReport;
 pub use airlane_session::Offer;
 use serde::{Deserialize, Serialize};
 
+/// Version of the protocol between two ends.
+pub const PROTOCOL: u8 = airlane_session::VERSION;
+
 /// Everything about one node. Raw numbers carry their unit in the name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -17,6 +20,9 @@ pub struct Status {
     pub schema: u32,
     /// Version of the program.
     pub version: String,
+    /// Version of the protocol between two ends; only equal ones have a session ([`PROTOCOL`]).
+    #[serde(default)]
+    pub protocol: u8,
     /// Name of the node.
     pub name: String,
     /// Since when it runs.

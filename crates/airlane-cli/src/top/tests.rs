@@ -67,6 +67,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
     Status {
         schema: 2,
         version: "0".to_owned(),
+        protocol: 8,
         name: "hill-top".to_owned(),
         uptime_ns: at_s * 1_000_000_000,
         tun: TunReport {

@@ -80,6 +80,7 @@ fn sample() -> Status {
     Status {
         schema: 2,
         version: "0.1.0".to_owned(),
+        protocol: 8,
         name: "hill-top".to_owned(),
         uptime_ns: 7_500_000_000,
         tun: TunReport {

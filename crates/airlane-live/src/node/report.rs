@@ -8,7 +8,8 @@ use super::drops::{Drops, Reason};
 use super::link::PeerLink;
 use crate::clock;
 use crate::status::{
-    PeerFlows, PeerStatus, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
+    PROTOCOL, PeerFlows, PeerStatus, ServiceReport, SessionReport, Status, TunReport,
+    UnderlayReport,
 };
 
 /// Flows in an answer, of all peers: what a socket takes at once.
@@ -42,6 +43,7 @@ impl Node {
         Status {
             schema: 2,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
             name: self.name.clone(),
             uptime_ns: now.saturating_since(self.started).as_nanos(),
             tun: TunReport {

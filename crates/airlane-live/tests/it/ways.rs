@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use airlane_live::config::LiveConfig;
 use airlane_live::doctor::{Check, Grade, examine};
+use airlane_live::import::from_wireguard;
+use airlane_live::security::{new_preshared, save_key, save_preshared};
 use airlane_live::status::Status;
 
 use crate::common::pair::Pair;
@@ -269,4 +271,52 @@ fn a_filter_of_this_machine_is_told_from_silence() {
     let peer = told.iter().find(|check| check.what == "peer").unwrap();
     assert!(peer.found.contains("lets nothing out"), "{told:#?}");
     assert_eq!(peer.verdict, Grade::Bad);
+}
+
+/// What WireGuard's users have most: a client that sends everything through its server, with a pre-shared key.
+#[test]
+fn an_imported_full_tunnel_reaches_its_server_and_what_lies_beyond() {
+    let test = "an_imported_full_tunnel_reaches_its_server_and_what_lies_beyond";
+    let Some((pair, _)) = pair(test, "") else {
+        return;
+    };
+    let folder = pair.directory.path();
+    let secret = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    new_preshared(&folder.join("both")).unwrap();
+    let interface = |end: usize, more: &str| {
+        format!(
+            "[Interface]\nPrivateKey = {}\n{more}\n[Peer]\nPublicKey = {}\nPresharedKey = {}\n",
+            secret(&format!("{end}.key")).trim(),
+            pair.keys[1 - end],
+            secret("both").trim()
+        )
+    };
+    let texts = [
+        interface(0, "Address = 10.7.0.2/32")
+            + "AllowedIPs = 0.0.0.0/0, ::/0\nEndpoint = 192.0.2.2:7007\n",
+        interface(1, "Address = 10.7.0.1/24\nListenPort = 7007") + "AllowedIPs = 10.7.0.2/32\n",
+    ];
+    let files = [0, 1].map(|end: usize| {
+        let key = folder.join(format!("wg{end}.key"));
+        let import = from_wireguard(&texts[end], &format!("wg{end}"), &key, None).unwrap();
+        save_key(&key, &import.key).unwrap();
+        for (file, secret) in &import.preshared {
+            save_preshared(file, secret).unwrap();
+        }
+        let socket = folder.join(format!("wg{end}.sock"));
+        let control = format!("control = {{ socket = \"{}\" }}\n", socket.display());
+        import
+            .text
+            .replacen("\n[link]", &format!("{control}\n[link]"), 1)
+    });
+    let there = Running::start(&pair.ends[1], &files[1]).unwrap();
+    let here = Running::start(&pair.ends[0], &files[0]).unwrap();
+    here.wait_until("in it", confirmed);
+    for server in ["10.7.0.1:5004", OUTSIDE] {
+        let before = there.status().tun.packets_written;
+        let echoing = echo(&pair.ends[1], address(server), 5);
+        round_trip(&pair.ends[0], address("0.0.0.0:0"), address(server), 5);
+        echoing.join().unwrap();
+        assert!(there.status().tun.packets_written >= before + 5, "{server}");
+    }
 }

@@ -107,6 +107,7 @@ fn sample() -> Status {
     Status {
         schema: 2,
         version: "0".to_owned(),
+        protocol: 8,
         name: "sample".to_owned(),
         uptime_ns: 7,
         tun: TunReport {

@@ -65,7 +65,13 @@ impl PeerLink {
                     self.refused = Some(RefusedTables { ours, theirs });
                 }
                 SessionEvent::VersionMismatch { ours, theirs } => {
-                    tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
+                    tracing::error!(
+                        %peer,
+                        ours,
+                        theirs,
+                        help = "install one version of airlane at both ends; `airlane version` prints its protocol",
+                        "the peer speaks another version of the protocol: there will be no session"
+                    );
                 }
                 SessionEvent::PeerLost { silent_for } => {
                     self.silent = Some((now - silent_for, now));
