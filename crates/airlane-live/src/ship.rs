@@ -69,7 +69,7 @@ pub enum ShipError {
     Stopped,
     /// Nobody called for as long as one was waited for.
     #[error(
-        "nobody has called: is `airlane send` run with this ticket and this host, and may UDP reach its port?"
+        "nobody has called: does the other end have this ticket and this host, and may UDP reach its port?"
     )]
     Unheard,
     /// Somebody asked for the end before anything came.
