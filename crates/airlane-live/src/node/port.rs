@@ -1,6 +1,7 @@
 //! A port that the path swallows: translations and firewalls keep a mapping that leads nowhere for as long as datagrams
 //! come, and only another port begins another one. So the end that calls leaves its port when nothing has come for
-//! [`SWALLOWED`], for a fresh one and back by turns; its peers know it by its key.
+//! [`SWALLOWED`], for a fresh one and back by turns; its peers know it by its key. Where both ends call, and both have left
+//! their ports during an outage, neither finds the other until one is back: so a fresh port has [`FRESH`] alone.
 
 use airlane_base::{Duration, Instant};
 
@@ -9,6 +10,8 @@ use crate::config::UnderlayConfig;
 
 /// Longer than a peer takes to be restarted.
 const SWALLOWED: Duration = Duration::from_secs(30);
+/// Two attempts of a handshake.
+const FRESH: Duration = Duration::from_secs(10);
 
 impl Node {
     /// Leaves the port if it is time; that is looked at as often as hellos leave.
@@ -18,14 +21,24 @@ impl Node {
         };
         let heard = self.links.iter().map(|link| link.heard).max();
         let since = heard.unwrap_or_default().max(self.port_since);
-        if now < since + SWALLOWED || !self.config.calls() {
+        let is_own = self.below.underlay.port() == Some(listen.port());
+        let patience = match is_own || listen.port() == 0 {
+            true => SWALLOWED,
+            false => FRESH,
+        };
+        if now < since + patience || !self.config.calls() {
             return;
         }
         self.port_since = now;
-        let fresh = self.below.underlay.port() == Some(listen.port());
-        let port = if fresh { 0 } else { listen.port() };
+        let port = if is_own { 0 } else { listen.port() };
         match self.below.underlay.change_port(port) {
             Ok(at) => {
+                let Self { links, below, .. } = self;
+                for link in links.iter_mut() {
+                    if let Some(address) = link.to.address {
+                        link.seek(now, address, below);
+                    }
+                }
                 let (was, why) = (self.listen, "nothing has come to it for 30 s");
                 self.listen = at;
                 if self.port_said.speak(now, || 0).is_some() {
