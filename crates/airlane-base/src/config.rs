@@ -176,18 +176,24 @@ impl Document {
         // keys that seem to repeat because the header between them could not be read.
         let repeated = |e: &toml::de::Error| e.message().contains("duplicate key");
         let only_repeated = errors.iter().all(repeated);
+        let told = errors.iter().filter(|e| only_repeated || !repeated(e));
+        let mut told: Vec<_> = told.map(|e| (e.span().unwrap_or(0..0), e)).collect();
+        told.sort_by_key(|(span, _)| span.start);
         let mut problems: Vec<Problem> = Vec::new();
-        for error in errors.iter().filter(|e| only_repeated || !repeated(e)) {
-            let span = error.span().unwrap_or(0..0);
+        let mut line_end = None;
+        for (span, error) in told {
+            if line_end >= Some(span.start) || problems.len() == PROBLEMS_AT_ONCE {
+                continue;
+            }
+            let rest = text.get(span.start..).and_then(|rest| rest.find('\n'));
+            line_end = Some(rest.map_or(text.len(), |at| span.start + at));
             let mut problem = document.problem(span, "", message::Text::new("", ""));
             let text = match repeated(error) {
                 true => message::of_repeated(error.message(), text, problem.line),
                 false => message::of_syntax(error.message(), &problem.source),
             };
             (problem.message, problem.help) = (text.message, text.help);
-            if problems.iter().all(|p| p.line != problem.line) {
-                problems.push(problem);
-            }
+            problems.push(problem);
         }
         Err(document.refusal(problems))
     }
@@ -200,24 +206,19 @@ impl Document {
     /// # Errors
     /// If there is no `=`, or the path leads to no place that can hold a value.
     pub fn set(&mut self, assignment: &str) -> Result<(), RefusedFile> {
-        let mut changed = self.clone();
-        let offset = changed.sources.last().map_or(0, Source::end);
-        let source = changed.sources.len();
-        changed
-            .sources
-            .push(Source::new("--set", assignment, offset));
-        match changed.assign(assignment, source) {
-            Ok(()) => {
-                *self = changed;
-                Ok(())
-            }
-            Err(message) => {
-                let span = offset..offset + assignment.len();
-                let help = "write KEY=VALUE, such as links.radio.errors.rate=0.05";
-                let text = message::Text::new(&message, help);
-                Err(changed.refusal(vec![changed.problem(span, "", text)]))
-            }
-        }
+        let offset = self.sources.last().map_or(0, Source::end);
+        let (source, assigned) = (self.sources.len(), self.assignments.len());
+        self.sources.push(Source::new("--set", assignment, offset));
+        self.assign(assignment, source).map_err(|message| {
+            let span = offset..offset + assignment.len();
+            let help = "write KEY=VALUE, such as links.radio.errors.rate=0.05";
+            let text = message::Text::new(&message, help);
+            let refusal = self.refusal(vec![self.problem(span, "", text)]);
+            // All is as it was before.
+            self.sources.truncate(source);
+            self.assignments.truncate(assigned);
+            refusal
+        })
     }
 
     fn assign(&mut self, assignment: &str, source: usize) -> Result<(), String> {
@@ -286,7 +287,8 @@ impl Document {
         if !misspelt.is_empty() {
             return Err(self.refusal(misspelt));
         }
-        match culprit::read::<T>(&tree) {
+        let again = || self.tree().expect("it was made once");
+        match culprit::read::<T>(tree, again) {
             Ok(value) => {
                 let mut problems = Problems::new();
                 value.validate(&mut problems);
@@ -344,16 +346,21 @@ impl Document {
     /// The error for problems that showed only later, such as by building what the file describes.
     pub fn locate(&self, problems: Problems) -> RefusedFile {
         let tree = self.tree().ok();
-        let place = |finding: Finding| {
-            let found = tree
-                .as_ref()
-                .zip(KeyPath::parse(&finding.path))
-                .map(|(tree, path)| path.find(tree));
-            let span = found.map_or(0..0, |found| found.span);
+        let span = |finding: &Finding| {
+            let path = KeyPath::parse(&finding.path);
+            let found = tree.as_ref().zip(path).map(|(tree, path)| path.find(tree));
+            found.map_or(0..0, |found| found.span)
+        };
+        let found = problems.found.into_iter();
+        let mut placed: Vec<_> = found.map(|finding| (span(&finding), finding)).collect();
+        // Which line a place is on takes a look at the whole text: of what is shown alone.
+        placed.sort_by_key(|(span, _)| span.start);
+        placed.truncate(PROBLEMS_AT_ONCE);
+        let problem = |(span, finding): (_, Finding)| {
             let text = message::Text::new(&finding.message, &finding.help);
             self.problem(span, &finding.path, text)
         };
-        self.refusal(problems.found.into_iter().map(place).collect())
+        self.refusal(placed.into_iter().map(problem).collect())
     }
 
     /// [`locate`](Self::locate) for a single problem.

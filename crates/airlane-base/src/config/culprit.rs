@@ -30,14 +30,17 @@ pub(super) struct Complaint {
     pub(super) text: Text,
 }
 
-/// Reads `tree` into a `T`, or tells everything that can be told at once.
-pub(super) fn read<T: DeserializeOwned + JsonSchema>(
-    tree: &Spanned<DeTable<'_>>,
+/// Reads `tree` into a `T`, or tells everything that can be told at once. `again` makes the same tree, which reading uses
+/// up: a copy for the case that something is wrong would double what every file takes.
+pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
+    tree: Spanned<DeTable<'i>>,
+    again: impl FnOnce() -> Spanned<DeTable<'i>>,
 ) -> Result<T, Vec<Complaint>> {
-    let mut error = match attempt::<T>(tree.clone()) {
+    let mut error = match attempt::<T>(tree) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
+    let tree = &again();
     let schema = FileSchema::of::<T>();
     let mut search = Search {
         tree: tree.clone(),
@@ -338,7 +341,6 @@ fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
 
 /// The children of what stands at `path`; the tag last, for without it nothing can be read.
 fn children(root: &Spanned<DeTable<'_>>, path: &KeyPath) -> Vec<KeyPath> {
-    let mut root = root.clone();
     let of_table = |table: &DeTable<'_>| {
         let mut keys: Vec<KeyPath> = table.keys().map(|k| path.with_key(k.get_ref())).collect();
         keys.sort_by_key(|path| path.last_key() == Some(TAG));
@@ -347,7 +349,7 @@ fn children(root: &Spanned<DeTable<'_>>, path: &KeyPath) -> Vec<KeyPath> {
     if path.is_empty() {
         return of_table(root.get_ref());
     }
-    match path.value_mut(&mut root) {
+    match path.value(root) {
         Some(DeValue::Table(table)) => of_table(table),
         Some(DeValue::Array(items)) => (0..items.len()).map(|i| path.with_index(i)).collect(),
         _ => Vec::new(),
@@ -356,8 +358,11 @@ fn children(root: &Spanned<DeTable<'_>>, path: &KeyPath) -> Vec<KeyPath> {
 
 /// Where the key at the end of `path` is written.
 fn key_span(root: &Spanned<DeTable<'_>>, path: &KeyPath, name: &str) -> Option<Range<usize>> {
-    let mut root = root.clone();
     let parent = path.parent();
-    let table = parent.table_mut(&mut root)?;
+    let table = match parent.value(root) {
+        Some(DeValue::Table(table)) => table,
+        Some(_) => return None,
+        None => Some(root.get_ref()).filter(|_| parent.is_empty())?,
+    };
     table.get_key_value(name).map(|(key, _)| key.span())
 }

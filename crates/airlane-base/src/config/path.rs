@@ -177,6 +177,17 @@ impl KeyPath {
         }
     }
 
+    /// The value here; none for the root.
+    pub(super) fn value<'t, 'i>(&self, root: &'t Spanned<DeTable<'i>>) -> Option<&'t DeValue<'i>> {
+        let mut at = Node::Table(root.get_ref());
+        let mut value = None;
+        for step in &self.0 {
+            let here = at.step(step)?.get_ref();
+            (at, value) = (Node::of(here), Some(here));
+        }
+        value
+    }
+
     /// The places that it leads to: `*` in a key stands for any text, `[*]` for all entries of a list.
     /// Places on the way to a `*` must exist; without any the path is its own one place.
     pub(super) fn places(&self, root: &Spanned<DeTable<'_>>) -> Vec<Self> {

@@ -1,0 +1,173 @@
+//! What reading a file costs: memory and time follow its length, however much of it is wrong.
+//!
+//! The whole test runs in one function: the count is of the process.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail this way")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "how long reading takes is what is measured"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use airlane_base::config::{Document, Problems, Validate};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Keeps how much there is, and the most that there was.
+struct Counting;
+
+static BYTES: AtomicI64 = AtomicI64::new(0);
+static MOST: AtomicI64 = AtomicI64::new(0);
+
+fn count(bytes: i64) {
+    let now = BYTES.fetch_add(bytes, Relaxed) + bytes;
+    MOST.fetch_max(now, Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator with its arguments unchanged; the counters
+// neither allocate nor unwind.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promises about the layout are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: the block came from `alloc` or `realloc` above, so from the system's allocator.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
+        // SAFETY: as for `dealloc`; the new size is the caller's.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static GLOBAL: Counting = Counting;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct World {
+    flows: Vec<Flow>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Flow {
+    name: String,
+    ends: [String; 2],
+    app: App,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
+enum App {
+    Bulk { packet: u32 },
+}
+
+impl Validate for World {
+    fn validate(&self, problems: &mut Problems) {
+        for (i, flow) in self.flows.iter().enumerate() {
+            let App::Bulk { packet } = flow.app;
+            if packet == 0 {
+                let path = format!("flows[{i}].app.packet");
+                problems.add(&path, "a packet of nothing", "write 1 or more");
+            }
+        }
+    }
+}
+
+/// A world of so many flows.
+fn world(flows: usize, packet: u32) -> String {
+    let mut text = String::new();
+    for n in 0..flows {
+        write!(
+            text,
+            "[[flows]]\nname = \"flow-{n}\"\nends = [\"station-{n}\", \"access-point\"]\n\
+             app = {{ kind = \"bulk\", packet = {packet} }}\n\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// The most memory that `work` takes.
+fn most<R>(work: impl FnOnce() -> R) -> (i64, R) {
+    let before = BYTES.load(Relaxed);
+    MOST.store(before, Relaxed);
+    let result = work();
+    (MOST.load(Relaxed) - before, result)
+}
+
+/// Ten times as much has to take ten times as long, and not a hundred times.
+fn grows_with_its_length(took: impl Fn(usize) -> Duration) {
+    took(100);
+    let (some, many) = (took(4_000), took(40_000));
+    let bound = some * 40 + Duration::from_millis(200);
+    assert!(many < bound, "{some:?}, {many:?}");
+}
+
+#[test]
+fn a_file_costs_by_its_length() {
+    let text = world(20_000, 1_000);
+    let read = |sets: usize| {
+        let mut document = Document::parse(&text, "world.toml").unwrap();
+        for n in 0..sets {
+            let set = format!("flows[{n}].app.packet=7");
+            document.set(&set).unwrap();
+        }
+        document.read::<World>().unwrap()
+    };
+    for sets in [0, 3] {
+        let (bytes, world) = most(|| read(sets));
+        let names: usize = world
+            .flows
+            .iter()
+            .map(|f| f.name.len() + f.ends[0].len())
+            .sum();
+        assert!(world.flows.len() == 20_000 && names > 0);
+        let each = bytes as f64 / text.len() as f64;
+        println!(
+            "{sets} assignments: {each:.1} bytes for each of {}",
+            text.len()
+        );
+        assert!(each < 40.0, "{each}");
+    }
+    // Nothing has as many values in a text; most of this is what the parser keeps of each word.
+    let dense = format!("a = [{}]\n", "1,".repeat(1_000_000));
+    let (bytes, read) = most(|| {
+        let document = Document::parse(&dense, "dense.toml").unwrap();
+        document.read::<BTreeMap<String, Vec<u8>>>().unwrap()
+    });
+    assert_eq!(read["a"].len(), 1_000_000);
+    let each = bytes as f64 / dense.len() as f64;
+    println!("dense: {each:.1} bytes for each of {}", dense.len());
+    assert!(each < 110.0, "{each}");
+
+    grows_with_its_length(|flows| {
+        let text = world(flows, 0);
+        let began = Instant::now();
+        let document = Document::parse(&text, "world.toml").unwrap();
+        let refused = document.read::<World>().unwrap_err();
+        let lines: Vec<usize> = refused.problems().iter().map(|p| p.line).collect();
+        assert_eq!(lines, (0..10).map(|n| 5 * n + 4).collect::<Vec<_>>());
+        began.elapsed()
+    });
+    grows_with_its_length(|lines| {
+        let text = "a = = 1\n".repeat(lines);
+        let began = Instant::now();
+        let refused = Document::parse(&text, "broken.toml").unwrap_err();
+        assert_eq!(refused.problems().len(), 10);
+        assert_eq!(refused.problems()[9].line, 10);
+        began.elapsed()
+    });
+}
