@@ -109,7 +109,18 @@ impl Opportunities {
             ));
         };
         steps.push([2.0 * last[0] - before[0], 0.0]);
-        let start = steps[0][0];
+        Self::of_steps(&steps, size)
+    }
+
+    /// The opportunities of a rate that changes at some times, of `size` each: s and Mbit/s, the times in order; the last
+    /// row says when it ends.
+    ///
+    /// # Errors
+    /// Says what a trace needs.
+    pub fn of_steps(steps: &[[f64; 2]], size: Size) -> Result<Self, ColumnsError> {
+        let [[start, _], .., [last, _]] = *steps else {
+            return Err(ColumnsError::Whole("a rate over time has an end"));
+        };
         let size_bits = size.as_bytes().max(1) as f64 * 8.0;
         let bits: f64 = steps
             .windows(2)
@@ -134,7 +145,7 @@ impl Opportunities {
             }
             ready += bps * (to - at).max(0.0);
         }
-        let end = libm::round((steps[steps.len() - 1][0] - start) * 1e3) as u64;
+        let end = libm::round((last - start) * 1e3) as u64;
         times_ms.iter_mut().for_each(|ms| *ms = (*ms).min(end));
         if times_ms.last() != Some(&end) {
             times_ms.push(end);

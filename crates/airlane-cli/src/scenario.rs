@@ -60,6 +60,11 @@ fn netem(args: &FromNetemArgs) -> anyhow::Result<()> {
         reverse_device: args.reverse_dev.as_deref(),
         reverse_class: args.reverse_class.as_deref(),
         at: args.at,
+        rates: args
+            .written
+            .output
+            .as_deref()
+            .and_then(|output| output.file_stem()?.to_str()),
     };
     let import = from_netem(&text, reverse, &choice, &apps(&args.written));
     finish(import, &name, &args.written)
@@ -135,6 +140,13 @@ fn finish(
     let import = import.map_err(|error| BadInput(format!("{name}: {error}")))?;
     for note in &import.notes {
         output::warn(note);
+    }
+    if let Some(output) = &written.output {
+        for (name, text) in &import.beside {
+            let file = output.with_file_name(name);
+            write(text, Some(&file))?;
+            output::note(&format!("wrote the rates to {}", file.display()));
+        }
     }
     write(&import.text, written.output.as_deref())
 }

@@ -22,6 +22,8 @@ pub struct ImportedScenario {
     pub text: String,
     /// One line for each thing that a link here does otherwise or not at all.
     pub notes: Vec<String>,
+    /// Files that it names and that belong beside it: their names and texts.
+    pub beside: Vec<(String, String)>,
 }
 
 /// An application that runs over the link.

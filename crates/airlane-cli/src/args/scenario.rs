@@ -55,7 +55,8 @@ pub struct FromNetemArgs {
     /// Its class
     #[arg(long, value_name = "CLASS")]
     pub reverse_class: Option<String>,
-    /// What holds so far into a script that sleeps between its commands
+    /// What holds so far into a script that sleeps between its commands [default: rates that change become a trace
+    /// beside --output]
     #[arg(long, value_name = "DURATION")]
     pub at: Option<Duration>,
     /// What is written.
@@ -116,7 +117,8 @@ Examples:
   airlane scenario from-netem 'delay 25ms loss gemodel 1% 20%' --app file,web,voice --output bursts.toml
   tc qdisc show | airlane scenario from-netem - --dev eth0 --output eth0.toml
   (tc qdisc show dev eth0; tc class show dev eth0) | airlane scenario from-netem - --class 1:10
-  airlane scenario from-netem setup.sh --dev veth1 --reverse-dev veth2";
+  airlane scenario from-netem setup.sh --dev veth1 --reverse-dev veth2
+  airlane scenario from-netem steps.sh --output steps.toml   # and steps.down: the rates of a script that sleeps";
 
 const FROM_MAHIMAHI_EXAMPLES: &str = "\
 Examples:

@@ -390,3 +390,47 @@ fn tables_become_traces() {
         text(&output.stdout)
     );
 }
+
+#[test]
+fn rates_of_a_script_lie_beside_the_scenario_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "tc qdisc add dev eth0 root netem delay 5ms rate 4mbit\nsleep 10\n\
+                  tc qdisc change dev eth0 root netem delay 5ms rate 1mbit\nsleep 20\ntc qdisc del dev eth0 root\n";
+    let made = ["scenario", "from-netem", "-", "--output", "steps.toml"];
+    let output = airlane(folder.path(), &made, script);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("wrote the rates to") && said.contains("steps.down"),
+        "{said}"
+    );
+    assert!(
+        said.contains("4 Mbit/s, 1 Mbit/s from 0 s, 10 s on"),
+        "{said}"
+    );
+    let run = ["sim", "run", "steps.toml", "--over-time=10s", "--json"];
+    let output = airlane(folder.path(), &run, "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let over_time = &result["runs"][0]["flows"][0]["over_time"]["throughput_bps"];
+    let mbps: Vec<f64> = over_time
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bps| bps.as_f64().unwrap() / 1e6)
+        .collect();
+    assert_eq!(mbps.len(), 3, "{mbps:?}");
+    assert!((3.2..=4.0).contains(&mbps[0]), "{mbps:?}");
+    assert!(
+        mbps[1..].iter().all(|mbps| (0.8..=1.2).contains(mbps)),
+        "{mbps:?}"
+    );
+    // There is no place beside standard output.
+    let output = airlane(folder.path(), &made[..3], script);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("--output FILE writes these rates"),
+        "{}",
+        text(&output.stderr)
+    );
+}

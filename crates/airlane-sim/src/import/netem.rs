@@ -15,6 +15,7 @@ mod chain;
 mod options;
 mod script;
 mod shaper;
+mod steps;
 mod tree;
 mod units;
 
@@ -42,6 +43,8 @@ pub struct NetemChoice<'a> {
     pub reverse_class: Option<&'a str>,
     /// So far into a script that changes things with time.
     pub at: Option<Duration>,
+    /// What files of rates that change with time are called, before `.down` and `.up`, where there may be such.
+    pub rates: Option<&'a str>,
 }
 
 /// Makes a scenario of the qdiscs and classes of one interface. What it sends goes "down"; `reverse` holds those
@@ -79,20 +82,23 @@ pub fn from_netem(
         not: None,
         flags: ["--reverse-dev", "--reverse-class"],
     };
-    let down = shaped(&script, forth, choice.at)?;
+    let file = |way: &str| choice.rates.map(|name| format!("{name}.{way}"));
+    let (down, rates) = steps::shaped(&script, forth, choice.at, file("down"))?;
+    let mut rates = Vec::from_iter(rates);
     let mut notes = script.notes.clone();
     notes.extend(down.notes);
     let mut source = text.trim().to_owned();
     let reversed = match (reverse, choice.reverse_device) {
         (Some(text), _) => {
             source = format!("{source}\n# and in reverse\n{}", text.trim());
-            let up = Script::read(text).and_then(|script| shaped(&script, back, choice.at));
+            let up = Script::read(text)
+                .and_then(|script| steps::shaped(&script, back, choice.at, file("up")));
             Some(up.map_err(|error| ImportError {
                 problem: format!("in the reverse direction: {}", error.problem),
                 ..error
             })?)
         }
-        (None, Some(_)) => Some(shaped(&script, back, choice.at)?),
+        (None, Some(_)) => Some(steps::shaped(&script, back, choice.at, file("up"))?),
         (None, None) => None,
     };
     let up = match reversed {
@@ -103,12 +109,13 @@ pub fn from_netem(
                     .to_owned(),
             );
             let mut open = Direction::open(USUAL_LIMIT);
-            if down.direction.rate.mean() > Some(UNLIMITED) {
+            if rates.is_empty() && down.direction.rate.mean() > Some(UNLIMITED) {
                 open.rate = down.direction.rate.clone();
             }
             open
         }
-        Some(up) => {
+        Some((up, more)) => {
+            rates.extend(more);
             notes.extend(up.notes.iter().map(|note| format!("reverse: {note}")));
             up.direction
         }
@@ -124,9 +131,19 @@ pub fn from_netem(
         },
         packet: PACKET,
         notes,
-        duration: USUAL_DURATION,
+        duration: rates
+            .iter()
+            .map(|rates| rates.lasts)
+            .max()
+            .unwrap_or(USUAL_DURATION),
     };
-    Ok(draft.finish(apps))
+    Ok(ImportedScenario {
+        beside: rates
+            .into_iter()
+            .map(|rates| (rates.name, rates.text))
+            .collect(),
+        ..draft.finish(apps)
+    })
 }
 
 /// What of a text is asked for.
@@ -138,43 +155,6 @@ struct Chosen<'a> {
     not: Option<&'a str>,
     /// What says so on the command line.
     flags: [&'static str; 2],
-}
-
-fn shaped(
-    script: &Script,
-    chosen: Chosen<'_>,
-    at: Option<Duration>,
-) -> Result<Shaped, ImportError> {
-    let (_, last) = script.states.last().expect("a script has an end");
-    let Some(at) = at else {
-        let mut steps: Vec<(Duration, Shaped)> = vec![];
-        for (from, devices) in &script.states {
-            // Before something is shaped nothing is asked; in the end all may be taken away.
-            if shapes(devices) {
-                let found = in_state(script, devices, chosen)?;
-                if steps
-                    .last()
-                    .is_none_or(|(_, before)| before.direction != found.direction)
-                {
-                    steps.push((*from, found));
-                }
-            }
-        }
-        let times: Vec<String> = steps.iter().map(|(from, _)| from.to_string()).collect();
-        return match steps.pop() {
-            Some((_, only)) if steps.is_empty() && (shapes(last) || script.states.len() > 1) => {
-                Ok(only)
-            }
-            Some(_) => Err(nothing_at(
-                format!("what is shaped changes with time, at {}", times.join(", ")),
-                "choose one of these by --at; a rate over time becomes a trace by `airlane trace convert --from rates`"
-                    .to_owned(),
-            )),
-            None => in_state(script, last, chosen),
-        };
-    };
-    let state = script.states.iter().rev().find(|(from, _)| *from <= at);
-    in_state(script, state.map_or(last, |(_, devices)| devices), chosen)
 }
 
 fn shapes(devices: &Devices) -> bool {

@@ -108,6 +108,7 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
         ImportedScenario {
             text,
             notes: self.notes,
+            beside: vec![],
         }
     }
 

@@ -16,7 +16,7 @@ fn mahimahi(text: &str) -> (Scenario, Vec<String>) {
     checked(from_mahimahi(text, read, str::to_owned, &[ImportedApp::File]).unwrap())
 }
 
-fn checked(ImportedScenario { text, notes }: ImportedScenario) -> (Scenario, Vec<String>) {
+fn checked(ImportedScenario { text, notes, .. }: ImportedScenario) -> (Scenario, Vec<String>) {
     let mut scenario = Scenario::from_toml(&text, "import.toml").unwrap();
     scenario.load_traces(|_| Ok(TRACE.to_vec())).unwrap();
     for note in &notes {

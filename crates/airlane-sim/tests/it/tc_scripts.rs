@@ -1,8 +1,11 @@
 //! Scripts with tc in them come to what tc makes of them: the shapes are those of public ones.
 
+use std::path::Path;
+
+use airlane_base::Duration;
 use airlane_channel::ErrorModelConfig;
 use airlane_sim::Scenario;
-use airlane_sim::import::{ImportedApp, NetemChoice, from_netem};
+use airlane_sim::import::{ImportedApp, ImportedScenario, NetemChoice, from_netem};
 
 fn choose(text: &str, choice: &NetemChoice<'_>) -> Result<(Scenario, Vec<String>), String> {
     let import = from_netem(text, None, choice, &[ImportedApp::File]).map_err(|e| e.to_string())?;
@@ -307,11 +310,120 @@ fn steps_are_named_and_chosen() {
         "{refused}"
     );
     let at = |seconds| NetemChoice {
-        at: Some(airlane_base::Duration::from_secs(seconds)),
+        at: Some(Duration::from_secs(seconds)),
         ..NetemChoice::default()
     };
     assert_eq!(link(steps, &at(10)).0, "10 Mbit/s");
     assert_eq!(link(steps, &at(30)).0, "2 Mbit/s");
+}
+
+/// Packets that may leave in each of these stretches of time, in ms, of the file for the way.
+fn leave(import: &ImportedScenario, way: &str, stretches: &[[u64; 2]]) -> Vec<usize> {
+    let name = format!("steps.{way}");
+    let found = import.beside.iter().find(|(known, _)| *known == name);
+    let lines = found.unwrap().1.lines();
+    let times: Vec<u64> = lines.map(|line| line.parse().unwrap()).collect();
+    let within = |[from, to]: &[u64; 2]| {
+        let inside = times.iter().filter(|at| (*from..*to).contains(*at));
+        inside.count()
+    };
+    stretches.iter().map(within).collect()
+}
+
+/// The scenario with the files beside it.
+fn loaded(import: &ImportedScenario) -> Scenario {
+    let mut scenario = Scenario::from_toml(&import.text, "steps.toml").unwrap();
+    let read = |path: &Path| {
+        let mut files = import.beside.iter();
+        let file = files.find(|(name, _)| path == Path::new(name));
+        Ok(file.unwrap().1.clone().into_bytes())
+    };
+    scenario.load_traces(read).unwrap();
+    scenario
+}
+
+const STEPS: NetemChoice<'_> = NetemChoice {
+    device: None,
+    class: None,
+    reverse_device: None,
+    reverse_class: None,
+    at: None,
+    rates: Some("steps"),
+};
+
+#[test]
+fn rates_that_change_become_a_trace() {
+    let read = |text: &str| from_netem(text, None, &STEPS, &[ImportedApp::File]).unwrap();
+    // 12.112 Mbit/s are a packet of 1514 B each ms.
+    let import = read(
+        "sleep 5\ntc qdisc add dev e root netem delay 20ms rate 12112kbit\nsleep 2\n\
+         tc qdisc change dev e root netem delay 20ms rate 1211200bit\nsleep 10\ntc qdisc del dev e root\n",
+    );
+    let counts = leave(&import, "down", &[[1, 2_001], [2_001, 12_001]]);
+    assert_eq!(counts, [2_000, 1_000]);
+    let world = loaded(&import);
+    assert_eq!(world.duration, Duration::from_secs(12));
+    let link = &world.links["link"];
+    assert_eq!(link.delay.down.to_string(), "20 ms");
+    assert_eq!(link.rate.down.mean().unwrap().as_bps() / 1_000, 3_028);
+    let result = airlane_sim::run(&world, 1, 0).unwrap();
+    let bps = result.flows[0].throughput_bps.unwrap();
+    assert!((2e6..3.028e6).contains(&bps), "{bps}");
+    // What nobody ends lasts as long as the step before it, and that is said.
+    let import = read(
+        "tc qdisc add dev e root netem rate 12112kbit\nsleep 2\n\
+         tc qdisc change dev e root netem rate 1211200bit\n",
+    );
+    let counts = leave(&import, "down", &[[1, 2_001], [2_001, 9_000]]);
+    assert_eq!(counts, [2_000, 200]);
+    for part in [
+        "how long the last one holds",
+        "12.112 Mbit/s, 1.2112 Mbit/s from 0 s, 2 s on",
+    ] {
+        let said = import.notes.iter().any(|note| note.contains(part));
+        assert!(said, "{part}: {:?}", import.notes);
+    }
+}
+
+#[test]
+fn rates_of_the_other_direction_become_a_trace_too() {
+    let both = "tc qdisc add dev a root netem rate 1mbit\ntc qdisc add dev b root netem rate 2mbit\nsleep 3\n\
+                tc qdisc change dev b root netem rate 4mbit\nsleep 3\n";
+    let choice = NetemChoice {
+        device: Some("a"),
+        reverse_device: Some("b"),
+        ..STEPS
+    };
+    let import = from_netem(both, None, &choice, &[ImportedApp::File]).unwrap();
+    assert_eq!(import.beside.len(), 1);
+    let counts = leave(&import, "up", &[[1, 3_001], [3_001, 6_001]]);
+    assert_eq!(counts, [495, 991]);
+    let link = &loaded(&import).links["link"];
+    assert_eq!(link.rate.down.to_string(), "1 Mbit/s");
+}
+
+#[test]
+fn steps_that_no_trace_of_rates_can_say_are_refused() {
+    let refused = |text: &str, part: &str| {
+        let error = said(text, &STEPS);
+        assert!(error.contains(part) && error.contains("--at"), "{error}");
+    };
+    refused(
+        "tc qdisc add dev e root netem rate 1mbit\nsleep 1\n\
+         tc qdisc change dev e root netem rate 2mbit delay 9ms\n",
+        "rates alone become a trace",
+    );
+    // Nothing is shaped for a while.
+    refused(
+        "tc qdisc add dev e root netem delay 9ms\nsleep 1\ntc qdisc del dev e root\nsleep 1\n\
+         tc qdisc add dev e root netem delay 9ms\n",
+        "at 0 s, 1 s, 2 s",
+    );
+    refused(
+        "tc qdisc add dev e root netem delay 9ms\nsleep 3h\n\
+         tc qdisc change dev e root netem delay 9ms rate 1mbit\n",
+        "20 million packets",
+    );
 }
 
 #[test]
