@@ -84,6 +84,8 @@ class FlowResult:
     """The delay that 95 % do not exceed, at most 1/32 too large."""
     delay_p99_s: float | None = None
     """The delay that 99 % do not exceed, at most 1/32 too large."""
+    jitter_mean_s: float | None = None
+    """Conferencing: mean of RFC 3550's jitter after each packet, from the second on."""
     pages: int | None = None
     """Pages and web: complete ones."""
     page_time_mean_s: float | None = None
@@ -138,6 +140,8 @@ class FlowResult:
     """With a relay: the most bytes that the source heard acknowledged before they had arrived."""
     relay_held_bytes: int | None = None
     """With a relay: the most bytes that it held."""
+    over_time: Mapping[str, Any] | None = None
+    """Of `run` with `over_time_s`: `interval_s`, and `throughput_bps` of each interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +343,13 @@ def _direction(direction: dict[str, Any]) -> DirectionResult:
     )
 
 
-def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> RunResult:
+def run(
+    scenario: ScenarioSource,
+    *,
+    seed: int | None = None,
+    run: int = 0,
+    over_time_s: float | None = None,
+) -> RunResult:
     """Simulates one repetition. Other threads of Python go on meanwhile.
 
     Services that no flow reaches are an `AirlaneWarning`.
@@ -351,6 +361,8 @@ def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> R
         seed: Seed of all random streams; the scenario's own if None.
         run: Repetition, from 0. Errors change with it; the traffic's own draws do where
             `traffic-seed` is `each-run`.
+        over_time_s: How long an interval is of which each flow's throughput is kept, as its
+            `over_time`; nothing is kept if None.
 
     Returns:
         What every flow and link got.
@@ -359,7 +371,7 @@ def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> R
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
         TypeError: If `seed` or `run` is no whole number.
-        ValueError: If one of them is out of range.
+        ValueError: If one of them is out of range, or `over_time_s` above 0 asks for too much.
         RunError: If the simulator fails; its message has the command that repeats the run.
     """
     source = read(scenario)
@@ -368,7 +380,7 @@ def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> R
     for unreached in source._core.unreached:
         warnings.warn(f"{source.name}: {unreached}", AirlaneWarning, stacklevel=2)
     try:
-        text, names, values = _native.run(source._core, seed, run)
+        text, names, values = _native.run(source._core, seed, run, over_time_s)
     except RunError as error:
         raise failed(str(error), source, seed, run) from None
     return RunResult(text, dict(zip(names, values, strict=True)))

@@ -1,4 +1,5 @@
 import json
+import math
 import pickle
 import shlex
 import subprocess
@@ -39,7 +40,7 @@ def test_a_run_that_fails_says_how_to_repeat_it(
     scenario = Scenario.load(SCENARIOS / "conferencing-cellular-lan1.toml").set("duration", "20 s")
     expected = airlane.run(scenario, seed=3, run=2)
 
-    def fails(scenario: object, seed: int, run: int) -> None:
+    def fails(scenario: object, seed: int, run: int, over_time_s: None) -> None:
         raise airlane.RunError("a wheel came off", seed, run)
 
     monkeypatch.setattr(_native, "run", fails)
@@ -67,6 +68,23 @@ def test_the_result_is_that_of_the_command_line() -> None:
     scenario = Scenario.load(SCENARIOS / "conferencing-cellular-lan1.toml")
     result = airlane.run(scenario.with_(duration="20 s"), seed=7)
     assert result.to_dict() == json.loads(GOLDEN.read_text())["runs"][0]
+
+
+def test_throughput_over_time_sums_to_what_came(base: Scenario) -> None:
+    plain, kept = airlane.run(base), airlane.run(base, over_time_s=3)
+    for name, flow in kept.flows.items():
+        over_time = flow.over_time
+        assert over_time is not None
+        assert over_time["interval_s"] == 3
+        bps = over_time["throughput_bps"]
+        assert len(bps) == 7
+        bits = 3 * sum(bps[:-1]) + 2 * bps[-1]
+        assert bits == pytest.approx(8 * flow.delivered_bytes)
+        assert flow.delivered_bytes == plain.flows[name].delivered_bytes > 0
+        assert plain.flows[name].over_time is None
+    for wrong in (0, -1, 1e-9, math.nan, math.inf):
+        with pytest.raises(ValueError, match="over_time_s"):
+            airlane.run(base, over_time_s=wrong)
 
 
 def as_said(value: object) -> object:

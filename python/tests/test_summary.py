@@ -1,10 +1,16 @@
+import json
 import math
+import subprocess
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+import results
 from conftest import RATE
 from hypothesis import given
 from hypothesis import strategies as st
+from lossy_world import world
 
 import airlane
 from airlane import Precision, Scenario
@@ -42,6 +48,45 @@ def test_a_sweep_is_summed_up_by_point(base: Scenario) -> None:
     swept = airlane.sweep(base, vary={RATE: [0.1, 0.0]}, runs=3)
     assert airlane.summary(swept, metrics="events")[RATE].to_list() == [0.1, 0.0]
     assert airlane.summary(swept, by=[], metrics="events")["n"].to_list() == [6]
+
+
+def told(*arguments: str | Path) -> dict[str, Any]:
+    """The program's JSON."""
+    command = [results.program(), "sim", *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_how_many_runs_measured_a_number_is_what_the_program_says(tmp_path: Path) -> None:
+    # Of a link that loses nearly all, few runs know a delay, and of one that loses all none does.
+    files = [world(tmp_path, rate=rate, services=False) for rate in (0.9, 0.985, 1.0)]
+    runs, seen = 12, set()
+    first = told("run", files[1], "--runs", str(runs))["summary"]
+    swept = airlane.sweep(Scenario.load(files[0]), vary={RATE: [0.9, 0.985, 1.0]}, runs=runs)
+    means = airlane.summary(swept)
+    known = {(row[RATE], row["metric"]): row for row in means.iter_rows(named=True)}
+    owners = [(flow["name"], flow["metrics"]) for flow in first["flows"]]
+    owners += [(f"{link['link']}.{link['direction']}", link["metrics"]) for link in first["links"]]
+    for owner, metrics in owners:
+        for metric in metrics:
+            row = known[0.985, f"{owner}.{metric['metric']}"]
+            assert (row["n"], row["runs"]) == (metric["n"], metric["runs"]), metric
+            assert row["mean"] == (pytest.approx(metric["mean"]) if metric["n"] else None)
+            seen.add(metric["n"])
+    assert {0, runs} < seen
+
+    # The same of pairs of runs.
+    compared = told("compare", *files, "--runs", str(runs))["comparisons"][0]["comparison"]
+    differences = airlane.summary(airlane.difference(swept, RATE, 0.9))
+    pairs = {(row[RATE], row["metric"]): row for row in differences.iter_rows(named=True)}
+    for metric in compared["metrics"]:
+        for rate, of_scenario in zip((0.985, 1.0), metric["rows"][1:], strict=True):
+            row = pairs[rate, f"{metric['flow']}.{metric['metric']}"]
+            said = of_scenario["difference"] or {"n": 0, "runs": runs, "mean": None}
+            assert (row["n"], row["runs"]) == (said["n"], said["runs"]), metric
+            assert row["mean"] == pytest.approx(said["mean"])
 
 
 def test_columns_that_are_not_there_are_named() -> None:

@@ -36,7 +36,8 @@ pub struct Opportunities {
 pub enum OpportunitiesError {
     /// A line that is no time.
     #[error(
-        "line {line}: \"{text}\" is no time; write one whole number of milliseconds a line, at most {LONGEST_MS}"
+        "line {line}: \"{text}\" is no time; write one whole number of milliseconds a line, at most {LONGEST_MS}{}",
+        of_rates(text)
     )]
     NoTime {
         /// The line, from 1.
@@ -59,6 +60,18 @@ pub enum OpportunitiesError {
         "the trace lasts for no time; it needs a line above 0, which is its length in milliseconds"
     )]
     NoLength,
+}
+
+/// What to do with two columns.
+fn of_rates(line: &str) -> &'static str {
+    match line
+        .split([' ', '\t', ',', ';'])
+        .filter(|cell| !cell.is_empty())
+        .count()
+    {
+        2 => "; `airlane trace convert --from rates` makes such a file of seconds and Mbit/s",
+        _ => "",
+    }
 }
 
 impl Opportunities {
@@ -238,6 +251,7 @@ mod tests {
             ("0\n0\n", "no time"),
             ("1\n\n2", "line 2: \"\""),
             ("1\n2 3\n", "line 2: \"2 3\""),
+            ("0 5.5\n1 3\n", "convert --from rates"),
             ("-1\n", "line 1"),
             ("3\n2\n", "line 2: 2 ms comes after 3 ms"),
             ("99999999999999999999", "line 1"),

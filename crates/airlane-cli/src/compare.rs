@@ -1,5 +1,6 @@
 //! How several scenarios are shown side by side.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use airlane_sim::{Comparison, LinkComparison, MetricComparison, Row};
@@ -7,53 +8,10 @@ use anstyle::{AnsiColor, Style};
 
 use crate::chart::{Better, Chart, Measure};
 use crate::fault::BadInput;
-use crate::metric::{LINK_METRICS, is_headline, metric};
+use crate::metric::{LINK_METRICS, Metric, is_headline, metric, names_of_metrics};
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Cell, Table};
-
-/// A key of the files and the values that it takes in turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Vary {
-    pub(crate) key: String,
-    pub(crate) values: Vec<String>,
-}
-
-impl Vary {
-    /// From `KEY=V1,V2,..`. Commas within brackets and quotes do not separate values.
-    pub(crate) fn parse(text: &str) -> Result<Self, BadInput> {
-        let wrong = |why: &str| {
-            BadInput(format!(
-                "--vary {text}: {why}; write KEY=V1,V2,.., such as links.radio.errors.rate=0.01,0.05"
-            ))
-        };
-        let (key, list) = text
-            .split_once('=')
-            .ok_or_else(|| wrong("there is no `=` here"))?;
-        let (mut values, mut depth, mut quote) = (vec![String::new()], 0, None);
-        for c in list.chars() {
-            match (c, quote) {
-                (c, Some(open)) if c == open => quote = None,
-                ('"' | '\'', None) => quote = Some(c),
-                ('[' | '{', None) => depth += 1,
-                (']' | '}', None) => depth -= 1,
-                (',', None) if depth == 0 => {
-                    values.push(String::new());
-                    continue;
-                }
-                _ => {}
-            }
-            if let Some(last) = values.last_mut() {
-                last.push(c);
-            }
-        }
-        let values: Vec<String> = values.iter().map(|v| v.trim().to_owned()).collect();
-        if values.iter().any(String::is_empty) {
-            return Err(wrong("a value is empty"));
-        }
-        let key = key.trim().to_owned();
-        Ok(Self { key, values })
-    }
-}
+use crate::vary::Vary;
 
 /// A short name for each file: its own, or its path where names repeat.
 pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
@@ -75,31 +33,38 @@ pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().enumerate().map(name).collect()
 }
 
-/// Kind of the application of `flow`.
-fn app<'a>(comparison: &'a Comparison, flow: &str) -> &'a str {
-    let found = comparison.scenarios.iter().find_map(|s| s.flow(flow));
-    found.map_or("", |flow| flow.app)
-}
-
-fn headlines(comparison: &Comparison) -> impl Iterator<Item = &MetricComparison> {
-    let shown = |m: &&MetricComparison| is_headline(app(comparison, &m.flow), m.metric);
-    comparison.metrics.iter().filter(shown)
-}
-
-/// A line for each flow, metric and value of what is varied; a column for each way.
-pub(crate) fn table(
-    ways: &[String],
-    vary: Option<&Vary>,
-    comparisons: &[(Option<String>, Comparison)],
-) -> String {
-    let mut columns = vec![
-        ("flow".to_owned(), Align::Left),
-        ("measure".to_owned(), Align::Left),
-    ];
-    if let Some(vary) = vary {
-        let last = vary.key.rsplit('.').next().unwrap_or_default();
-        columns.push((last.to_owned(), Align::Right));
+/// Checks names of measures that are to be shown.
+pub(crate) fn check_measures(asked: &[String]) -> Result<(), BadInput> {
+    let known = names_of_metrics();
+    match asked.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(BadInput(format!(
+            "--measure {name}: there is no such measure; write some of: {}",
+            known.join(", ")
+        ))),
     }
+}
+
+/// Whether a measure is shown where these were asked for, or all.
+fn is_shown(asked: &[String], name: &str) -> bool {
+    asked.is_empty() || asked.iter().any(|asked| asked == name)
+}
+
+/// A comparison with the values of what is varied.
+pub(crate) type At<'a> = (&'a [String], &'a Comparison);
+
+/// A line for each flow, measure of those that were `asked` for (all if none was) and value of what is varied; a column
+/// for each way.
+pub(crate) fn table(ways: &[String], axes: &[Vary], asked: &[String], all: &[At<'_>]) -> String {
+    let words = ["flow", "measure"].map(|head| (head.to_owned(), Align::Left));
+    let mut columns = words.to_vec();
+    columns.extend(axes.iter().map(|axis| {
+        let last = axis.key.rsplit('.').next().unwrap_or_default();
+        let same = |other: &&Vary| other.key.rsplit('.').next() == Some(last);
+        let unique = axes.iter().filter(same).count() == 1;
+        let head = if unique { last } else { &axis.key };
+        (head.to_owned(), Align::Right)
+    }));
     for (i, way) in ways.iter().enumerate() {
         columns.push((way.clone(), Align::Right));
         if i > 0 {
@@ -107,101 +72,131 @@ pub(crate) fn table(
         }
     }
     let mut table = Table::new(columns);
-    let Some((_, first)) = comparisons.first() else {
-        return table.render();
+    let mut lines = Lines {
+        table: &mut table,
+        gaps: !axes.is_empty(),
+        name: String::new(),
     };
-    for headline in headlines(first) {
-        let Some(shown) = metric(headline.metric) else {
-            continue;
-        };
-        let mut names = [headline.flow.as_str(), shown.words];
-        for (value, comparison) in comparisons {
-            let same =
-                |m: &&MetricComparison| m.flow == headline.flow && m.metric == headline.metric;
-            let Some(found) = comparison.metrics.iter().find(same) else {
-                continue;
-            };
-            let mut cells: Vec<Cell> = names.map(Cell::from).to_vec();
-            names = ["", ""];
-            cells.extend(value.as_deref().map(Cell::from));
-            for (i, row) in found.rows.iter().enumerate() {
-                let value = row
-                    .value
-                    .as_ref()
-                    .map(|v| Estimate::from(v).show(shown.unit).to_string());
-                cells.push(value.unwrap_or("-".to_owned()).into());
-                if i > 0 {
-                    cells.push(ratio(row, shown.better));
-                }
-            }
-            table.row(cells);
-        }
-        if vary.is_some() {
-            table.gap();
-        }
-    }
-    link_rows(&mut table, vary.is_some(), comparisons);
+    lines.flows(asked, all);
+    lines.links(asked, all);
     table.render()
 }
 
-/// How far links were used that carried anything.
-fn link_rows(table: &mut Table, varied: bool, comparisons: &[(Option<String>, Comparison)]) {
-    let [used, ..] = LINK_METRICS;
-    let links = comparisons
-        .first()
-        .map_or(&[][..], |(_, first)| &first.links);
-    for link in links.iter().filter(|link| link.metric == used.name) {
-        let all = comparisons.iter().filter_map(|(value, comparison)| {
-            let key = |l: &LinkComparison| {
-                (&l.link, l.direction, l.metric) == (&link.link, link.direction, link.metric)
-            };
-            let found = comparison.links.iter().find(|link| key(link))?;
-            Some((value, &found.rows))
+/// The lines of a comparison's table.
+struct Lines<'a> {
+    table: &'a mut Table,
+    /// Whether measures stand apart.
+    gaps: bool,
+    /// Whose lines these are: it is said once.
+    name: String,
+}
+
+/// What one measure was in each comparison that has it.
+type Measured<'a> = Vec<(&'a [String], &'a [Row])>;
+
+impl Lines<'_> {
+    fn flows(&mut self, asked: &[String], all: &[At<'_>]) {
+        let key = |m: &&MetricComparison| (m.flow.clone(), m.metric);
+        let by_key = all.iter().map(|(values, comparison)| {
+            let found = comparison.metrics.iter().map(|m| (key(&m), &m.rows[..]));
+            (*values, found.collect::<BTreeMap<_, _>>())
         });
-        let nothing = |rows: &[Row]| {
-            rows.iter()
-                .all(|row| row.value.is_none_or(|v| v.mean == 0.0))
-        };
-        if all.clone().all(|(_, rows)| nothing(rows)) {
-            continue;
+        let by_key: Vec<_> = by_key.collect();
+        let metrics = all.iter().flat_map(|(_, comparison)| &comparison.metrics);
+        for key in in_order(metrics.map(|m| key(&m)), |(flow, _)| flow.clone()) {
+            let Some(metric) = metric(key.1).filter(|_| is_shown(asked, key.1)) else {
+                continue;
+            };
+            let rows = by_key
+                .iter()
+                .filter_map(|(values, found)| Some((*values, *found.get(&key)?)));
+            let rows: Measured<'_> = rows.collect();
+            // What nobody could measure is worth a line where it says how the application fares.
+            let nobody = |(_, rows): &(_, &[Row])| rows.iter().all(|row| row.value.is_none());
+            if metric.headline || !rows.iter().all(nobody) {
+                self.add(&key.0, metric, &rows);
+            }
         }
-        let mut names = [
-            format!("{} {}", link.link, link.direction),
-            used.words.to_owned(),
-        ];
-        for (value, rows) in all {
-            let mut cells: Vec<Cell> = std::mem::take(&mut names).map(Cell::from).to_vec();
-            cells.extend(value.as_deref().map(Cell::from));
+    }
+
+    /// How links were used that carried anything.
+    fn links(&mut self, asked: &[String], all: &[At<'_>]) {
+        let key = |l: &LinkComparison| (l.link.clone(), l.direction, l.metric);
+        let by_key = all.iter().map(|(values, comparison)| {
+            let found = comparison.links.iter().map(|l| (key(l), &l.rows[..]));
+            (*values, found.collect::<BTreeMap<_, _>>())
+        });
+        let by_key: Vec<_> = by_key.collect();
+        let links = all.iter().flat_map(|(_, comparison)| &comparison.links);
+        for key in in_order(links.map(key), |(link, direction, _)| {
+            (link.clone(), *direction)
+        }) {
+            let known = LINK_METRICS.iter().find(|metric| metric.name == key.2);
+            let Some(metric) = known.filter(|_| is_shown(asked, key.2)) else {
+                continue;
+            };
+            let rows = by_key
+                .iter()
+                .filter_map(|(values, found)| Some((*values, *found.get(&key)?)));
+            let rows: Measured<'_> = rows.collect();
+            let nothing = |(_, rows): &(_, &[Row])| {
+                let mut values = rows.iter().map(|row| row.value);
+                values.all(|value| value.is_none_or(|value| value.mean == 0.0))
+            };
+            if !rows.iter().all(nothing) {
+                self.add(&format!("{} {}", key.0, key.1), metric.shown(), &rows);
+            }
+        }
+    }
+
+    /// A line for each comparison.
+    fn add(&mut self, name: &str, metric: Metric, measured: &Measured<'_>) {
+        let mut words = [name, metric.words];
+        if self.name == name {
+            words[0] = "";
+        }
+        self.name = name.to_owned();
+        for (values, rows) in measured {
+            let mut cells: Vec<Cell> = std::mem::take(&mut words).map(Cell::from).to_vec();
+            cells.extend(values.iter().map(|value| Cell::from(value.as_str())));
             for (i, row) in rows.iter().enumerate() {
-                let value = row.value.as_ref().map(|value| used.show(value.into()));
+                let value = row.value.as_ref().map(|value| metric.show(value.into()));
                 cells.push(value.unwrap_or("-".to_owned()).into());
                 if i > 0 {
-                    let ratio = row
-                        .ratio
-                        .as_ref()
-                        .map(|ratio| Estimate::from(ratio).show(Unit::Count));
-                    cells.push(
-                        ratio
-                            .map_or("-".to_owned(), |ratio| ratio.to_string())
-                            .into(),
-                    );
+                    cells.push(ratio(row, metric.better));
                 }
             }
-            table.row(cells);
+            self.table.row(cells);
         }
-        if varied {
-            table.gap();
+        if self.gaps {
+            self.table.gap();
         }
     }
 }
 
+/// Each key once; those of one owner together, otherwise as they come.
+fn in_order<K: Ord + Clone, O: Ord>(
+    keys: impl Iterator<Item = K>,
+    owner: impl Fn(&K) -> O,
+) -> Vec<K> {
+    let (mut seen, mut owners, mut all) = (BTreeSet::new(), BTreeMap::new(), vec![]);
+    for key in keys {
+        if seen.insert(key.clone()) {
+            let next = owners.len();
+            all.push((*owners.entry(owner(&key)).or_insert(next), key));
+        }
+    }
+    all.sort_by_key(|(owner, _)| *owner);
+    all.into_iter().map(|(_, key)| key).collect()
+}
+
 /// The ratio to the baseline; in colour where its interval leaves no doubt which one is better.
-fn ratio(row: &Row, better: Better) -> Cell {
+fn ratio(row: &Row, better: Option<Better>) -> Cell {
     let Some(ratio) = &row.ratio else {
         return "-".into();
     };
-    let style = match ratio.ci95() {
-        Some((low, high)) if low > 1.0 || high < 1.0 => {
+    let style = match (ratio.ci95(), better) {
+        (Some((low, high)), Some(better)) if low > 1.0 || high < 1.0 => {
             let good = (ratio.mean > 1.0) == (better == Better::Higher);
             let colour = if good {
                 AnsiColor::Green
@@ -216,15 +211,22 @@ fn ratio(row: &Row, better: Better) -> Cell {
     Cell::styled(shown, style)
 }
 
-/// The comparison for bars and pictures.
-pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> Chart {
+/// The comparison for bars and pictures: what was `asked` for, or else how the applications fare.
+pub fn picture(title: String, ways: &[String], asked: &[String], comparison: &Comparison) -> Chart {
+    let flows = comparison.scenarios.iter().flat_map(|s| &s.flows);
+    let apps: BTreeMap<&str, &str> = flows.map(|flow| (flow.name.as_str(), flow.app)).collect();
     let measure = |found: &MetricComparison| {
-        let shown = metric(found.metric)?;
+        let app = apps.get(found.flow.as_str()).copied().unwrap_or_default();
+        let wanted = match asked {
+            [] => is_headline(app, found.metric),
+            _ => is_shown(asked, found.metric),
+        };
+        let metric = metric(found.metric).filter(|_| wanted)?;
         Some(Measure {
             flow: found.flow.clone(),
-            what: shown.words.to_owned(),
-            unit: shown.unit,
-            better: shown.better,
+            what: metric.words.to_owned(),
+            unit: metric.unit,
+            better: metric.better?,
             values: found
                 .rows
                 .iter()
@@ -235,24 +237,13 @@ pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> Chart
     Chart {
         title,
         ways: ways.to_vec(),
-        measures: headlines(comparison).filter_map(measure).collect(),
+        measures: comparison.metrics.iter().filter_map(measure).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_are_separated_outside_of_brackets_and_quotes() {
-        let vary = Vary::parse("a.b = 1, \"2, 3\",{ kind = 'x', y = [1,2] }").unwrap();
-        assert_eq!(vary.key, "a.b");
-        assert_eq!(vary.values, ["1", "\"2, 3\"", "{ kind = 'x', y = [1,2] }"]);
-        for text in ["a", "a=", "a=1,,2"] {
-            let error = Vary::parse(text).unwrap_err().to_string();
-            assert!(error.contains("write KEY=V1,V2"), "{error}");
-        }
-    }
 
     #[test]
     fn files_go_by_their_names_unless_names_repeat() {
@@ -262,5 +253,12 @@ mod tests {
             named(&["x/a.toml", "y/a.toml", "b.toml"]),
             ["x/a.toml", "y/a.toml", "b"]
         );
+    }
+
+    #[test]
+    fn keys_of_one_owner_stand_together() {
+        let keys = [("b", 1), ("a", 2), ("b", 1), ("b", 3)];
+        let order = in_order(keys.into_iter(), |(owner, _)| *owner);
+        assert_eq!(order, [("b", 1), ("b", 3), ("a", 2)]);
     }
 }

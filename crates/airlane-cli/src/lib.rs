@@ -20,6 +20,7 @@ mod live;
 mod log;
 mod metric;
 pub mod output;
+mod over_time;
 mod page;
 mod progress;
 mod pull;
@@ -40,6 +41,7 @@ pub mod table;
 mod test;
 mod top;
 mod trace;
+mod vary;
 
 use std::process::ExitCode;
 

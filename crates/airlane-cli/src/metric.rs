@@ -12,13 +12,23 @@ pub(crate) struct Metric {
     pub(crate) words: &'static str,
     /// The unit of its values.
     pub(crate) unit: Unit,
-    /// Which direction is good.
-    pub(crate) better: Better,
+    /// Which direction is good, if one is.
+    pub(crate) better: Option<Better>,
     /// Whether it says how the application fares, rather than why.
     pub(crate) headline: bool,
 }
 
-/// The metric of this name in results; none if nobody wants to see it in a table.
+impl Metric {
+    /// A value of it: of one run, what is counted is a whole number.
+    pub(crate) fn show(&self, value: Estimate) -> String {
+        match (self.unit, value.half_width) {
+            (Unit::Count, None) if value.mean.fract() == 0.0 => format!("{:.0}", value.mean),
+            _ => value.show(self.unit).to_string(),
+        }
+    }
+}
+
+/// The metric of this name in results.
 pub(crate) fn metric(name: &str) -> Option<Metric> {
     use Better::{Higher, Lower};
     use Unit::{BitsPerSecond, Bytes, Count, Ratio, Seconds};
@@ -28,10 +38,12 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         "packets_under_way" => ("packets under way", Count, Lower, false),
         "loss_ratio" => ("residual loss", Ratio, Lower, true),
         "delay_mean_s" => ("mean delay", Seconds, Lower, false),
+        "delay_sd_s" => ("deviation of the delay", Seconds, Lower, false),
         "delay_mean_plus_2sd_s" => ("delay (mean + 2 sd)", Seconds, Lower, true),
         "delay_median_s" => ("median delay", Seconds, Lower, false),
         "delay_p95_s" => ("delay of 95 %", Seconds, Lower, false),
         "delay_p99_s" => ("delay of 99 %", Seconds, Lower, false),
+        "jitter_mean_s" => ("mean jitter (RFC 3550)", Seconds, Lower, false),
         "pages" => ("pages", Count, Higher, false),
         "page_time_mean_s" => ("mean page time", Seconds, Lower, true),
         "page_time_median_s" => ("median page time", Seconds, Lower, false),
@@ -44,6 +56,10 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         "retransmissions" => ("retransmissions", Count, Lower, false),
         "timeouts" => ("TCP timeouts", Count, Lower, false),
         "window_cuts" => ("TCP window cuts", Count, Lower, false),
+        "duplicates" => ("duplicates", Count, Lower, false),
+        "duplicates_before_sweep" => ("duplicates before sweep", Count, Lower, false),
+        "nacks" => ("CLAP reports", Count, Lower, false),
+        "pause_max_s" => ("longest pause", Seconds, Lower, false),
         "cwnd_mean_bytes" => ("mean congestion window", Bytes, Higher, false),
         "window_mean_bytes" => ("mean usable window", Bytes, Higher, false),
         "timeout_wait_s" => ("time waited for timeouts", Seconds, Lower, false),
@@ -57,7 +73,7 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
     Some(Metric {
         words,
         unit,
-        better,
+        better: Some(better),
         headline,
     })
 }
@@ -73,11 +89,13 @@ pub(crate) struct LinkMetric {
 }
 
 impl LinkMetric {
-    /// A value of it: of one run, frames are whole numbers.
-    pub(crate) fn show(&self, value: Estimate) -> String {
-        match (self.unit, value.half_width) {
-            (Unit::Count, None) => format!("{:.0}", value.mean),
-            _ => value.show(self.unit).to_string(),
+    /// How it is shown: how much a link carries is neither good nor bad.
+    pub(crate) const fn shown(&self) -> Metric {
+        Metric {
+            words: self.words,
+            unit: self.unit,
+            better: None,
+            headline: false,
         }
     }
 }
@@ -97,9 +115,30 @@ pub(crate) const LINK_METRICS: [LinkMetric; 6] = {
     ]
 };
 
-/// Whether a table that compares schemes shows the metric for this kind of application. The rate of
+/// Whether a picture that compares schemes shows the metric for this kind of application. The rate of
 /// a conference is its own choice, and that of pages of one size follows from their times.
 pub(crate) fn is_headline(app: &str, name: &str) -> bool {
     let own = matches!(app, "bulk" | "web") || name != "throughput_bps";
     own && metric(name).is_some_and(|m| m.headline)
+}
+
+/// The names in results of all that tables show, applications' first.
+pub(crate) fn names_of_metrics() -> Vec<&'static str> {
+    let of_flows = airlane_sim::FlowResult::metric_names();
+    of_flows
+        .into_iter()
+        .chain(LINK_METRICS.map(|metric| metric.name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_measure_has_words() {
+        for name in airlane_sim::FlowResult::metric_names() {
+            assert!(metric(name).is_some(), "{name}");
+        }
+    }
 }

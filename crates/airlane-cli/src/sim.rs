@@ -5,7 +5,7 @@ use std::path::Path;
 use airlane_sim::scenario::HandoffKind;
 use airlane_sim::{
     FlowService, Prepared, RetraceResult, RunResult, Scenario, ScenarioError, Summary, Unpaired,
-    comparable, repeat, repeat_all, run_captured, summary,
+    comparable, repeat_all, repeat_prepared, summary, usual_interval,
 };
 use anyhow::Context as _;
 use serde::Serialize;
@@ -17,7 +17,8 @@ use crate::metric::{LINK_METRICS, metric};
 use crate::progress::ProgressLine;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
-use crate::{capture, compare, events, output, svg, trace};
+use crate::vary::{self, Vary};
+use crate::{capture, compare, events, output, over_time, svg, trace};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -41,10 +42,18 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     warn_unreached(&args.file.display().to_string(), &scenario);
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
+    let mut prepared = Prepared::new(&scenario).map_err(shown)?;
+    if let Some(interval) = args.over_time {
+        let interval = interval.unwrap_or_else(|| usual_interval(&scenario));
+        let kept = prepared.over_time(interval, runs);
+        prepared = kept.map_err(|error| BadInput(format!("--over-time: {error}")))?;
+    }
     let results = if args.events.is_none() && args.pcap.is_empty() {
-        watched(runs, |progress| {
-            repeat(&scenario, seed, runs, threads(&args.repeat), progress)
-        })?
+        let prepared = std::slice::from_ref(&prepared);
+        let mut all = watched(runs, |progress| {
+            repeat_prepared(prepared, seed, runs, threads(&args.repeat), progress)
+        })?;
+        all.pop().unwrap_or_default()
     } else {
         let option = if args.pcap.is_empty() {
             "--events"
@@ -56,7 +65,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
                 format!("{option} is for one run; leave --runs out, and choose it by --seed");
             return Err(BadInput(wrong).into());
         }
-        vec![written(&scenario, seed, args)?]
+        vec![written(&prepared, seed, args)?]
     };
     let summary = summary(&results).context("no repetition was run")?;
     if args.json {
@@ -70,15 +79,17 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     }
     warn_unfinished(&scenario, &summary);
     warn_identical(&scenario, &summary);
-    output::print(&run_text(&scenario, &summary, &results))
+    let text = run_text(&scenario, &summary, &results);
+    output::print(&(text + &over_time::text(&results)))
 }
 
 /// Runs repetition 0 and writes what `--pcap` and `--events` ask for.
-fn written(scenario: &Scenario, seed: u64, args: &RunArgs) -> anyhow::Result<RunResult> {
-    let prepared = Prepared::new(scenario)?;
+fn written(prepared: &Prepared, seed: u64, args: &RunArgs) -> anyhow::Result<RunResult> {
+    let scenario = prepared.scenario();
     let Some(file) = &args.events else {
         let captures = capture::open(scenario, &args.pcap)?;
-        return run_captured(scenario, seed, 0, captures).map_err(capture::bad_input);
+        let result = prepared.run_captured(seed, 0, captures, &mut ());
+        return result.map_err(capture::bad_input);
     };
     let wanted = events::Wanted {
         file,
@@ -109,15 +120,15 @@ fn written(scenario: &Scenario, seed: u64, args: &RunArgs) -> anyhow::Result<Run
 #[derive(Serialize)]
 struct CompareOutput {
     schema: u32,
-    /// The key that is varied.
-    vary: Option<String>,
+    /// The keys that are varied.
+    vary: Vec<String>,
     comparisons: Vec<CompareAt>,
 }
 
 #[derive(Serialize)]
 struct CompareAt {
-    /// The value of the varied key.
-    value: Option<String>,
+    /// The values of the varied keys, in their order.
+    values: Vec<String>,
     /// The files, in the order of `comparison.scenarios`.
     files: Vec<String>,
     comparison: airlane_sim::Comparison,
@@ -125,17 +136,16 @@ struct CompareAt {
 
 /// Runs `sim compare`.
 pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
-    let vary = args.vary.as_deref().map(compare::Vary::parse).transpose()?;
-    let values = vary
-        .as_ref()
-        .map_or(vec![None], |v| v.values.iter().map(Some).collect());
+    let axes = Vary::all(&args.vary)?;
+    compare::check_measures(&args.measure)?;
+    let points = vary::points(&axes);
     // Everything is read before anything is run.
     let mut scenarios: Vec<Scenario> = Vec::new();
-    for value in &values {
+    for values in &points {
         for file in &args.files {
             let mut document = input::document(file, &args.set.set)?;
-            if let (Some(vary), Some(value)) = (&vary, value) {
-                document.set(&format!("{}={value}", vary.key))?;
+            for (axis, value) in axes.iter().zip(values) {
+                document.set(&format!("{}={value}", axis.key))?;
             }
             let mut scenario = input::scenario(&document, file)?;
             args.repeat.choose_traffic(&mut scenario);
@@ -162,43 +172,41 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
         }
     }
     let mut comparisons = Vec::new();
-    for (value, results) in values.iter().zip(results.chunks(args.files.len())) {
-        comparisons.push((value.cloned(), airlane_sim::compare(results)?));
+    for results in results.chunks(args.files.len()) {
+        comparisons.push(airlane_sim::compare(results)?);
     }
+    let each = runs_text(runs);
+    let all: Vec<compare::At<'_>> = points.iter().map(Vec::as_slice).zip(&comparisons).collect();
     if let Some(path) = &args.svg {
-        let pictures: Vec<_> = comparisons
-            .iter()
-            .map(|(value, comparison)| {
-                let title = match (&vary, value) {
-                    (Some(vary), Some(value)) => format!("{} = {value}", vary.key),
-                    _ => format!("{} runs each, mean and 95 % confidence interval", args.runs),
-                };
-                compare::picture(title, &ways, comparison)
-            })
-            .collect();
+        let picture = |(values, comparison): &compare::At<'_>| {
+            let title = match values {
+                [] => format!("{each} each, mean and 95 % confidence interval"),
+                values => vary::named(&axes, values),
+            };
+            compare::picture(title, &ways, &args.measure, comparison)
+        };
+        let pictures: Vec<_> = all.iter().map(picture).collect();
         write(path, &svg::picture(&pictures))?;
     }
     if args.json {
         let files = args.files.iter().map(|f| f.display().to_string());
         let files: Vec<String> = files.collect();
-        let comparisons = comparisons
-            .into_iter()
-            .map(|(value, comparison)| CompareAt {
-                value,
-                files: files.clone(),
-                comparison,
-            });
+        let at = |(values, comparison)| CompareAt {
+            values,
+            files: files.clone(),
+            comparison,
+        };
         let output = CompareOutput {
             schema: SCHEMA,
-            vary: vary.map(|v| v.key),
-            comparisons: comparisons.collect(),
+            vary: axes.into_iter().map(|axis| axis.key).collect(),
+            comparisons: points.into_iter().zip(comparisons).map(at).collect(),
         };
         return output::print(&json(&output)?);
     }
-    let table = compare::table(&ways, vary.as_ref(), &comparisons);
+    let table = compare::table(&ways, &axes, &args.measure, &all);
     output::print(&format!(
-        "{} runs each, seed {seed}; mean ± 95 % confidence interval; \"x\": ratio to {}, run by run\n\n{table}",
-        args.runs, ways[0],
+        "{each} each, seed {seed}; mean ± 95 % confidence interval; \"x\": ratio to {}, run by run\n\n{table}",
+        ways[0],
     ))
 }
 
@@ -231,11 +239,22 @@ fn watched<T>(
     let progress = ProgressLine::new("simulated", total);
     let result = work(&|done, _| progress.at(done, total));
     progress.finish();
-    result.map_err(|error| match error {
+    result.map_err(shown)
+}
+
+/// As the one who wrote the scenario is told.
+fn shown(error: ScenarioError) -> anyhow::Error {
+    match error {
         ScenarioError::Refused(error) => error.into(),
         error @ ScenarioError::Incomparable { .. } => BadInput(error.to_string()).into(),
         error => error.into(),
-    })
+    }
+}
+
+/// `1 run`, `2 runs`.
+fn runs_text(runs: u64) -> String {
+    let plural = if runs == 1 { "" } else { "s" };
+    format!("{runs} run{plural}")
 }
 
 /// Says which flows a comparison leaves out; refuses scenarios of which it would leave out all.
@@ -308,7 +327,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
                 continue;
             };
             let value = match &measured.estimate {
-                Some(estimate) => Estimate::from(estimate).show(metric.unit).to_string(),
+                Some(estimate) => metric.show(estimate.into()),
                 None if metric.headline => "-".to_owned(),
                 None => continue,
             };
@@ -316,13 +335,9 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
             name = "";
         }
     }
-    let (runs, seed) = (summary.runs, summary.seed);
-    let plural = if runs == 1 { "" } else { "s" };
+    let (runs, seed) = (runs_text(summary.runs), summary.seed);
     let name = &scenario.name;
-    let mut text = format!(
-        "{name}: {runs} run{plural}, seed {seed}\n\n{}",
-        flows.render()
-    );
+    let mut text = format!("{name}: {runs}, seed {seed}\n\n{}", flows.render());
     text.push_str(&links_text(summary));
     text.push_str(&retraces_text(results));
     if let Some(run) = results.first() {
@@ -471,7 +486,7 @@ fn links_text(summary: &Summary) -> String {
         let name = if index % 2 == 0 { &link.link } else { "" };
         let numbers = LINK_METRICS.iter().map(|metric| {
             let estimate = link.get(metric.name).map(Estimate::from);
-            estimate.map_or("-".to_owned(), |value| metric.show(value))
+            estimate.map_or("-".to_owned(), |value| metric.shown().show(value))
         });
         let words = [name.to_owned(), link.direction.to_owned()];
         table.row(words.into_iter().chain(numbers));

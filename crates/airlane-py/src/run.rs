@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use airlane_base::Duration;
 use airlane_sim::{Prepared, RunResult};
 use airlane_study::metrics as metrics_of;
 use pyo3::exceptions::PyValueError;
@@ -33,15 +34,34 @@ pub(crate) fn told(result: &RunResult) -> PyResult<(String, Vec<String>, Vec<f64
 }
 
 /// One repetition: the JSON of its result, and its metrics by name (NaN: not measured).
+///
+/// With an interval it has what flows got in each.
 #[pyfunction]
+#[pyo3(signature = (scenario, seed, run, over_time_s = None))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Bound<'_, Scenario>,
     seed: u64,
     run: u64,
+    over_time_s: Option<f64>,
 ) -> PyResult<(String, Vec<String>, Vec<f64>)> {
     let prepared = &scenario.get().prepared;
-    let result = py.detach(|| one(prepared, seed, run))?;
+    let result = match over_time_s {
+        None => py.detach(|| one(prepared, seed, run))?,
+        Some(interval_s) => {
+            let wrong = |why: &str| {
+                let text = format!("over_time_s={interval_s}: {why}");
+                PyValueError::new_err(text)
+            };
+            if !(interval_s > 0.0 && interval_s < 1e9) {
+                return Err(wrong("seconds, above 0"));
+            }
+            let interval = Duration::from_secs_f64(interval_s);
+            let kept = prepared.clone().over_time(interval, 1);
+            let kept = kept.map_err(|error| wrong(&error.to_string()))?;
+            py.detach(|| one(&kept, seed, run))?
+        }
+    };
     told(&result)
 }
 

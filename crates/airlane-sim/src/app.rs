@@ -157,6 +157,23 @@ impl Flow {
         each!(self, app => app.place())
     }
 
+    /// User bytes that its receiving application has got by the stop, those against its main direction left out, but of
+    /// custom applications.
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        let received = |end: &End| end.endpoint().receiver().stats().delivered_bytes;
+        match self {
+            Flow::Bulk(app) => received(&app.ends()[1]),
+            Flow::Split(app) => app.ends().last().map_or(0, received),
+            Flow::Clap(app) => app.delivered_bytes(),
+            Flow::Conferencing(app) => app.datagrams.bytes,
+            Flow::Pages(app) => app.totals().delivered_bytes,
+            Flow::Web(app) => app.totals().delivered_bytes,
+            Flow::Telnet(app) => app.totals().delivered_bytes,
+            Flow::Mail(app) => app.totals().delivered_bytes,
+            Flow::Custom(app) => app.delivered_bytes(),
+        }
+    }
+
     /// Its probe of progress, if it has one.
     pub(crate) fn progress(&self) -> Option<&Progress> {
         match self {

@@ -3,12 +3,14 @@
 //! Repetition `k` of every scenario has the same seed and meets the same errors, so what differs
 //! between them is the scheme, and the difference is known better than either value.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use crate::error::ScenarioError;
 use crate::estimate::Estimate;
 use crate::result::RunResult;
-use crate::scenario::Scenario;
+use crate::scenario::{FlowConfig, Scenario};
 use crate::summary::{Summary, direction_values, metrics, summary, values};
 
 /// Scenarios compared with the first of them, the baseline.
@@ -57,7 +59,9 @@ pub fn comparable(scenarios: &[Scenario]) -> Result<Vec<Unpaired>, ScenarioError
     let Some(baseline) = scenarios.first() else {
         return Ok(unpaired);
     };
+    let known = flows_by_name(baseline);
     for (place, other) in scenarios.iter().enumerate().skip(1) {
+        let others = flows_by_name(other);
         let refuse = |reason: String| ScenarioError::Incomparable {
             left: baseline.name.clone(),
             right: other.name.clone(),
@@ -65,7 +69,7 @@ pub fn comparable(scenarios: &[Scenario]) -> Result<Vec<Unpaired>, ScenarioError
         };
         let mut common = 0;
         for flow in &baseline.flows {
-            let Some(same) = other.flows.iter().find(|f| f.name == flow.name) else {
+            let Some(same) = others.get(flow.name.as_str()) else {
                 unpaired.push(Unpaired {
                     flow: flow.name.clone(),
                     here: 0,
@@ -96,7 +100,7 @@ pub fn comparable(scenarios: &[Scenario]) -> Result<Vec<Unpaired>, ScenarioError
         let lacking = other
             .flows
             .iter()
-            .filter(|flow| !baseline.flows.iter().any(|f| f.name == flow.name));
+            .filter(|flow| !known.contains_key(flow.name.as_str()));
         unpaired.extend(lacking.map(|flow| Unpaired {
             flow: flow.name.clone(),
             here: place,
@@ -104,6 +108,11 @@ pub fn comparable(scenarios: &[Scenario]) -> Result<Vec<Unpaired>, ScenarioError
         }));
     }
     Ok(unpaired)
+}
+
+fn flows_by_name(scenario: &Scenario) -> BTreeMap<&str, &FlowConfig> {
+    let flows = scenario.flows.iter();
+    flows.map(|flow| (flow.name.as_str(), flow)).collect()
 }
 
 /// One metric of one flow in all scenarios.
@@ -148,19 +157,20 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
     }
     let flows = baseline.first().map_or(&[][..], |run| &run.flows);
     let mut compared = vec![];
+    let flows_of = all
+        .iter()
+        .map(|runs| runs.first().map_or(&[][..], |run| &run.flows));
+    let flows_of = flows_of.map(|flows| places(flows, |flow| &flow.name));
+    let flows_of: Vec<BTreeMap<&str, usize>> = flows_of.collect();
     for flow in flows {
-        let places: Vec<Option<usize>> = all
-            .iter()
-            .map(|runs| runs.first()?.flows.iter().position(|f| f.name == flow.name))
+        let find = |named: &BTreeMap<&str, usize>| named.get(flow.name.as_str()).copied();
+        let places: Vec<Option<usize>> = flows_of.iter().map(find).collect();
+        let measured = all.iter().zip(&places);
+        let measured: BTreeSet<&'static str> = measured
+            .flat_map(|(runs, place)| place.map_or(vec![], |place| metrics(runs, place)))
             .collect();
-        let mut names: Vec<&'static str> = vec![];
-        for (runs, place) in all.iter().zip(&places) {
-            for name in place.map_or(vec![], |place| metrics(runs, place)) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
+        let names = flow.all().map(|(name, _)| name).into_iter();
+        let names = names.filter(|name| measured.contains(name));
         for metric in names {
             let column = |index: usize| -> Vec<f64> {
                 match places[index] {
@@ -186,12 +196,14 @@ pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
 fn compare_links(all: &[Vec<RunResult>], baseline: &[RunResult]) -> Vec<LinkComparison> {
     let links = baseline.first().map_or(&[][..], |run| &run.links);
     let mut compared = vec![];
+    let links_of = all
+        .iter()
+        .map(|runs| runs.first().map_or(&[][..], |run| &run.links));
+    let links_of = links_of.map(|links| places(links, |link| &link.name));
+    let links_of: Vec<BTreeMap<&str, usize>> = links_of.collect();
     for link in links {
-        let place = |runs: &Vec<RunResult>| {
-            let mut links = runs.first()?.links.iter();
-            links.position(|other| other.name == link.name)
-        };
-        let places: Vec<Option<usize>> = all.iter().map(place).collect();
+        let find = |named: &BTreeMap<&str, usize>| named.get(link.name.as_str()).copied();
+        let places: Vec<Option<usize>> = links_of.iter().map(find).collect();
         for (at, (direction, known)) in link.directions().into_iter().enumerate() {
             for (metric, _) in known.scalars() {
                 let column = |index: usize| match places[index] {
@@ -208,6 +220,15 @@ fn compare_links(all: &[Vec<RunResult>], baseline: &[RunResult]) -> Vec<LinkComp
         }
     }
     compared
+}
+
+/// Where each stands, by its name.
+fn places<'a, T>(all: &'a [T], name: impl Fn(&'a T) -> &'a str) -> BTreeMap<&'a str, usize> {
+    let names = all.iter().map(name);
+    names
+        .enumerate()
+        .map(|(place, name)| (name, place))
+        .collect()
 }
 
 /// A row for each scenario, from the values of each of its runs.

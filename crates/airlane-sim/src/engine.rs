@@ -144,13 +144,13 @@ impl Engine {
         engine
     }
 
-    /// Simulates all events up to `end`, or until the flow `until` has finished.
+    /// Simulates all events up to `end`, or until the flow `until` has finished. Whether it came to the end.
     pub(crate) fn run<O: Observer>(
         &mut self,
         end: Instant,
         until: Option<usize>,
         observer: &mut O,
-    ) {
+    ) -> bool {
         if O::WATCHES {
             for end in &mut self.ports {
                 end.port.keep_dropped();
@@ -180,7 +180,7 @@ impl Engine {
             } else if slot < slots.radios {
                 self.on_agenda(observer);
                 if self.refused.is_some() {
-                    return;
+                    return false;
                 }
             } else if slot < slots.daemons {
                 self.on_radio(slot - slots.radios, observer);
@@ -192,14 +192,12 @@ impl Engine {
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, &packet, observer);
             }
-            if self.over {
-                return;
-            }
-            if O::WATCHES && observer.is_over() {
-                return;
+            if self.over || (O::WATCHES && observer.is_over()) {
+                return false;
             }
         }
         self.now = end;
+        true
     }
 
     /// The applications stop.

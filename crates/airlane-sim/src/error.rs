@@ -64,6 +64,22 @@ pub enum ScenarioError {
         /// What is wrong, and what would be right.
         reason: String,
     },
+    /// Results over time were asked for in more intervals than there is room for.
+    #[error(
+        "intervals of {interval} are too short in {runs} x {duration} with {flows} flows: at most {most} numbers are kept"
+    )]
+    ShortInterval {
+        /// How long they are.
+        interval: String,
+        /// How long a run is.
+        duration: String,
+        /// How many flows there are.
+        flows: usize,
+        /// How many runs.
+        runs: u64,
+        /// How many numbers are kept.
+        most: u64,
+    },
     /// A weight policy gave weights that no port can take.
     #[error("the weight policy of link \"{link}\": {reason}")]
     Weights {

@@ -32,6 +32,11 @@ pub trait Watcher {
     }
 }
 
+/// Nobody watches.
+impl Watcher for () {
+    fn on_event(&mut self, _: Instant, _: &Event) {}
+}
+
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkDirection {

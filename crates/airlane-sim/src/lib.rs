@@ -47,15 +47,15 @@ pub use compare::{
 pub use empirical::TableError;
 pub use error::ScenarioError;
 pub use estimate::Estimate;
-pub use repeat::{repeat, repeat_all};
+pub use repeat::{repeat, repeat_all, repeat_prepared};
 pub use result::{
     CircuitResult, DirectionResult, FlowResult, FlowService, GroupResult, HandoffResult,
-    LinkResult, Measured, PathResult, ProgressResult, RadioResult, RunResult, Scalar,
-    ServiceResult, StationResult, WindowResult,
+    LinkResult, Measured, OverTimeResult, PathResult, ProgressResult, RadioResult, RunResult,
+    Scalar, ServiceResult, StationResult, WindowResult,
 };
 pub use retrace::{
     Arrangement, InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit,
 };
-pub use run::{Prepared, run};
+pub use run::{Prepared, run, usual_interval};
 pub use scenario::Scenario;
 pub use summary::{DirectionSummary, FlowSummary, MetricSummary, Summary, summary};

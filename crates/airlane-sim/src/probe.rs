@@ -7,6 +7,34 @@ pub(crate) fn rate_bps(bytes: u64, time: Duration) -> Option<f64> {
     (time.as_nanos() > 0).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
 }
 
+/// The interarrival jitter of RFC 3550, section 6.4.1 and appendix A.8, of packets in the order of their arrival. Each way
+/// has its own, and what both have is summed up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JitterProbe {
+    /// Of each way the delay of the packet before, and J after the last one, ns.
+    ways: [(Option<u64>, f64); 2],
+    sum: f64,
+    count: u64,
+}
+
+impl JitterProbe {
+    #[inline]
+    pub(crate) fn record(&mut self, way: usize, delay: Duration) {
+        let ns = delay.as_nanos();
+        let (before, jitter) = &mut self.ways[way];
+        if let Some(before) = before.replace(ns) {
+            *jitter += (ns.abs_diff(before) as f64 - *jitter) / 16.0;
+            self.sum += *jitter;
+            self.count += 1;
+        }
+    }
+
+    /// Mean of J after each packet from the second of its way on, seconds.
+    pub(crate) fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64 / 1e9)
+    }
+}
+
 /// Sub-buckets of an octave: a bucket is at most 1/32 of its value wide.
 const SUB: u32 = 32;
 const SUB_BITS: u32 = 5;
@@ -134,6 +162,25 @@ mod tests {
         // Population: sqrt((100^2 + 0 + 100^2) / 3) ms.
         assert!((probe.sd_s().unwrap() - 0.081_649_658).abs() < 1e-9);
         assert_eq!(probe.max_s(), Some(0.3));
+    }
+
+    #[test]
+    fn jitter_follows_the_differences_of_delays() {
+        let mut probe = JitterProbe::default();
+        probe.record(0, Duration::from_millis(50));
+        // What comes the other way is no neighbour of it.
+        probe.record(1, Duration::from_millis(500));
+        assert_eq!(probe.mean_s(), None);
+        probe.record(0, Duration::from_millis(66));
+        assert_eq!(probe.mean_s(), Some(0.001));
+        // J is 1 ms, then (15 * 1 + 16) / 16 ms.
+        probe.record(0, Duration::from_millis(50));
+        assert!((probe.mean_s().unwrap() - (1.0 + 31.0 / 16.0) / 2e3).abs() < 1e-15);
+        // Of a difference that is always the same it becomes that difference.
+        for n in 0..100_000 {
+            probe.record(0, Duration::from_millis(50 + 16 * (n % 2)));
+        }
+        assert!((probe.mean_s().unwrap() - 0.016).abs() < 1e-5);
     }
 
     #[test]

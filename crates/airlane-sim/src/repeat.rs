@@ -48,6 +48,20 @@ pub fn repeat_all(
         .iter()
         .map(Prepared::new)
         .collect::<Result<_, _>>()?;
+    repeat_prepared(&prepared, seed, runs, threads, progress)
+}
+
+/// [`repeat_all`] of scenarios that have been prepared.
+///
+/// # Errors
+/// If the threads cannot be started.
+pub fn repeat_prepared(
+    prepared: &[Prepared],
+    seed: u64,
+    runs: u64,
+    threads: usize,
+    progress: impl Fn(u64, u64) + Sync,
+) -> Result<Vec<Vec<RunResult>>, ScenarioError> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -55,7 +69,7 @@ pub fn repeat_all(
             threads,
             reason: e.to_string(),
         })?;
-    let total = runs * scenarios.len() as u64;
+    let total = runs * prepared.len() as u64;
     let done = AtomicU64::new(0);
     let one = |job: u64| {
         let (scenario, run) = (job / runs.max(1), job % runs.max(1));
@@ -65,7 +79,7 @@ pub fn repeat_all(
     };
     let results: Vec<RunResult> = pool.install(|| (0..total).into_par_iter().map(one).collect());
     let mut results = results.into_iter();
-    Ok(scenarios
+    Ok(prepared
         .iter()
         .map(|_| results.by_ref().take(runs as usize).collect())
         .collect())

@@ -158,6 +158,9 @@ pub struct FlowResult {
     /// The delay that 99 % do not exceed, at most 1/32 too large. Not of bulk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p99_s: Option<f64>,
+    /// Conferencing: mean of the interarrival jitter of RFC 3550 after each packet that arrived, from the second on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_mean_s: Option<f64>,
     /// Pages: complete ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u64>,
@@ -241,6 +244,18 @@ pub struct FlowResult {
     /// With `progress`: how it went on at its receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressResult>,
+    /// Where it was asked for: what it got in each interval of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<OverTimeResult>,
+}
+
+/// What a flow got, interval by interval from the start of the run to the stop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct OverTimeResult {
+    /// How long an interval is; the last one may be cut off by the stop.
+    pub interval_s: f64,
+    /// `delivered_bytes` that came in each, in bits, over its length.
+    pub throughput_bps: Vec<f64>,
 }
 
 /// What happened on a radio channel with contention, the drain included.

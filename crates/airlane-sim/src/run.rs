@@ -1,6 +1,7 @@
 //! One repetition, from a scenario to its result.
 
 mod flow;
+mod over_time;
 
 use airlane_base::{Duration, Instant, Streams};
 use airlane_channel::{ChannelStats, ErrorModelConfig};
@@ -15,13 +16,15 @@ use crate::paths::path_results;
 use crate::progress::group_results;
 use crate::radio::radio_results;
 use crate::result::{
-    DirectionResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
+    DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
 use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
 use crate::services::flow_services;
 use crate::world::{build, direction_index};
+use over_time::OverTime;
+pub use over_time::usual_interval;
 
 /// Simulates repetition `run` of a scenario under `seed`.
 ///
@@ -47,6 +50,8 @@ pub struct Prepared {
     users: Vec<u32>,
     /// What the classes of the links say of each flow.
     services: Vec<Vec<FlowService>>,
+    /// What flows get is kept for each of these, where somebody asks.
+    interval: Option<Duration>,
 }
 
 impl Prepared {
@@ -69,7 +74,18 @@ impl Prepared {
             users,
             wireless: scenario.links.values().map(is_wireless).collect(),
             scenario,
+            interval: None,
         })
+    }
+
+    /// Keeps what each flow gets in each `interval` of a run, of which there will be so many.
+    ///
+    /// # Errors
+    /// If that is more than memory has room for.
+    pub fn over_time(mut self, interval: Duration, runs: u64) -> Result<Self, ScenarioError> {
+        over_time::check(interval, &self.scenario, runs)?;
+        self.interval = Some(interval);
+        Ok(self)
     }
 
     /// [`Scenario::hash`] of the scenario.
@@ -185,7 +201,13 @@ impl Prepared {
             .as_ref()
             .and_then(|name| scenario.flows.iter().position(|f| &f.name == name));
         let end = Instant::ORIGIN + scenario.duration;
-        engine.run(end, until, observer);
+        let mut over_time = self
+            .interval
+            .map(|interval| OverTime::new(interval, scenario.flows.len()));
+        match &mut over_time {
+            None => _ = engine.run(end, until, observer),
+            Some(over_time) => over_time.run(&mut engine, end, until, observer),
+        }
         let stopped = engine.now();
         let events = engine.events();
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
@@ -218,7 +240,10 @@ impl Prepared {
             return Err(refused);
         }
         let flows = (0..scenario.flows.len())
-            .map(|index| self.flow_result(index, &engine, &at_stop, stopped))
+            .map(|index| FlowResult {
+                over_time: over_time.as_mut().map(|kept| kept.result(index)),
+                ..self.flow_result(index, &engine, &at_stop, stopped)
+            })
             .collect();
         Ok(RunResult {
             scenario: scenario.name.clone(),

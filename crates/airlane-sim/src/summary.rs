@@ -59,23 +59,50 @@ pub struct FlowSummary {
 }
 
 /// One metric over all repetitions in which it could be measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MetricSummary {
     /// Name with unit.
     pub metric: &'static str,
+    /// Repetitions.
+    pub runs: u64,
     /// Mean, deviation and confidence interval; none, and an `n` of 0, if no repetition could measure it.
-    #[serde(flatten, serialize_with = "or_of_no_run")]
     pub estimate: Option<Estimate>,
 }
 
-fn or_of_no_run<S: Serializer>(estimate: &Option<Estimate>, to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct OfNoRun {
-        n: u64,
+impl Serialize for MetricSummary {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(untagged)]
+        enum Of<'a> {
+            Runs(&'a Estimate),
+            NoRun { n: u64, runs: u64 },
+        }
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            metric: &'static str,
+            #[serde(flatten)]
+            of: Of<'a>,
+        }
+        let of = match &self.estimate {
+            Some(estimate) => Of::Runs(estimate),
+            None => Of::NoRun {
+                n: 0,
+                runs: self.runs,
+            },
+        };
+        let metric = self.metric;
+        Shown { metric, of }.serialize(to)
     }
-    match estimate {
-        Some(estimate) => estimate.serialize(to),
-        None => OfNoRun { n: 0 }.serialize(to),
+}
+
+impl MetricSummary {
+    /// Of a value of each repetition, NaN of those that did not measure it.
+    fn new(metric: &'static str, values: &[f64]) -> Self {
+        Self {
+            metric,
+            runs: values.len() as u64,
+            estimate: Estimate::of(values),
+        }
     }
 }
 
@@ -115,8 +142,7 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
                 .into_iter()
                 .map(|metric| {
                     let values: Vec<f64> = values(runs, index, metric).collect();
-                    let estimate = Estimate::of(&values);
-                    MetricSummary { metric, estimate }
+                    MetricSummary::new(metric, &values)
                 })
                 .collect(),
         })
@@ -142,8 +168,7 @@ fn direction_summary(runs: &[RunResult], first: &RunResult, index: usize) -> Dir
     let (direction, known) = link.directions()[index % 2];
     let metrics = known.scalars().into_iter().map(|(metric, _)| {
         let values: Vec<f64> = direction_values(runs, index, metric).collect();
-        let estimate = Estimate::of(&values);
-        MetricSummary { metric, estimate }
+        MetricSummary::new(metric, &values)
     });
     DirectionSummary {
         link: link.name.clone(),

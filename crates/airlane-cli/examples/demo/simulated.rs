@@ -49,5 +49,10 @@ pub(crate) fn run(link: &Link, root: &Path) -> anyhow::Result<Chart> {
         "{}\n{RUNS} runs of {}, mean ± 95 % confidence interval",
         link.title, scenarios[0].duration
     );
-    Ok(compare::picture(title, &WAYS.map(str::to_owned), &compared))
+    Ok(compare::picture(
+        title,
+        &WAYS.map(str::to_owned),
+        &[],
+        &compared,
+    ))
 }

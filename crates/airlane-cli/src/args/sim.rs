@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use airlane_base::Duration;
 use airlane_sim::scenario::TrafficSeed;
 use clap::{Args, Subcommand, ValueHint};
 
@@ -42,6 +43,17 @@ pub struct RunArgs {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
+    /// Show what each flow got in each INTERVAL [without one: at most 20 of 1, 2 or 5 times a power of ten]
+    ///
+    /// Throughput over time, in a table and as `over_time` of the flows in JSON: what the receiving application got, by
+    /// simulated time from the start of the run to its stop. docs/metrics.md says what counts.
+    #[arg(
+        long,
+        value_name = "INTERVAL",
+        num_args = 0..=1,
+        require_equals = true
+    )]
+    pub over_time: Option<Option<Duration>>,
     /// Replay a recorded link: its losses and delays take the place of the link's errors
     ///
     /// LINK can be left out if one link alone has errors. Can be given several times. Same as
@@ -92,8 +104,13 @@ pub struct CompareArgs {
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Repeat everything for each of these values, such as links.radio.errors.rate=0.01,0.05
+    ///
+    /// Can be given several times, for several keys: every combination of their values is simulated.
     #[arg(long, value_name = "KEY=V1,V2,..")]
-    pub vary: Option<String>,
+    pub vary: Vec<String>,
+    /// Show these measures alone, by their names in JSON, such as throughput_bps,delay_mean_s [default: all]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub measure: Vec<String>,
     /// How repetitions are made.
     #[command(flatten)]
     pub repeat: RepeatArgs,
@@ -131,6 +148,7 @@ Examples:
   airlane sim run scenarios/three-applications.toml --runs 30 --json > result.json
   airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1
   airlane sim run scenarios/three-applications.toml --seed 7 --traffic-seed 1   # other errors, the same traffic
+  airlane sim run scenarios/three-applications.toml --over-time=5s
   airlane sim run scenarios/three-applications.toml --channel trace:hill-top.trace
   airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng
   airlane sim run scenarios/three-applications.toml --events all.jsonl
@@ -140,4 +158,6 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   airlane sim compare raw.toml services.toml
   airlane sim compare default.toml sr-m2.toml rlp.toml --vary links.radio.errors.rate=0.01,0.02,0.05,0.1
+  airlane sim compare default.toml sr-m2.toml --vary links.radio.errors.rate=0.01,0.1 --vary links.radio.delay=5ms,50ms
+  airlane sim compare default.toml sr-m2.toml --measure throughput_bps,retransmissions,lost_frames
   airlane sim compare raw.toml services.toml --runs 10 --svg comparison.svg";

@@ -758,6 +758,153 @@ fn the_setting_that_was_given_is_to_blame() {
 }
 
 #[test]
+fn compare_shows_all_measures_or_those_that_were_asked_for() {
+    let file = file(SMALL);
+    let compare = ["sim", "compare", &file.path, &file.path, "--runs", "2"];
+    let text = stdout(&airlane(&compare)).to_owned();
+    for measure in [
+        "throughput",
+        "goodput",
+        "mean delay",
+        "retransmissions",
+        "longest pause",
+        "utilisation",
+        "lost on the air",
+    ] {
+        assert!(text.contains(measure), "no {measure} in {text}");
+    }
+    let chosen = [&compare[..], &["--measure", "timeouts,lost_frames"]].concat();
+    let text = stdout(&airlane(&chosen)).to_owned();
+    let measures: Vec<&str> = text.lines().skip(3).collect();
+    assert_eq!(measures.len(), 3, "{text}");
+    assert!(
+        measures[0].contains("file") && measures[0].contains("TCP timeouts"),
+        "{text}"
+    );
+    assert!(
+        measures[1..]
+            .iter()
+            .all(|line| line.contains("lost on the air")),
+        "{text}"
+    );
+    let wrong = airlane(&[&compare[..], &["--measure", "timeout"]].concat());
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = stderr(&wrong);
+    assert!(
+        said.contains("--measure timeout: there is no such") && said.contains("timeouts"),
+        "{said}"
+    );
+}
+
+#[test]
+fn compare_varies_several_keys() {
+    let file = file(SMALL);
+    let rates = "links.radio.errors.rate=0.02,0.1";
+    let delays = "links.radio.delay=10 ms,50 ms,90 ms";
+    let compare = [
+        "sim", "compare", &file.path, "--runs", "2", "--vary", rates, "--vary", delays,
+    ];
+    let text = stdout(&airlane(
+        &[&compare[..], &["--measure", "throughput_bps"]].concat(),
+    ))
+    .to_owned();
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("kbit/s"))
+        .collect();
+    assert_eq!(rows.len(), 6, "{text}");
+    let head = text.lines().nth(2).unwrap();
+    assert!(head.contains("rate  delay"), "{text}");
+    assert!(
+        rows[0].contains("0.02") && rows[0].contains("10 ms"),
+        "{text}"
+    );
+    assert!(
+        rows[1].contains("0.02") && rows[1].contains("50 ms"),
+        "{text}"
+    );
+    assert!(
+        rows[3].contains("0.1") && rows[3].contains("10 ms"),
+        "{text}"
+    );
+    let json = airlane(&[&compare[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(
+        json["vary"],
+        serde_json::json!(["links.radio.errors.rate", "links.radio.delay"])
+    );
+    let points = json["comparisons"].as_array().unwrap();
+    assert_eq!(points.len(), 6);
+    assert_eq!(points[4]["values"], serde_json::json!(["0.1", "50 ms"]));
+    // A point is what its values are when nothing else is varied.
+    let mean =
+        |of: &serde_json::Value| of["comparison"]["metrics"][0]["rows"][0]["value"]["mean"].clone();
+    let set = [
+        "--set",
+        "links.radio.errors.rate=0.1",
+        "--set",
+        "links.radio.delay=50 ms",
+    ];
+    let alone = airlane(&[&compare[..5], &set, &["--json"]].concat());
+    let alone: serde_json::Value = serde_json::from_slice(&alone.stdout).unwrap();
+    assert_eq!(mean(&points[4]), mean(&alone["comparisons"][0]));
+    let many = "1,".repeat(40) + "1";
+    let [first, second] = ["seed", "links.radio.frame"].map(|key| format!("{key}={many}"));
+    let refused = airlane(&[
+        "sim", "compare", &file.path, "--vary", &first, "--vary", &second,
+    ]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("41 x 41 combinations"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn throughput_over_time_is_shown_by_interval() {
+    let file = file(SMALL);
+    let run = ["sim", "run", &file.path, "--runs", "3"];
+    let text = stdout(&airlane(&[&run[..], &["--over-time=6s"]].concat())).to_owned();
+    let table = text
+        .split("throughput over time, in intervals of 6 s")
+        .nth(1)
+        .unwrap();
+    let starts: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.trim().split("  ").next())
+        .collect();
+    assert_eq!(
+        starts[2..],
+        ["from", "0 s", "6 s", "12 s", "18 s"],
+        "{text}"
+    );
+    assert_eq!(table.matches('±').count(), 4, "{text}");
+    let json = airlane(&[&run[..], &["--over-time", "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    for run in json["runs"].as_array().unwrap() {
+        let flow = &run["flows"][0];
+        assert_eq!(flow["over_time"]["interval_s"], 1.0);
+        let bps = flow["over_time"]["throughput_bps"].as_array().unwrap();
+        let bits: f64 = bps.iter().map(|bps| bps.as_f64().unwrap()).sum();
+        let delivered = flow["delivered_bytes"].as_f64().unwrap() * 8.0;
+        assert!(
+            bps.len() == 20 && (bits / delivered - 1.0).abs() < 1e-9,
+            "{flow}"
+        );
+    }
+    let plain = airlane(&[&run[..], &["--json"]].concat());
+    assert!(!stdout(&plain).contains("over_time"));
+    let refused = airlane(&[&run[..], &["--over-time=1us"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("--over-time: intervals of 1 us are too short"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
 fn compare_refuses_an_odd_list_of_values() {
     let file = file(SMALL);
     let output = airlane(&[

@@ -22,7 +22,7 @@ enum Transport {
         waiting: VecDeque<Packet>,
         /// Datagrams sent from each end.
         seq: [u64; 2],
-        datagrams: Datagrams,
+        datagrams: Box<Datagrams>,
     },
 }
 
@@ -59,7 +59,7 @@ impl Custom {
             None => Transport::Udp {
                 waiting: VecDeque::new(),
                 seq: [0; 2],
-                datagrams: Datagrams::default(),
+                datagrams: Box::default(),
             },
             Some((config, phases)) => {
                 let end = |end: usize| End::new(config, place, packet_len, phases[end], end, 0);
@@ -258,10 +258,13 @@ impl Custom {
     }
 
     /// Counters of both directions.
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        self.delivered_bytes
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = Totals {
             segments_received: self.received,
-            delivered_bytes: self.delivered_bytes,
             ..Totals::default()
         };
         match &self.transport {

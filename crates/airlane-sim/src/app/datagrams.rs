@@ -7,7 +7,7 @@
 use airlane_base::{Duration, Instant};
 
 use crate::packet::Packet;
-use crate::probe::DelayProbe;
+use crate::probe::{DelayProbe, JitterProbe};
 
 /// A datagram that has not come this long after the one before it, or the stop, never comes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,6 +22,10 @@ pub(crate) struct Datagrams {
     pub(crate) bytes: u64,
     /// Of all that came, then or later.
     pub(crate) delays: DelayProbe,
+    /// Of the same.
+    pub(crate) jitter: JitterProbe,
+    /// Where the first one went: what goes elsewhere goes the other way.
+    first_to: Option<u16>,
     /// Once the applications have stopped: since when none has come.
     silent: Option<Instant>,
 }
@@ -38,7 +42,11 @@ impl Datagrams {
             Some(since) if now > *since + PATIENCE => return,
             Some(since) => *since = now,
         }
-        self.delays.record(now.saturating_since(packet.created));
+        let delay = now.saturating_since(packet.created);
+        self.delays.record(delay);
+        let first_to = *self.first_to.get_or_insert(packet.to);
+        self.jitter
+            .record(usize::from(packet.to != first_to), delay);
     }
 
     /// The applications stop.

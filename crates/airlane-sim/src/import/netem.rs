@@ -12,6 +12,7 @@
 //! the same losses in each; without `p32`, `p23` and `p14` that is the chain itself.
 
 mod chain;
+mod choose;
 mod options;
 mod script;
 mod shaper;
@@ -22,13 +23,12 @@ mod units;
 use airlane_base::{BothWays, Duration};
 
 use super::direction::{Direction, UNLIMITED};
-use super::words::{ImportError, nothing};
+use super::words::ImportError;
 use super::write::{Draft, USUAL_DURATION};
 use super::{ImportedApp, ImportedScenario};
-use chain::Shaped;
+use choose::Chosen;
 use options::{PACKET, USUAL_LIMIT};
-use script::{Devices, EXPECTED, Script};
-use tree::Leaf;
+use script::Script;
 
 /// Which part of what `tc` was told becomes the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,115 +144,4 @@ pub fn from_netem(
             .collect(),
         ..draft.finish(apps)
     })
-}
-
-/// What of a text is asked for.
-#[derive(Clone, Copy)]
-struct Chosen<'a> {
-    device: Option<&'a str>,
-    class: Option<&'a str>,
-    /// This interface is the other direction.
-    not: Option<&'a str>,
-    /// What says so on the command line.
-    flags: [&'static str; 2],
-}
-
-fn shapes(devices: &Devices) -> bool {
-    devices.values().any(|device| !device.leaves().is_empty())
-}
-
-fn nothing_at(problem: String, help: String) -> ImportError {
-    ImportError {
-        problem,
-        help,
-        ..nothing("")
-    }
-}
-
-/// What holds at one time.
-fn in_state(script: &Script, devices: &Devices, chosen: Chosen<'_>) -> Result<Shaped, ImportError> {
-    let named = |name: &str, asked: &str| {
-        name.is_empty() || name == asked || name.rsplit('/').next() == Some(asked)
-    };
-    let all: Vec<&String> = devices
-        .iter()
-        .filter(|(_, device)| !device.leaves().is_empty())
-        .map(|(name, _)| name)
-        .collect();
-    if all.is_empty() {
-        return Err(script
-            .complaint()
-            .unwrap_or_else(|| match script.is_empty() {
-                true => nothing(EXPECTED),
-                false => nothing_at(
-                    "nothing here is shaped".to_owned(),
-                    format!("expected {EXPECTED}"),
-                ),
-            }));
-    }
-    let fits = |name: &&&String| match (chosen.device, chosen.not) {
-        (Some(asked), _) => named(name, asked),
-        (None, Some(not)) => !named(name, not),
-        (None, None) => true,
-    };
-    let found: Vec<&&String> = all.iter().filter(fits).collect();
-    let [name] = found[..] else {
-        let names: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
-        let problem = match chosen.device {
-            Some(device) if found.is_empty() => format!("nothing shapes \"{device}\""),
-            _ => "more than one interface is shaped".to_owned(),
-        };
-        let help = format!("choose one by {}: {}", chosen.flags[0], names.join(", "));
-        return Err(nothing_at(problem, help));
-    };
-    let device = &devices[*name];
-    let leaves = device.leaves();
-    let asked = |leaf: &&Leaf<'_>| {
-        chosen
-            .class
-            .is_none_or(|class| leaf.names.iter().any(|name| same(class, *name)))
-    };
-    let found: Vec<&Leaf<'_>> = leaves.iter().filter(asked).collect();
-    match found[..] {
-        [leaf] => Shaped::new(leaf),
-        [first, .., _] if device.is_spread() && chosen.class.is_none() => {
-            let one = Shaped::new(first)?;
-            for leaf in &found[1..] {
-                if Shaped::new(leaf)?.direction != one.direction {
-                    return Err(several(&leaves, chosen, name));
-                }
-            }
-            Ok(one)
-        }
-        _ => Err(several(&leaves, chosen, name)),
-    }
-}
-
-fn several(leaves: &[Leaf<'_>], chosen: Chosen<'_>, device: &str) -> ImportError {
-    let names: Vec<String> = leaves.iter().map(Leaf::name).collect();
-    let on = match device {
-        "" => String::new(),
-        device => format!(" on {device}"),
-    };
-    let problem = match chosen.class {
-        Some(class)
-            if !leaves
-                .iter()
-                .any(|leaf| leaf.names.iter().any(|name| same(class, *name))) =>
-        {
-            format!("there is no class \"{class}\"{on} that shapes something")
-        }
-        Some(class) => format!("class \"{class}\"{on} has several below it"),
-        None => format!("packets go several ways{on}, each shaped by itself"),
-    };
-    nothing_at(
-        problem,
-        format!("choose one by {}: {}", chosen.flags[1], names.join(", ")),
-    )
-}
-
-/// Whether a class is written so.
-fn same(text: &str, name: tree::Handle) -> bool {
-    text == tree::shown(name)
-        || (name[1] == 0 && text.trim_end_matches(':') == tree::shown(name).trim_end_matches(':'))
 }

@@ -13,6 +13,7 @@ const DATAGRAMS: &[&str] = &[
     "delay_median_s",
     "delay_p95_s",
     "delay_p99_s",
+    "jitter_mean_s",
 ];
 const CLAP: &[&str] = &["nacks", "duplicates_before_sweep"];
 const RESPONSES: &[&str] = &[
@@ -92,8 +93,13 @@ impl FlowResult {
         always.chain(more).copied().collect()
     }
 
+    /// The names of all, in the order of results.
+    pub fn metric_names() -> Vec<&'static str> {
+        Self::default().all().map(|(name, _)| name).to_vec()
+    }
+
     /// All of them, in the order of results.
-    pub(crate) fn all(&self) -> [Measured; 34] {
+    pub(crate) fn all(&self) -> [Measured; 35] {
         let count = |n: Option<u64>| n.map(|n| n as f64);
         [
             ("throughput_bps", self.throughput_bps),
@@ -106,6 +112,7 @@ impl FlowResult {
             ("delay_median_s", self.delay_median_s),
             ("delay_p95_s", self.delay_p95_s),
             ("delay_p99_s", self.delay_p99_s),
+            ("jitter_mean_s", self.jitter_mean_s),
             ("pages", count(self.pages)),
             ("page_time_mean_s", self.page_time_mean_s),
             ("page_time_median_s", self.page_time_median_s),

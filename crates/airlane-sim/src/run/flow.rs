@@ -44,6 +44,7 @@ impl Prepared {
             name: config.name.clone(),
             app: config.app.kind(),
             services: self.services[index].clone(),
+            delivered_bytes: flow.delivered_bytes(),
             ..FlowResult::default()
         };
         match flow {
@@ -64,7 +65,6 @@ impl Prepared {
                     finished: Some(finished),
                     throughput_bps: file_rate(acked_bytes, sender.first_sent(), done),
                     goodput_ratio: self.goodput(index, acked_bytes, at_stop, engine),
-                    delivered_bytes: receiver.stats().delivered_bytes,
                     packets_sent: stats.segments_sent,
                     packets_received: receiver.stats().segments_received,
                     packets_under_way: under_way(first, second),
@@ -89,7 +89,6 @@ impl Prepared {
                     finished: Some(finished),
                     throughput_bps: file_rate(out.acknowledged(), sender.first_sent(), done),
                     goodput_ratio: self.goodput(index, out.acknowledged(), at_stop, engine),
-                    delivered_bytes: receiver.stats().delivered_bytes,
                     packets_sent: stats.segments_sent,
                     packets_received: receiver.stats().segments_received,
                     packets_under_way: split.under_way(),
@@ -109,13 +108,11 @@ impl Prepared {
             Flow::Clap(app) => {
                 let (sender, receiver) = app.ends();
                 let (sent, got) = (sender.stats(), receiver.stats());
-                let delivered = app.delivered_bytes();
                 FlowResult {
                     progress: progress(sent.data_sent, got.data_received, got.duplicates),
                     finished: Some(flow.is_finished()),
                     throughput_bps: app.throughput_bps(stopped),
-                    goodput_ratio: self.goodput(index, delivered, at_stop, engine),
-                    delivered_bytes: delivered,
+                    goodput_ratio: self.goodput(index, app.delivered_bytes(), at_stop, engine),
                     packets_sent: sent.data_sent,
                     packets_received: got.data_received,
                     packets_under_way: app.under_way(),
@@ -132,7 +129,6 @@ impl Prepared {
                 let datagrams = &app.datagrams;
                 FlowResult {
                     throughput_bps: app.throughput_bps(stopped),
-                    delivered_bytes: datagrams.bytes,
                     packets_sent: datagrams.sent,
                     packets_received: datagrams.received,
                     packets_under_way: datagrams.under_way(),
@@ -308,6 +304,7 @@ fn datagram_result(base: FlowResult, datagrams: &Datagrams) -> FlowResult {
         delay_median_s: delays.quantile_s(0.5),
         delay_p95_s: delays.quantile_s(0.95),
         delay_p99_s: delays.quantile_s(0.99),
+        jitter_mean_s: datagrams.jitter.mean_s(),
         ..base
     }
 }
@@ -315,7 +312,6 @@ fn datagram_result(base: FlowResult, datagrams: &Datagrams) -> FlowResult {
 /// What all applications of requests and replies report.
 fn exchange_result(base: FlowResult, totals: Totals) -> FlowResult {
     FlowResult {
-        delivered_bytes: totals.delivered_bytes,
         packets_sent: totals.segments_sent,
         packets_received: totals.segments_received,
         packets_under_way: totals.under_way,

@@ -1,8 +1,9 @@
 //! What a flow's numbers are measured of: bits and time of one period, the flow's own, and of every run.
 
 use crate::custom::{Nobody, Pinger};
-use airlane_base::{Duration, Rng};
+use airlane_base::{Duration, Instant, Rng};
 use airlane_sim::custom::{Application, Pieces};
+use airlane_sim::event::{Event, Watcher};
 use airlane_sim::{FlowResult, Prepared, RunResult, Scenario, compare, repeat, run, summary};
 
 const CALL: &str = "transport = { kind = \"udp\" }\n\
@@ -268,4 +269,136 @@ fn pieces_are_measured_as_built_in_applications_are() {
     let none = of("errors = { kind = \"uniform\", rate = 1.0 }");
     assert_eq!(none.throughput_bps, Some(0.0));
     assert_eq!(none.loss_ratio, Some(1.0));
+}
+
+#[test]
+fn intervals_sum_to_what_was_delivered_and_change_nothing() {
+    for (kind, text) in kinds() {
+        for head in [
+            "duration = \"7 s\"",
+            "duration = \"60 s\"\nuntil = \"flow\"",
+        ] {
+            let text = text.replace("1 GB", "300 kB");
+            if head.contains("until") && !text.contains("300 kB") {
+                continue;
+            }
+            let lossy = "queue = \"500 packets\"\nerrors = { kind = \"uniform\", rate = 0.05 }";
+            let scenario = of_kind(kind, head, lossy, &text);
+            let interval = Duration::from_millis(300);
+            let prepared = Prepared::new(&scenario).unwrap();
+            let plain = prepared.run(1, 0);
+            let mut kept = prepared.over_time(interval, 1).unwrap().run(1, 0);
+            let over_time = kept.flows[0].over_time.take().unwrap();
+            assert_eq!(kept, plain, "{kind}");
+            assert_eq!(over_time.interval_s, 0.3);
+            let bps = over_time.throughput_bps;
+            let whole = (plain.stopped_s / 0.3).floor() as usize;
+            assert!(bps.len() == whole || bps.len() == whole + 1, "{kind}");
+            let length = |at: usize| (plain.stopped_s - 0.3 * at as f64).min(0.3);
+            let bits: f64 = bps
+                .iter()
+                .enumerate()
+                .map(|(at, bps)| bps * length(at))
+                .sum();
+            let delivered = plain.flows[0].delivered_bytes as f64 * 8.0;
+            assert!(delivered > 1e5, "{kind}");
+            assert!(
+                (bits / delivered - 1.0).abs() < 1e-9,
+                "{kind}: {bits} {delivered}"
+            );
+            // In order and at once, what waited for a repair may come faster than the link.
+            assert!(bps.iter().all(|bps| *bps < 3e6), "{kind}: {bps:?}");
+        }
+    }
+}
+
+#[test]
+fn an_outage_is_seen_over_time() {
+    let call = format!("{CALL} }}\n").replace("2 Mbit/s", "800 kbit/s");
+    let gone = "outages = [{ from = \"4 s\", to = \"7 s\" }]";
+    let scenario = world("duration = \"9.5 s\"", gone, &call);
+    let prepared = Prepared::new(&scenario).unwrap();
+    let kept = prepared.over_time(Duration::from_secs(1), 1).unwrap();
+    let bps = kept.run(1, 0).flows[0]
+        .over_time
+        .clone()
+        .unwrap()
+        .throughput_bps;
+    assert_eq!(bps.len(), 10);
+    for (at, bps) in bps.iter().enumerate() {
+        match at {
+            // What had left before comes.
+            4 => assert!(*bps <= 3.0 * 8e3, "{bps}"),
+            5 | 6 => assert_eq!(*bps, 0.0, "{at}"),
+            _ => assert!((bps / 800e3 - 1.0).abs() < 0.1, "{at}: {bps}"),
+        }
+    }
+}
+
+#[test]
+fn as_many_numbers_are_kept_as_there_is_room_for() {
+    let scenario = world("duration = \"1000 s\"", "", &format!("{CALL} }}\n"));
+    assert_eq!(
+        airlane_sim::usual_interval(&scenario),
+        Duration::from_secs(50)
+    );
+    let of = |interval: Duration, runs: u64| {
+        let prepared = Prepared::new(&scenario).unwrap();
+        prepared
+            .over_time(interval, runs)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(of(Duration::from_millis(1), 16), Ok(()));
+    for (interval, runs) in [(Duration::from_millis(1), 17), (Duration::ZERO, 1)] {
+        let error = of(interval, runs).unwrap_err();
+        assert!(
+            error.contains("too short") && error.contains("16777216"),
+            "{error}"
+        );
+    }
+}
+
+/// RFC 3550, appendix A.8, of the packets of a run in the order in which they came.
+#[derive(Default)]
+struct Rfc3550 {
+    before: Option<f64>,
+    jitter: f64,
+    all: Vec<f64>,
+}
+
+impl Watcher for Rfc3550 {
+    fn on_event(&mut self, now: Instant, event: &Event) {
+        if let Event::PacketReceived(packet) = event {
+            let transit = now.saturating_since(packet.created).as_secs_f64();
+            if let Some(before) = self.before.replace(transit) {
+                self.jitter += ((transit - before).abs() - self.jitter) / 16.0;
+                self.all.push(self.jitter);
+            }
+        }
+    }
+}
+
+#[test]
+fn jitter_is_that_of_the_packets() {
+    let call = format!("{CALL} }}\n").replace("2 Mbit/s", "80 kbit/s");
+    let services = "frame = \"1500 B\"\nerrors = { kind = \"uniform\", rate = 0.2 }\n\
+         services = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } }]";
+    let scenario = world("duration = \"30 s\"", services, &call);
+    let mut heard = Rfc3550::default();
+    let result = Prepared::new(&scenario)
+        .unwrap()
+        .run_watched(1, 0, &mut heard);
+    let mean = heard.all.iter().sum::<f64>() / heard.all.len() as f64;
+    let jitter = result.flows[0].jitter_mean_s.unwrap();
+    assert!(heard.all.len() > 200 && mean > 1e-3, "{mean}");
+    assert!((jitter / mean - 1.0).abs() < 0.02, "{jitter} {mean}");
+    // Where all take as long there is none, and of one packet nobody knows.
+    let even = flow(&world("duration = \"30 s\"", "", &call));
+    assert_eq!(even.jitter_mean_s, Some(0.0));
+    let lost = "errors = { kind = \"uniform\", rate = 1.0 }";
+    assert_eq!(
+        flow(&world("duration = \"30 s\"", lost, &call)).jitter_mean_s,
+        None
+    );
 }

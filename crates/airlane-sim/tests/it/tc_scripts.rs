@@ -224,6 +224,21 @@ fn scripts_are_read_around_tc() {
         notes.iter().any(|note| note == "ls: is not run"),
         "{notes:?}"
     );
+    let (_, notes) = choose(
+        "ip link set e up\ndocker start web\ntc qdisc add dev lo root fq_codel\ntc qdisc add dev e root netem delay 8ms",
+        &NetemChoice::default(),
+    )
+    .unwrap();
+    for skipped in [
+        "ip: is not run",
+        "docker: is not run",
+        "lo: its qdiscs shape nothing; left out",
+    ] {
+        assert!(
+            notes.iter().any(|note| note == skipped),
+            "{skipped}: {notes:?}"
+        );
+    }
     for (text, part) in [
         ("tcset eth0 --delay 25ms", "tcset --tc-command"),
         ("frobnicate eth0", "\"frobnicate\" is not known"),

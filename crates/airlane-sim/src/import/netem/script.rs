@@ -74,6 +74,13 @@ impl Script {
             script.stray_class(&words)?;
         }
         let devices = std::mem::take(&mut script.devices);
+        if !script.shown {
+            // Commands are there for a reason; what tc shows has every interface.
+            let idle = devices.iter().filter(|(_, device)| device.is_idle());
+            for name in idle.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+                script.note(format!("{name}: its qdiscs shape nothing; left out"));
+            }
+        }
         script.states.push((script.now, devices));
         Ok(script)
     }
@@ -181,6 +188,7 @@ impl Script {
                     words.next();
                     words.skip("compose");
                     if !words.skip("exec") {
+                        self.note(format!("{program}: is not run"));
                         return Ok(true);
                     }
                     options(
@@ -193,6 +201,7 @@ impl Script {
                 "ip" => {
                     words.next();
                     if !(words.skip("netns") && words.skip("exec")) {
+                        self.note("ip: is not run".to_owned());
                         return Ok(true);
                     }
                     place = words.expect("the name of a namespace")?.text.clone();

@@ -5,9 +5,9 @@ use airlane_base::{Duration, Size};
 use airlane_channel::{LinkRate, Opportunities, OpportunitiesConfig};
 
 use super::chain::Shaped;
+use super::choose::{Chosen, in_state, nothing_at, shapes};
 use super::options::{PACKET, USUAL_LIMIT};
 use super::script::Script;
-use super::{Chosen, in_state, nothing_at, shapes};
 use crate::import::direction::{Direction, UNLIMITED};
 use crate::import::words::ImportError;
 

@@ -258,6 +258,11 @@ impl Device {
         }
     }
 
+    /// Whether it has qdiscs, of which none shapes anything.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.qdiscs.is_empty() && self.leaves().is_empty()
+    }
+
     /// Whether it has a qdisc of this handle.
     pub(super) fn has(&self, major: u16) -> bool {
         self.qdiscs.contains_key(&major)
