@@ -125,7 +125,7 @@ fn peer_head(peer: &PeerStatus) -> String {
         text.push_str(&format!(", round trip {}", seconds(rtt)));
     }
     text.push_str(&format!(
-        "\n  {}, weight {}, at most {}\n",
+        "\n  {}, weight {}, {}\n",
         peer.prefixes.join(", "),
         peer.weight,
         rate(peer),
@@ -352,12 +352,15 @@ pub(crate) fn here(underlay: &UnderlayReport) -> String {
     }
 }
 
-/// What a peer may be sent, and what its port sends at now if that is less.
+/// What a peer may be sent, and what its port sends at now if that is less; or what was found, and why it is not more.
 pub(crate) fn rate(peer: &PeerStatus) -> String {
+    if let Some(found) = &peer.found_rate {
+        return format!("{} found: {}", bits(found.bps), found.limit.says());
+    }
     let rate = at_most(peer.rate_bps);
     match peer.sending_rate_bps {
-        now if now >= peer.rate_bps => rate,
-        now => format!("{rate}, {} now", bits(now)),
+        now if now >= peer.rate_bps => format!("at most {rate}"),
+        now => format!("at most {rate}, {} now", bits(now)),
     }
 }
 

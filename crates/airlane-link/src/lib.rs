@@ -55,7 +55,9 @@ pub use context::ServiceEvent;
 pub use flow::{FlowKey, Packet, TcpView};
 pub use ledger::{EventCount, ServiceLedger};
 pub use measure::{ServiceMetrics, effective_goodput};
-pub use port::{AdminError, Interface, Outcome, Port, ServiceStatus, Token};
+pub use port::{
+    AdminError, FoundRate, Interface, Outcome, Port, RateLimitCause, ServiceStatus, Token,
+};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
 pub use service::SnoopCounts;
 pub use shared_link::SharedLink;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use airlane_link::classify::FlowStatus;
-use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
+use airlane_link::{
+    ClassConfig, FoundRate, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput,
+};
 use airlane_secure::PeerAddress;
 use airlane_session::LossReport;
 pub use airlane_session::Offer;
@@ -185,6 +187,9 @@ pub struct PeerStatus {
     pub rate_bps: u64,
     /// The most that its port sends now: less where `rate-limit = "estimated"` and the link cannot do more.
     pub sending_rate_bps: u64,
+    /// What the link is found to carry, and why not more; none where its rate is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_rate: Option<FoundRate>,
     /// Path MTU to it when it was last asked for.
     pub path_mtu_bytes: usize,
     /// How often the path had become narrower than a frame.

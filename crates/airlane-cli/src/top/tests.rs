@@ -42,6 +42,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
         weight: 2.0,
         rate_bps: 20_000_000,
         sending_rate_bps: 12_000_000,
+        found_rate: None,
         path_mtu_bytes: 1500,
         path_narrowed: 0,
         datagrams_sent: 0,

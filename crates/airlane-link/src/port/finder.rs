@@ -42,6 +42,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Rate};
 
+use super::found::{FoundRate, RateLimitCause};
 use crate::wire::Report;
 use losses::{Advice, Losses, Round};
 use seen::{Least, Sample, Stretch, Variation};
@@ -279,6 +280,22 @@ impl Finder {
     /// What the link is taken to carry.
     pub(super) fn carries(&self) -> Rate {
         Rate::from_bps(self.bps).expect("it is not below the least")
+    }
+
+    /// The same, and why it is not taken to carry more.
+    pub(super) fn found(&self) -> FoundRate {
+        let limit = match () {
+            () if self.silent > 0 => RateLimitCause::Silence,
+            () if self.losses.limit().is_some() => RateLimitCause::Policed,
+            () if self.bps >= self.most => RateLimitCause::Configured,
+            () if self.carried.is_some_and(|carried| carried > 0.0) => RateLimitCause::Queue,
+            () => RateLimitCause::NotYetSeen,
+        };
+        FoundRate {
+            bps: self.bps,
+            limit,
+            loss: self.losses.rule(),
+        }
     }
 
     /// What was last seen to be carried, however little is sent for now.

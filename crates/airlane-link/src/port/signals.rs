@@ -4,6 +4,7 @@ use airlane_base::{Instant, Rate};
 
 use super::Port;
 use super::departure::Handed;
+use super::found::FoundRate;
 use crate::flow::Packet;
 use crate::schedule::Turn;
 use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
@@ -16,6 +17,11 @@ impl<P: Packet> Port<P> {
             Some(finder) => finder.rate(),
             None => self.config.rate,
         }
+    }
+
+    /// What the link is found to carry, and why; none where the port does not follow it.
+    pub fn found_rate(&self) -> Option<FoundRate> {
+        self.finder.as_ref().map(|finder| finder.found())
     }
 
     /// A mark or a report, which no service sees.

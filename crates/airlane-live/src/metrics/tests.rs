@@ -55,6 +55,7 @@ fn sample() -> Status {
         weight: 2.0,
         rate_bps: 10_000_000,
         sending_rate_bps: 6_000_000,
+        found_rate: None,
         path_mtu_bytes: 1500,
         path_narrowed: 65,
         datagrams_sent: 81,

@@ -115,6 +115,7 @@ impl PeerLink {
             weight: config.weight,
             rate_bps: config.rate.unwrap_or(link).as_bps(),
             sending_rate_bps: self.port.rate().as_bps(),
+            found_rate: self.port.found_rate(),
             path_mtu_bytes: self.path.mtu(),
             path_narrowed: self.narrowed,
             datagrams_sent: self.datagrams_sent,

@@ -421,6 +421,27 @@ fn others_are_given_way_to_but_not_for_ever() {
     assert!(used > 0.35, "{used} of the link, of which half is there");
 }
 
+/// What `status` says of a rate is what limits it.
+#[test]
+fn the_cause_of_a_limit_is_named() {
+    let limit = |world: &World| world.finder.found().limit;
+    let mut world = World::new(20.0, 25);
+    assert_eq!(limit(&world), RateLimitCause::NotYetSeen);
+    world.run(5.0);
+    assert_eq!(limit(&world), RateLimitCause::Queue);
+    world.loss = 1.0;
+    world.run(5.0);
+    assert_eq!(limit(&world), RateLimitCause::Silence);
+    let mut world = World::new(20.0, 25);
+    world.room = Duration::from_millis(2);
+    world.run(10.0);
+    assert_eq!(limit(&world), RateLimitCause::Policed);
+    let mut world = World::new(20.0, 25);
+    world.finder = Finder::new("8 Mbit/s".parse().unwrap(), true);
+    world.run(5.0);
+    assert_eq!(limit(&world), RateLimitCause::Configured);
+}
+
 #[test]
 fn a_bound_is_kept() {
     let mut world = World::new(20.0, 25);

@@ -143,6 +143,7 @@ fn sample() -> Status {
             weight: 1.0,
             rate_bps: 1,
             sending_rate_bps: 1,
+            found_rate: None,
             path_mtu_bytes: 1500,
             path_narrowed: 0,
             datagrams_sent: 0,

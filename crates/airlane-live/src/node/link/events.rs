@@ -2,7 +2,7 @@
 
 use airlane_base::Duration;
 use airlane_base::Instant;
-use airlane_link::AdminError;
+use airlane_link::{AdminError, RateLimitCause};
 use airlane_session::{ServiceOffer, SessionEvent};
 
 use super::PeerLink;
@@ -115,6 +115,19 @@ impl PeerLink {
             tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
         }
         due.is_some()
+    }
+
+    /// Says when the path turns out to be policed, and when it no longer is.
+    pub(super) fn mention_limit(&mut self) {
+        let Some(found) = self.port.found_rate() else {
+            return;
+        };
+        let was = self.limit.replace(found.limit);
+        let policed = |limit| limit == Some(RateLimitCause::Policed);
+        if policed(was) != policed(self.limit) {
+            let (peer, rate_bps, why) = (self.who(), found.bps, found.limit.says());
+            tracing::info!(%peer, rate_bps, why, "the rate of the path is limited otherwise");
+        }
     }
 
     /// Gives the port the services and classes of `file`, which is resolved.
