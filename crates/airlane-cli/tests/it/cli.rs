@@ -411,7 +411,7 @@ fn the_examples_of_the_readme_work() {
         "schema = 1\nname = \"x\"\nduration = \"1 s\"\nnodes = { left = {}, client = {} }\n";
     let daemon = "";
     assert_eq!(blocks.len(), 2);
-    for (head, block) in [scenario, daemon].into_iter().zip(blocks) {
+    for (head, block) in [daemon, scenario].into_iter().zip(blocks) {
         let file = file(&format!("{head}{block}"));
         let output = airlane(&["explain", &file.path]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
