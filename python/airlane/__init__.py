@@ -13,6 +13,7 @@ from airlane.result import (
     LinkResult,
     RunResult,
     ServiceResult,
+    ServiceShare,
     run,
 )
 from airlane.scenario import Scenario, ScenarioSource, Value
@@ -37,6 +38,7 @@ __all__ = [
     "ScenarioError",
     "ScenarioSource",
     "ServiceResult",
+    "ServiceShare",
     "Value",
     "__version__",
     "custom",

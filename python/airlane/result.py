@@ -27,20 +27,33 @@ __all__ = [
     "LinkResult",
     "RunResult",
     "ServiceResult",
+    "ServiceShare",
     "run",
 ]
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceShare:
+    """What one service got of a flow's packets, in one direction of a link."""
+
+    service: str
+    """The service's name."""
+    packets: int
+    """Packets that the port put on it."""
+    ratio: float
+    """Their share of the flow's packets in this direction."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlowService:
-    """The service of one link that a flow's packets got."""
+    """The services of one link that a flow's packets got until the stop, most packets first."""
 
     link: str
     """The link's name."""
-    service: str
-    """The service's name, of packets in the flow's main direction."""
-    back: str | None = None
-    """The service of packets against it, where that is another one."""
+    there: tuple[ServiceShare, ...]
+    """Of packets in the flow's main direction."""
+    back: tuple[ServiceShare, ...]
+    """Of packets against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +334,13 @@ class RunResult:
 
 
 def _flow(flow: dict[str, Any]) -> FlowResult:
-    services = tuple(FlowService(**service) for service in flow.get("services", ()))
+    def shares(got: list[dict[str, Any]]) -> tuple[ServiceShare, ...]:
+        return tuple(ServiceShare(**share) for share in got)
+
+    services = tuple(
+        FlowService(used["link"], shares(used["there"]), shares(used["back"]))
+        for used in flow.get("services", ())
+    )
     return FlowResult(**{**flow, "services": services})
 
 
@@ -352,7 +371,7 @@ def run(
 ) -> RunResult:
     """Simulates one repetition. Other threads of Python go on meanwhile.
 
-    Services that no flow reaches are an `AirlaneWarning`.
+    Choices that hurt, such as services that no flow reaches, are an `AirlaneWarning`.
 
     The same scenario, seed and run give the same result, to the last bit, on every machine.
 
@@ -377,8 +396,8 @@ def run(
     source = read(scenario)
     seed = natural("seed", source.seed if seed is None else seed)
     run = natural("run", run)
-    for unreached in source._core.unreached:
-        warnings.warn(f"{source.name}: {unreached}", AirlaneWarning, stacklevel=2)
+    for text in source._core.warnings:
+        warnings.warn(f"{source.name}: {text}", AirlaneWarning, stacklevel=2)
     try:
         text, names, values = _native.run(source._core, seed, run, over_time_s)
     except RunError as error:

@@ -102,7 +102,7 @@ def sweep(
     base = read(base)
     axes = [Axis.of(name, values) for name, values in (vary or {}).items()]
     worlds = list(points(base, axes))
-    _warn_unreached(base.name, worlds)
+    _warn_choices(base.name, worlds)
     plan = _Plan(
         seed=natural("seed", base.seed if seed is None else seed),
         runs=runs,
@@ -291,9 +291,9 @@ class _Plan:
         return frame.select(*columns, pl.all())
 
 
-def _warn_unreached(name: str, worlds: list[Point]) -> None:
-    """Says once, and not at every point, which services no flow reaches."""
-    found = Counter(text for point in worlds for text in set(point.scenario._core.unreached))
+def _warn_choices(name: str, worlds: list[Point]) -> None:
+    """Says once, and not at every point, which choices hurt."""
+    found = Counter(text for point in worlds for text in set(point.scenario._core.warnings))
     for text, count in found.items():
         where = "" if count == len(worlds) else f", at {count} of {len(worlds)} points"
         warnings.warn(f"{name}: {text}{where}", AirlaneWarning, stacklevel=3)

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use airlane_sim::{Comparison, LinkComparison, MetricComparison, Row};
+use airlane_sim::{Comparison, LinkComparison, MetricComparison, Row, Summary};
 use anstyle::{AnsiColor, Style};
 
+use crate::carried;
 use crate::chart::{Better, Chart, Measure};
 use crate::fault::BadInput;
 use crate::metric::{LINK_METRICS, Metric, is_headline, metric, names_of_metrics};
@@ -103,10 +104,14 @@ impl Lines<'_> {
         });
         let by_key: Vec<_> = by_key.collect();
         let metrics = all.iter().flat_map(|(_, comparison)| &comparison.metrics);
+        let mut flow = None;
         for key in in_order(metrics.map(|m| key(&m)), |(flow, _)| flow.clone()) {
             let Some(metric) = metric(key.1).filter(|_| is_shown(asked, key.1)) else {
                 continue;
             };
+            if asked.is_empty() && flow.replace(key.0.clone()).as_ref() != Some(&key.0) {
+                self.services(&key.0, all);
+            }
             let rows = by_key
                 .iter()
                 .filter_map(|(values, found)| Some((*values, *found.get(&key)?)));
@@ -116,6 +121,46 @@ impl Lines<'_> {
             if metric.headline || !rows.iter().all(nobody) {
                 self.add(&key.0, metric, &rows);
             }
+        }
+    }
+
+    /// Which services carried a flow, where any way has some.
+    fn services(&mut self, flow: &str, all: &[At<'_>]) {
+        let of = |way: &Summary| {
+            let used = way.flow(flow).map_or(&[][..], |flow| &flow.services);
+            used.iter()
+                .map(carried::text)
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        let ways = all.iter().map(|(values, comparison)| {
+            let texts: Vec<String> = comparison.scenarios.iter().map(of).collect();
+            (*values, texts)
+        });
+        let ways: Vec<_> = ways.collect();
+        if ways
+            .iter()
+            .flat_map(|(_, texts)| texts)
+            .all(String::is_empty)
+        {
+            return;
+        }
+        self.name = flow.to_owned();
+        let mut words = [flow, "service"];
+        for (values, texts) in ways {
+            let mut cells: Vec<Cell> = std::mem::take(&mut words).map(Cell::from).to_vec();
+            cells.extend(values.iter().map(|value| Cell::from(value.as_str())));
+            for (i, text) in texts.into_iter().enumerate() {
+                let none = text.is_empty();
+                cells.push(if none { "-".into() } else { text.into() });
+                if i > 0 {
+                    cells.push("".into());
+                }
+            }
+            self.table.row(cells);
+        }
+        if self.gaps {
+            self.table.gap();
         }
     }
 

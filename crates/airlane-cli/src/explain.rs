@@ -21,7 +21,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<()> {
     let text = match FileContent::of(&document)? {
         FileContent::Scenario => {
             let scenario = input::scenario(&document, &args.file)?;
-            sim::warn_unreached(&args.file.display().to_string(), &scenario);
+            sim::warn_choices(&args.file.display().to_string(), &scenario);
             to_toml(&scenario.resolved())
         }
         FileContent::Daemon => {

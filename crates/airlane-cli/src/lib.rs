@@ -5,6 +5,7 @@
 
 pub mod args;
 mod capture;
+mod carried;
 pub mod chart;
 pub mod compare;
 mod doctor;

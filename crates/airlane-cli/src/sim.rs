@@ -4,8 +4,8 @@ use std::path::Path;
 
 use airlane_sim::scenario::HandoffKind;
 use airlane_sim::{
-    FlowService, Prepared, RetraceResult, RunResult, Scenario, ScenarioError, Summary, Unpaired,
-    comparable, repeat_all, repeat_prepared, summary, usual_interval,
+    Prepared, RetraceResult, RunResult, Scenario, ScenarioError, Summary, Unpaired, comparable,
+    repeat_all, repeat_prepared, summary, usual_interval,
 };
 use anyhow::Context as _;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::progress::ProgressLine;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
 use crate::vary::{self, Vary};
-use crate::{capture, compare, events, output, over_time, svg, trace};
+use crate::{capture, carried, compare, events, output, over_time, svg, trace};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -29,6 +29,9 @@ struct RunOutput<'a> {
     schema: u32,
     /// Every default filled in.
     scenario: &'a Scenario,
+    /// Choices in it that hurt, with what to write instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
     summary: Summary,
     runs: &'a [RunResult],
 }
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     trace::use_channels(&mut document, &args.channel)?;
     let mut scenario = input::scenario(&document, &args.file)?;
     args.repeat.choose_traffic(&mut scenario);
-    warn_unreached(&args.file.display().to_string(), &scenario);
+    warn_choices(&args.file.display().to_string(), &scenario);
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
     let mut prepared = Prepared::new(&scenario).map_err(shown)?;
@@ -72,6 +75,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
         let output = RunOutput {
             schema: SCHEMA,
             scenario: &scenario.resolved(),
+            warnings: scenario.warnings(),
             summary,
             runs: &results,
         };
@@ -156,7 +160,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     for scenarios in scenarios.chunks(args.files.len()) {
         warn_unpaired(scenarios, &ways)?;
         for (way, scenario) in ways.iter().zip(scenarios) {
-            warn_unreached(way, scenario);
+            warn_choices(way, scenario);
         }
     }
     let seed = args.repeat.seed.unwrap_or(scenarios[0].seed);
@@ -279,10 +283,10 @@ fn warn_unpaired(scenarios: &[Scenario], ways: &[String]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Says which services no flow reaches: what was meant for them travels unrepaired.
-pub(crate) fn warn_unreached(name: &str, scenario: &Scenario) {
-    for (link, unreached) in scenario.unreached() {
-        output::warn_once(&format!("{name}: link \"{link}\": {unreached}"));
+/// Says which choices hurt, such as services that no flow reaches.
+pub(crate) fn warn_choices(name: &str, scenario: &Scenario) {
+    for warning in scenario.warnings() {
+        output::warn_once(&format!("{name}: {warning}"));
     }
 }
 
@@ -315,11 +319,10 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         ("measure", Align::Left),
         ("mean ± 95 % interval", Align::Right),
     ]);
-    let services = results.first().map_or(&[][..], |run| &run.flows);
-    for (index, flow) in summary.flows.iter().enumerate() {
+    for flow in &summary.flows {
         let mut name = flow.name.as_str();
-        for used in services.get(index).map_or(&[][..], |flow| &flow.services) {
-            flows.row([name, "service", &service_text(used)]);
+        for used in &flow.services {
+            flows.row([name, "service", &carried::text(used)]);
             name = "";
         }
         for measured in &flow.metrics {
@@ -345,19 +348,6 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         text.push_str(&paths_text(run));
     }
     text
-}
-
-/// `file on radio`, and what its answers get where that is another service.
-fn service_text(used: &FlowService) -> String {
-    let FlowService {
-        link,
-        service,
-        back,
-    } = used;
-    match back {
-        None => format!("{service} on {link}"),
-        Some(back) => format!("{service}, back {back}, on {link}"),
-    }
 }
 
 /// What was computed beside the simulation, as means over the runs.

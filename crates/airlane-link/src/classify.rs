@@ -235,6 +235,11 @@ impl Classifier {
         self.rules.decide(flow, None).0
     }
 
+    /// The service for packets of a flow that behaves so.
+    pub fn classify_as(&self, flow: &FlowKey, behaviour: Behaviour) -> u8 {
+        self.rules.decide(flow, Some(behaviour)).0
+    }
+
     /// The service for a packet that is sent, which tells how its flow behaves: by its length and, at first, what is
     /// behind a UDP header.
     #[inline]

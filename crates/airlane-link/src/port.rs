@@ -55,6 +55,8 @@ pub struct Port<P> {
     config: PortConfig,
     facts: PortFacts,
     classifier: Classifier,
+    /// The service that the last packet from IP was put on.
+    chosen: u8,
     /// Packets of flows that change their service.
     moving: Moving<P>,
     /// The IP queue, where IP is held back.
@@ -145,6 +147,7 @@ impl<P: Packet> Port<P> {
         let mut port = Self {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
+            chosen: 0,
             moving: Moving::new(),
             pacer: config
                 .pacing

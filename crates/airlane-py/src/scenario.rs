@@ -182,13 +182,10 @@ impl Scenario {
         self.scenario.seed
     }
 
-    /// For each link with services that no flow reaches, which and why.
+    /// Choices that hurt, with what to write instead: services that no flow reaches, windows that do not fill a link.
     #[getter]
-    fn unreached(&self) -> Vec<String> {
-        let found = self.scenario.unreached().into_iter();
-        found
-            .map(|(link, unreached)| format!("link \"{link}\": {unreached}"))
-            .collect()
+    fn warnings(&self) -> Vec<String> {
+        self.scenario.warnings()
     }
 
     /// What [`new`](Self::new) makes the same scenario of, on any machine.

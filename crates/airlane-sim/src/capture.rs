@@ -267,7 +267,7 @@ impl<W: Write> Observer for Captures<W> {
         }
     }
 
-    fn on_port(&mut self, now: Instant, direction: usize, _: &Port<Packet>, packet: &Packet) {
+    fn on_port(&mut self, now: Instant, direction: usize, _service: u8, packet: &Packet) {
         let near = Capture::<W>::near(is_down(direction));
         for capture in self.of(direction).filter(|c| c.end == Some(near)) {
             capture.packet(now, true, packet, Mark::None);

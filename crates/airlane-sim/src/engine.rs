@@ -26,6 +26,7 @@ pub(crate) mod next_hops;
 pub(crate) mod observe;
 mod planned;
 pub(crate) mod radio;
+pub(crate) mod served;
 mod stations;
 pub(crate) mod status;
 mod transmit;
@@ -46,6 +47,7 @@ use medium::{Air, Direction, Medium};
 use next_hops::{NextHop, NextHops};
 use observe::{Departure, Nobody, Observer};
 use radio::{Carried, RadioEnd};
+use served::Served;
 use status::Daemons;
 use transmit::{loss, put_on_link, show_port, transmit};
 
@@ -89,6 +91,8 @@ pub(crate) struct Engine {
     airs: Vec<Air>,
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
+    /// Which services the packets of each flow got.
+    pub(crate) served: Vec<Served>,
     agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
     daemons: Daemons,
@@ -127,6 +131,7 @@ impl Engine {
             directions,
             airs,
             ports,
+            served: vec![Served::default(); flows.len()],
             flows,
             agenda,
             radios,
@@ -413,10 +418,12 @@ impl Engine {
     fn enter_port<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
         let end = &mut self.ports[index];
         let out = end.out as usize;
-        observer.on_port(self.now, out, &end.port, packet);
+        let served = &mut self.served[packet.flow as usize];
         if let Medium::Frames(channel) = &mut self.directions[out].medium
             && let Some(frame) = end.port.pass(self.now, packet)
         {
+            served.add(out, end.port.chosen());
+            observer.on_port(self.now, out, end.port.chosen(), packet);
             put_on_link(channel, self.now, (out, &end.port), frame, observer);
             self.deadlines.set(out, channel.poll_timeout());
             if O::WATCHES {
@@ -428,6 +435,8 @@ impl Engine {
             return;
         }
         let news = end.port.handle_packet(self.now, *packet);
+        served.add(out, end.port.chosen());
+        observer.on_port(self.now, out, end.port.chosen(), packet);
         // A link that takes frames itself may be free before its port knows.
         if O::WATCHES || news || end.driven {
             self.drain_port(index, observer);

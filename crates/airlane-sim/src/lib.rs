@@ -15,6 +15,7 @@
 
 mod app;
 mod capture;
+mod choices;
 mod compare;
 pub mod custom;
 mod empirical;
@@ -37,6 +38,7 @@ mod route;
 mod run;
 pub mod scenario;
 mod services;
+mod shares;
 mod summary;
 mod world;
 
@@ -51,7 +53,7 @@ pub use repeat::{repeat, repeat_all, repeat_prepared};
 pub use result::{
     CircuitResult, DirectionResult, FlowResult, FlowService, GroupResult, HandoffResult,
     LinkResult, Measured, OverTimeResult, PathResult, ProgressResult, RadioResult, RunResult,
-    Scalar, ServiceResult, StationResult, WindowResult,
+    Scalar, ServiceResult, ServiceShare, StationResult, WindowResult,
 };
 pub use retrace::{
     Arrangement, InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit,

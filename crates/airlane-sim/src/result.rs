@@ -91,16 +91,26 @@ pub struct PathResult {
     pub offers: Vec<PathOffer>,
 }
 
-/// The service of one link that a flow's packets got.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The services of one link that a flow's packets got until the stop, the one with the most packets first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowService {
     /// The link's name.
     pub link: String,
-    /// The service's name, of packets in the flow's main direction.
+    /// Of packets in the flow's main direction.
+    pub there: Vec<ServiceShare>,
+    /// Of packets against it.
+    pub back: Vec<ServiceShare>,
+}
+
+/// What one service got of a flow's packets, in one direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServiceShare {
+    /// The service's name.
     pub service: String,
-    /// The service of packets against it, where that is another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub back: Option<String>,
+    /// Packets that the port put on it.
+    pub packets: u64,
+    /// Their share of the flow's packets in this direction.
+    pub ratio: f64,
 }
 
 /// What one flow achieved. A metric that its application does not have is left out; one that
@@ -111,7 +121,8 @@ pub struct FlowResult {
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
-    /// The services that its packets got, link by link; links without services are left out.
+    /// The services that its packets got, link by link; links without services, and those that none of its packets
+    /// came to, are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<FlowService>,
     /// All but conferencing: whether it did all it was to do.

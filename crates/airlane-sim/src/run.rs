@@ -16,12 +16,12 @@ use crate::paths::path_results;
 use crate::progress::group_results;
 use crate::radio::radio_results;
 use crate::result::{
-    DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
+    DirectionResult, FlowResult, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
 use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
-use crate::services::flow_services;
+use crate::shares::flow_services;
 use crate::world::{build, direction_index};
 use over_time::OverTime;
 pub use over_time::usual_interval;
@@ -48,8 +48,6 @@ pub struct Prepared {
     wireless: Vec<bool>,
     /// How many flows cross each link in their main direction at any time.
     users: Vec<u32>,
-    /// What the classes of the links say of each flow.
-    services: Vec<Vec<FlowService>>,
     /// What flows get is kept for each of these, where somebody asks.
     interval: Option<Duration>,
 }
@@ -69,7 +67,6 @@ impl Prepared {
         }
         Ok(Self {
             hash: scenario.own_hash(),
-            services: flow_services(&scenario, &epochs),
             epochs,
             users,
             wireless: scenario.links.values().map(is_wireless).collect(),
@@ -213,6 +210,7 @@ impl Prepared {
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
+        let services = flow_services(scenario, &self.epochs, &engine.served);
         let used: Vec<f64> = engine
             .directions
             .iter()
@@ -239,12 +237,14 @@ impl Prepared {
         if let Some(refused) = engine.refused() {
             return Err(refused);
         }
-        let flows = (0..scenario.flows.len())
-            .map(|index| FlowResult {
+        let flows = services
+            .into_iter()
+            .enumerate()
+            .map(|(index, services)| FlowResult {
+                services,
                 over_time: over_time.as_mut().map(|kept| kept.result(index)),
                 ..self.flow_result(index, &engine, &at_stop, stopped)
-            })
-            .collect();
+            });
         Ok(RunResult {
             scenario: scenario.name.clone(),
             scenario_hash: self.hash.clone(),
@@ -254,7 +254,7 @@ impl Prepared {
             stopped_s: stopped.as_secs_f64(),
             finished,
             events,
-            flows,
+            flows: flows.collect(),
             groups: group_results(scenario, &engine),
             links,
             radios,

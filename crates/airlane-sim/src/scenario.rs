@@ -180,10 +180,11 @@ pub struct LinkConfig {
     pub rate: LinkRates,
     /// A frame travels for this long, one way.
     pub delay: BothWays<Duration>,
-    /// How much may wait in front of the transmitter: the IP queue. With services: how much may
-    /// wait in front of each that states no queue of its own.
-    #[serde(default = "default_queue")]
-    pub queue: BothWays<QueueLimit>,
+    /// How much may wait in front of the transmitter: the IP queue. With services of `study` headers: how much may
+    /// wait in front of each that states no queue of its own; those of other headers have their own (`fq-codel`). Left
+    /// out: 50 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<BothWays<QueueLimit>>,
     /// Packets of flows with `ecn` are marked that find more than this waiting, without services. Source: RFC
     /// 3168. Left out: the link marks nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,8 +212,8 @@ pub struct LinkConfig {
     #[schemars(extend("examples" = [{ "frame": { "blocks": 7 } }]))]
     pub gsm: Option<GsmConfig>,
     /// A frame's payload is at most this long, link headers excluded. Source: Xylomenos 1999, tables
-    /// 3.1 to 3.3. Sets the packet size of applications that cross the link; none if the link takes any
-    /// packet.
+    /// 3.1 to 3.3. Sets the packet size of applications that cross the link. Left out: `1500 B` with services; without,
+    /// the link takes any packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Size>,
     /// The headers of the services have this profile. Source: Xylomenos 1999, figure 6.2, for `study`.
@@ -307,11 +308,6 @@ fn default_seed() -> u64 {
 
 fn default_drain() -> Duration {
     Duration::from_secs(10)
-}
-
-/// ns-2's default, and the specification's proposal (section 3).
-fn default_queue() -> BothWays<QueueLimit> {
-    BothWays::same(QueueLimit::Packets(50))
 }
 
 impl Scenario {

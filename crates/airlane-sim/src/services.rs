@@ -1,14 +1,12 @@
-//! Which service of each link the packets of a flow get, from headers and classes alone.
+//! What stands in the packets of flows, and which services none of them can get.
 
 use airlane_link::FlowKey;
-use airlane_link::classify::{Classifier, Unreached, unreached};
-use airlane_link::config::IMPLICIT_NAME;
+use airlane_link::classify::{Unreached, unreached};
 use airlane_link::flow::{TCP, UDP};
 
 use crate::app::place::DYNAMIC_PORTS;
 use crate::packet::{CLAP, ESP, Header};
-use crate::result::FlowService;
-use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{Scenario, TransportConfig};
 
 /// What stands in the packets of a flow in its main direction; of TCP, of its first connection. The
 /// scenario must be resolved.
@@ -38,41 +36,6 @@ pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
 fn keys(scenario: &Scenario, index: usize) -> [FlowKey; 2] {
     let there = FlowKey::from(header(scenario, index));
     [there, there.reversed()]
-}
-
-/// The services of every flow. The scenario must be resolved.
-pub(crate) fn flow_services(scenario: &Scenario, epochs: &Epochs) -> Vec<Vec<FlowService>> {
-    let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
-    let of = |index: usize| {
-        let used = epochs.hops(index).filter_map(|hop| {
-            let (name, link) = links[hop.link];
-            if link.services.is_empty() {
-                return None;
-            }
-            let [there, back] = keys(scenario, index).map(|key| service_of(link, &key));
-            Some(FlowService {
-                link: name.clone(),
-                back: (back != there).then_some(back),
-                service: there,
-            })
-        });
-        used.collect()
-    };
-    (0..scenario.flows.len()).map(of).collect()
-}
-
-/// The name of the service that a packet gets.
-fn service_of(link: &LinkConfig, key: &FlowKey) -> String {
-    let number = |name: &str| {
-        link.services
-            .iter()
-            .find(|s| s.name == name)
-            .map(|s| s.number)
-    };
-    let classes = link.classes.rules(&link.services);
-    let number = Classifier::new(&classes, number, 0).classify(key);
-    let service = link.services.iter().find(|s| s.number == number);
-    service.map_or(IMPLICIT_NAME, |s| &s.name).to_owned()
 }
 
 impl Scenario {

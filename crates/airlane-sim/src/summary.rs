@@ -3,7 +3,8 @@
 use serde::{Serialize, Serializer};
 
 use crate::estimate::Estimate;
-use crate::result::RunResult;
+use crate::result::{FlowService, RunResult};
+use crate::shares::together;
 
 /// All repetitions of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,6 +55,9 @@ pub struct FlowSummary {
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
+    /// The services that its packets got in all repetitions, link by link.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<FlowService>,
     /// Its metrics, in the order of [`FlowResult::scalars`](crate::FlowResult::scalars).
     pub metrics: Vec<MetricSummary>,
 }
@@ -138,6 +142,7 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
         .map(|(index, flow)| FlowSummary {
             name: flow.name.clone(),
             app: flow.app,
+            services: together(runs.iter().flat_map(|run| &run.flows[index].services)),
             metrics: metrics(runs, index)
                 .into_iter()
                 .map(|metric| {

@@ -311,7 +311,7 @@ fn direction(
     let mut config = ChannelConfig {
         rate: mean_rate(link, down),
         delay: *link.delay.of(down),
-        queue: *link.queue.of(down),
+        queue: *link.limit().of(down),
     };
     let shared = format!("link.{name}");
     let fades = if link.shared_fades { &shared } else { &stream };
@@ -391,7 +391,7 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
             .handed_over
             .expect("resolved: services have a hand-over limit"),
         pacing: matches!(link.pacing, Some(Pacing::Nominal | Pacing::Framed))
-            .then_some(link.queue.down),
+            .then_some(link.limit().down),
         pacing_overhead: link.pacing_overhead.map_or_else(
             || usize::from(link.pacing == Some(Pacing::Framed)),
             |overhead| overhead.as_bytes() as usize,
@@ -507,7 +507,8 @@ fn flow(
             };
             let mut opener = Opener::new(tcp, segment, app.completion, app.persistent, clock());
             if app.requests == RequestPackets::One {
-                let whole = scenario.usual_packet(index, epochs);
+                let whole = epochs.smallest_frame(index);
+                let whole = whole.map(|_| scenario.usual_packet(index, epochs));
                 opener.request = Some(whole.map_or(segment, |size| size.as_bytes() as u32));
             }
             let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));

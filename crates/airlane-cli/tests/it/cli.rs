@@ -581,6 +581,47 @@ fn compare_shows_each_value_with_intervals_and_paired_ratios() {
 }
 
 #[test]
+fn shares_of_a_flow_by_service_are_shown() {
+    let set = |value: &'static str| ["--set", "duration=4 s", "--set", value];
+    let behaviour = set("links.radio.errors.rate=0.02");
+    let run = airlane(&[&["sim", "run", "unlabelled"][..], &behaviour].concat());
+    let text = stdout(&run);
+    let line = text
+        .lines()
+        .find(|line| line.contains(" %, pages "))
+        .unwrap();
+    assert!(
+        line.contains("files 8") && line.ends_with("on radio"),
+        "{text}"
+    );
+    assert!(!text.contains("default on radio"), "{text}");
+    let both = [
+        "sim",
+        "compare",
+        "unlabelled-raw",
+        "unlabelled",
+        "--runs",
+        "2",
+    ];
+    let compared = airlane(&[&both[..], &behaviour].concat());
+    let text = stdout(&compared);
+    let line = text
+        .lines()
+        .find(|line| line.contains(" %, pages "))
+        .unwrap();
+    let words: Vec<&str> = line.split_whitespace().take(3).collect();
+    assert_eq!(words, ["file", "service", "-"], "{text}");
+    // By port: each of the two kinds of TCP has its service.
+    let by_port = set("links.radio.classes=heuristic");
+    let run = airlane(&[&["sim", "run", "unlabelled"][..], &by_port].concat());
+    let text = stdout(&run);
+    assert!(
+        text.contains("files on radio") && text.contains("pages on radio"),
+        "{text}"
+    );
+}
+
+#[test]
 fn services_that_no_traffic_reaches_are_named() {
     let classes = "[[links.radio.classes]]\nmatch = { protocol = \"tcp\" }\nservice = \"all\"\n";
     let forgotten = file(&SMALL.replace(classes, ""));

@@ -70,9 +70,18 @@ enum Need {
     Prompt,
     /// What suits a goal best.
     For(Goal),
+    /// A service with this goal, where there is one.
+    Only(Goal),
 }
 
-use Need::{Elastic, For, Prompt};
+use Need::{Elastic, For, Only, Prompt};
+
+/// The ports of the web, over TCP and QUIC, where a service is for pages.
+const WEB_PORTS: [(MatchConfig, Need); 3] = [
+    (at(TCP, 80, 80), Only(Goal::Web)),
+    (at(TCP, 443, 443), Only(Goal::Web)),
+    (at(UDP, 443, 443), Only(Goal::Web)),
+];
 
 /// All TCP for one service. Behind it come the code points of prompt traffic ([`DSCP`]), then [`UDP_PORTS`].
 const ALL_TCP: [(MatchConfig, Need); 1] = [(protocol(TCP), Elastic)];
@@ -207,9 +216,13 @@ const fn protocol(number: u8) -> MatchConfig {
 }
 
 const fn udp(first: u16, last: u16) -> MatchConfig {
+    at(UDP, first, last)
+}
+
+const fn at(number: u8, first: u16, last: u16) -> MatchConfig {
     MatchConfig {
         port: Ports::new(first, last),
-        ..protocol(UDP)
+        ..protocol(number)
     }
 }
 
@@ -267,10 +280,27 @@ impl ClassProfile {
         }
     }
 
+    /// Names of the profiles whose rules lead to all services of these names.
+    pub(super) fn that_reach<'a>(
+        services: &'a [ServiceConfig],
+        names: &'a [&str],
+    ) -> impl Iterator<Item = &'static str> + 'a {
+        let reach = move |rules: Vec<ClassConfig>| {
+            let leads = |name: &&str| rules.iter().any(|rule| rule.service == *name);
+            names.iter().all(leads)
+        };
+        let profiles = PROFILES.iter();
+        let suit = profiles.filter(move |(_, profile)| reach(profile.rules(services)));
+        suit.map(|(name, _)| *name)
+    }
+
     fn rules(self, services: &[ServiceConfig]) -> Vec<ClassConfig> {
         let marked = DSCP.iter().filter(|(_, need)| *need == Prompt);
         let table: Vec<&(MatchConfig, Need)> = match self {
-            Self::Heuristic => ALL_TCP.iter().chain(marked).chain(&UDP_PORTS).collect(),
+            Self::Heuristic => {
+                let tcp = WEB_PORTS.iter().chain(&ALL_TCP);
+                tcp.chain(marked).chain(&UDP_PORTS).collect()
+            }
             Self::Dscp => DSCP.iter().collect(),
             Self::Behaviour => {
                 let first = MARKED_FILES.iter().chain(&BEHAVIOUR_TCP);
@@ -298,6 +328,7 @@ impl Need {
         let scheme = &service.scheme;
         let (like, nearest, kind) = match self {
             Elastic | Prompt => return self.rank_of_kind(scheme, protocol),
+            Only(goal) => return (service.goal() == Some(goal)).then_some(0),
             For(Goal::Web) => (Goal::Web, Goal::Bulk, Elastic),
             For(Goal::Bulk) => (Goal::Bulk, Goal::Web, Elastic),
             For(Goal::Paced) => (Goal::Paced, Goal::Bulk, Elastic),

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{ClassConfig, Classifier};
+use super::{ClassConfig, ClassProfile, Classifier};
 use crate::config::ServiceConfig;
 use crate::flow::FlowKey;
 
@@ -15,6 +15,8 @@ pub struct Unreached {
     pub services: Vec<String>,
     /// Whether no class leads to them; otherwise none of the traffic is of such a class.
     pub without_class: bool,
+    /// Names of ready-made classes that would lead to them.
+    pub profiles: Vec<&'static str>,
 }
 
 impl fmt::Display for Unreached {
@@ -37,9 +39,12 @@ impl fmt::Display for Unreached {
         if self.without_class {
             write!(
                 f,
-                "no class leads to {pronoun}, and what no class matches is not repaired; write classes = \
-                 \"heuristic\", \"behaviour\", \"dscp\", or rules that name {pronoun}"
-            )
+                "no class leads to {pronoun}, and what no class matches is not repaired; write "
+            )?;
+            for profile in &self.profiles {
+                write!(f, "classes = \"{profile}\", or ")?;
+            }
+            write!(f, "rules that name {pronoun}")
         } else {
             write!(
                 f,
@@ -74,12 +79,13 @@ pub fn unreached(
     });
     let idle: Vec<(bool, &String)> = idle.collect();
     let of = |reason: bool| {
-        let services = idle
+        let names = idle
             .iter()
             .filter(|(without_class, _)| *without_class == reason);
-        let services: Vec<String> = services.map(|(_, name)| (*name).clone()).collect();
-        (!services.is_empty()).then_some(Unreached {
-            services,
+        let names: Vec<&str> = names.map(|(_, name)| name.as_str()).collect();
+        (!names.is_empty()).then(|| Unreached {
+            profiles: ClassProfile::that_reach(services, &names).collect(),
+            services: names.into_iter().map(str::to_owned).collect(),
             without_class: reason,
         })
     };
@@ -143,5 +149,36 @@ mod tests {
         );
         let traffic = [flow(TCP, 20), flow(UDP, 5004)];
         assert_eq!(found(CLASSES, Some(&traffic)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_classes_that_help_are_advised() {
+        let advised = |goals: &[&str], classes: &str| {
+            let service = |(i, goal): (usize, &&str)| {
+                format!(
+                    "{{ number = {}, name = \"{goal}\", goal = \"{goal}\" }}",
+                    i + 1
+                )
+            };
+            let services: Vec<String> = goals.iter().enumerate().map(service).collect();
+            let text = format!("services = [{}]\n{classes}", services.join(", "));
+            let table: Table = toml::from_str(&text).unwrap();
+            let idle = unreached(&table.services, &table.classes, None);
+            idle[0].to_string()
+        };
+        let pages = "classes = [{ match = { protocol = \"tcp\" }, service = \"bulk\" }]";
+        let said = advised(&["bulk", "web"], pages);
+        assert!(
+            said.contains("\"heuristic\"") && !said.contains("\"dscp\""),
+            "{said}"
+        );
+        // No port names a keystroke.
+        let said = advised(&["bulk", "voice", "interactive"], "");
+        assert!(
+            said.contains("write classes = \"behaviour\", or rules"),
+            "{said}"
+        );
+        let said = advised(&["voice", "video", "paced"], "");
+        assert!(!said.contains("heuristic"), "{said}");
     }
 }

@@ -238,9 +238,10 @@ impl<P: Packet> Port<P> {
         })
     }
 
-    /// The service that a packet would be put on, as the classifier sees it now.
-    pub fn service_of(&self, packet: &P) -> u8 {
-        self.classifier.classify(&packet.flow())
+    /// The service that the last packet from IP was put on.
+    #[inline]
+    pub fn chosen(&self) -> u8 {
+        self.chosen
     }
 
     /// What the service with this number exports; none if there is no such service.

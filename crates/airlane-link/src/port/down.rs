@@ -20,6 +20,7 @@ impl<P: Packet> Port<P> {
         let classifier = &mut self.classifier;
         let choice = classifier.classify_packet(now, &flow, len, || packet.datagram());
         let number = usize::from(choice.service) % SERVICES;
+        self.chosen = number as u8;
         if choice.before.is_none() && self.moving.is_empty() {
             return self.admit(now, number, packet);
         }
@@ -58,7 +59,8 @@ impl<P: Packet> Port<P> {
         }
         slot.offer(packet);
         let mut frame = slot.send(now, &mut self.out, packet.clone());
-        frame.header.service = number as u8;
+        self.chosen = number as u8;
+        frame.header.service = self.chosen;
         let len = slot.frame_len(&frame) + self.config.frame_overhead;
         self.link_idle(now);
         self.scheduler.pass(number as u8, len);

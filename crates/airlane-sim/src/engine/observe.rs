@@ -49,9 +49,9 @@ pub(crate) trait Observer {
     /// IP hands a packet to a link without services.
     #[inline]
     fn on_packet(&mut self, _: Instant, _direction: usize, _: &Packet, _: Departure) {}
-    /// IP hands a packet to the port at the near end of a direction.
+    /// IP hands a packet to the port at the near end of a direction, which puts it on a service.
     #[inline]
-    fn on_port(&mut self, _: Instant, _direction: usize, _: &Port<Packet>, _: &Packet) {}
+    fn on_port(&mut self, _: Instant, _direction: usize, _service: u8, _: &Packet) {}
     /// The port at the near end of a direction drops a packet of a service.
     #[inline]
     fn on_drop(&mut self, _: Instant, _direction: usize, _service: u8, _: DropReason, _: &Packet) {}
@@ -113,9 +113,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.on_packet(now, direction, packet, what);
     }
 
-    fn on_port(&mut self, now: Instant, direction: usize, port: &Port<Packet>, packet: &Packet) {
-        self.0.on_port(now, direction, port, packet);
-        self.1.on_port(now, direction, port, packet);
+    fn on_port(&mut self, now: Instant, direction: usize, service: u8, packet: &Packet) {
+        self.0.on_port(now, direction, service, packet);
+        self.1.on_port(now, direction, service, packet);
     }
 
     fn on_drop(

@@ -148,10 +148,10 @@ impl<W: Watcher> Observer for Typed<'_, W> {
         self.departure(now, way, bare(packet), what);
     }
 
-    fn on_port(&mut self, now: Instant, direction: usize, port: &Port<Packet>, packet: &Packet) {
+    fn on_port(&mut self, now: Instant, direction: usize, service: u8, packet: &Packet) {
         let entered = Event::PacketEntered {
             way: way(direction),
-            service: Some(port.service_of(packet)),
+            service: Some(service),
             packet: packet.into(),
         };
         self.watcher.on_event(now, &entered);

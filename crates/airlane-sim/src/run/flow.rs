@@ -43,7 +43,6 @@ impl Prepared {
         let base = FlowResult {
             name: config.name.clone(),
             app: config.app.kind(),
-            services: self.services[index].clone(),
             delivered_bytes: flow.delivered_bytes(),
             ..FlowResult::default()
         };

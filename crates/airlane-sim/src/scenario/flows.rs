@@ -95,11 +95,34 @@ pub struct UdpConfig {}
 
 /// An application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "Written", tag = "kind", rename_all = "kebab-case")]
+pub enum AppConfig {
+    /// A file transfer.
+    Bulk(BulkConfig),
+    /// Datagrams at a constant rate, always or in turns with silence.
+    Conferencing(ConferencingConfig),
+    /// Requests and replies of fixed sizes.
+    Pages(PagesConfig),
+    /// Pages with embedded objects.
+    Web(WebConfig),
+    /// Keystrokes and their echoes.
+    Telnet(TelnetConfig),
+    /// Mail checks.
+    Mail(MailConfig),
+}
+
+/// An application as it stands in a file.
+#[derive(Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[schemars(extend("examples" = [{ "kind": "bulk", "size": "1 MB" }]))]
-pub enum AppConfig {
+enum Written {
     /// A file transfer (the specification, 5.1): data is always ready until the size is reached.
     Bulk(BulkConfig),
+    /// Datagrams at a constant rate over UDP: conferencing that always talks, as which it runs and is reported.
+    Cbr(CbrConfig),
+    /// A constant rate in turns with silence over UDP: conferencing by its general name, as which it runs and is
+    /// reported.
+    OnOff(OnOffConfig),
     /// On/off speech or video over UDP (5.3).
     Conferencing(ConferencingConfig),
     /// Requests and replies of fixed sizes, one after the other.
@@ -112,6 +135,21 @@ pub enum AppConfig {
     Mail(MailConfig),
 }
 
+impl From<Written> for AppConfig {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Bulk(app) => Self::Bulk(app),
+            Written::Cbr(app) => Self::Conferencing(app.into()),
+            Written::OnOff(app) => Self::Conferencing(app.into()),
+            Written::Conferencing(app) => Self::Conferencing(app),
+            Written::Pages(app) => Self::Pages(app),
+            Written::Web(app) => Self::Web(app),
+            Written::Telnet(app) => Self::Telnet(app),
+            Written::Mail(app) => Self::Mail(app),
+        }
+    }
+}
+
 /// A file transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -119,7 +157,8 @@ pub struct BulkConfig {
     /// The file is this long. Source: Xylomenos 1999, table 4.1. Left out: the transfer never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
+    /// `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
     /// The receiving application does with what has arrived at this rate, and takes what has come meanwhile
@@ -151,6 +190,75 @@ pub struct ConferencingConfig {
     pub lasts: Option<Duration>,
 }
 
+/// Datagrams at a constant rate.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CbrConfig {
+    /// It sends at this rate.
+    rate: Rate,
+    /// A packet is this long. Left out: 20 ms of the rate, at most 1400 B and the smallest frame on the path.
+    #[serde(default)]
+    packet: Option<Size>,
+    /// It sends nothing from this long after its start on. Left out: it goes on as long as the run.
+    #[serde(default)]
+    lasts: Option<Duration>,
+}
+
+/// Datagrams at a constant rate, in turns with silence; both exponentially distributed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OnOffConfig {
+    /// It sends at this rate while it is on.
+    rate: Rate,
+    /// It is on for this long on average, from its start. Source: ITU-T P.59, a talker.
+    #[serde(default = "usual_on")]
+    on: Duration,
+    /// It is off for this long on average. Source: ITU-T P.59, a talker.
+    #[serde(default = "usual_off")]
+    off: Duration,
+    /// A packet is this long. Left out: 20 ms of the rate, at most 1400 B and the smallest frame on the path.
+    #[serde(default)]
+    packet: Option<Size>,
+    /// It sends nothing from this long after its start on. Left out: it goes on as long as the run.
+    #[serde(default)]
+    lasts: Option<Duration>,
+}
+
+/// How long a talker talks.
+fn usual_on() -> Duration {
+    Duration::from_millis(1_004)
+}
+
+/// How long a talker is silent.
+fn usual_off() -> Duration {
+    Duration::from_millis(1_587)
+}
+
+impl From<CbrConfig> for ConferencingConfig {
+    fn from(app: CbrConfig) -> Self {
+        Self {
+            rate: app.rate,
+            packet: app.packet,
+            // Without silence one period goes over into the next.
+            talk: Duration::from_secs(1_000),
+            silence: Duration::ZERO,
+            lasts: app.lasts,
+        }
+    }
+}
+
+impl From<OnOffConfig> for ConferencingConfig {
+    fn from(app: OnOffConfig) -> Self {
+        Self {
+            rate: app.rate,
+            packet: app.packet,
+            talk: app.on,
+            silence: app.off,
+            lasts: app.lasts,
+        }
+    }
+}
+
 /// A client at the second end fetches pages from a server at the first, one at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -166,7 +274,8 @@ pub struct PagesConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "pages"))]
     pub count: Option<u64>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
+    /// `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }

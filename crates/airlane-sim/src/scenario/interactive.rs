@@ -20,7 +20,8 @@ pub struct TelnetConfig {
     /// How many keystrokes are typed. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// A packet is at most this long. Left out: the smallest frame on the path.
+    /// A packet is at most this long. Left out: the smallest frame on the path, or
+    /// `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }
@@ -62,7 +63,8 @@ pub struct MailConfig {
     /// How many checks are made. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
+    /// `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }
@@ -98,7 +100,7 @@ const MAX_TURNS: u32 = 1_000_000;
 const MAX_MESSAGE: u64 = 1_000_000_000;
 
 impl TelnetConfig {
-    pub(super) fn check(&self, packet: Option<Size>, problems: &mut Problems) {
+    pub(super) fn check(&self, packet: Size, problems: &mut Problems) {
         if self.interval < Duration::from_micros(1) {
             problems.add(
                 "app.interval",
@@ -106,7 +108,7 @@ impl TelnetConfig {
                 "at least \"1 us\"",
             );
         }
-        let largest = packet.map_or(u64::MAX, Size::as_bytes);
+        let largest = packet.as_bytes();
         if !(1..=largest).contains(&self.keystroke.as_bytes()) {
             problems.add(
                 "app.keystroke",

@@ -3,11 +3,16 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use airlane_base::Size;
+use airlane_base::{BothWays, QueueLimit, Size};
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
 use super::{AppConfig, Epochs, LinkConfig, PacedBy, Scenario};
+
+/// ns-2's default, and the specification's proposal (section 3).
+const USUAL_QUEUE: QueueLimit = QueueLimit::Packets(50);
+/// The packets of Ethernet, and so of nearly every path.
+const USUAL_FRAME: Size = Size::from_bytes(1_500);
 
 impl Scenario {
     /// The same scenario with every default written out.
@@ -26,35 +31,50 @@ impl Scenario {
         let epochs = self.epochs();
         for (index, flow) in all.flows.iter_mut().enumerate() {
             flow.port.get_or_insert(flow.app.default_port());
-            let packet = flow.app.packet_mut();
-            *packet = packet.or_else(|| self.usual_packet(index, &epochs));
+            let usual = || self.usual_packet(index, &epochs);
+            flow.app.packet_mut().get_or_insert_with(usual);
         }
         all
     }
 
     /// The packet size of a flow that states none: what fits all frames on its paths, of speech what
-    /// is spoken in 20 ms. None if no link states a frame size and nothing else tells it.
-    pub(crate) fn usual_packet(&self, flow: usize, epochs: &Epochs) -> Option<Size> {
+    /// is spoken in 20 ms.
+    pub(crate) fn usual_packet(&self, flow: usize, epochs: &Epochs) -> Size {
         let frame = epochs.smallest_frame(flow);
         let flow = &self.flows[flow];
         match &flow.app {
             AppConfig::Conferencing(app) => {
                 let spoken = app.usual_packet();
-                Some(frame.map_or(spoken, |frame| frame.min(spoken)))
+                frame.map_or(spoken, |frame| frame.min(spoken))
             }
-            _ => frame.map(|frame| {
+            _ => {
+                let frame = frame.unwrap_or(USUAL_FRAME).as_bytes();
                 let header = u64::from(flow.transport.header_len());
-                Size::from_bytes(frame.as_bytes().saturating_sub(header).max(1))
-            }),
+                Size::from_bytes(frame.saturating_sub(header).max(1))
+            }
         }
     }
 }
 
 impl LinkConfig {
+    /// What a frame holds at most, where that is limited.
+    pub(crate) fn payload(&self) -> Option<Size> {
+        let usual = (!self.services.is_empty()).then_some(USUAL_FRAME);
+        self.frame.or(usual)
+    }
+
+    /// How much may wait in front of its transmitter.
+    pub(crate) fn limit(&self) -> BothWays<QueueLimit> {
+        self.queue.unwrap_or(BothWays::same(USUAL_QUEUE))
+    }
+
     fn resolve(&mut self) {
+        let queue = self.limit();
+        self.queue = Some(queue);
         if self.services.is_empty() {
             return;
         }
+        self.frame = self.payload();
         let header = *self.header.get_or_insert_default();
         self.scheduler.get_or_insert_default();
         self.rates.get_or_insert_default();
@@ -67,7 +87,7 @@ impl LinkConfig {
         for service in &mut self.services {
             // The dissertation's IP queue is drop-tail; a live port's is fair and kept short.
             if header == HeaderProfile::Study {
-                let limit = self.queue.down;
+                let limit = queue.down;
                 service.queue.get_or_insert(QueueConfig::DropTail { limit });
             }
             *service = service.resolve(header);

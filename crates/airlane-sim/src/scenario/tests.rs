@@ -1,4 +1,5 @@
 use super::*;
+use crate::run;
 
 const WORLD: &str = r#"
 schema = 1
@@ -200,11 +201,65 @@ fn what_is_no_world_is_refused_with_path_value_and_what_is_allowed() {
 }
 
 #[test]
-fn a_world_without_frame_sizes_asks_for_packet_sizes() {
+fn a_world_without_frame_sizes_has_those_of_ethernet() {
     let text = WORLD.replace("frame = \"50 B\"\n", "");
-    let e = Scenario::from_toml(&text, "w").unwrap_err().to_string();
-    assert!(e.contains("how large are its packets"), "{e}");
-    assert!(e.contains("services need to know"), "{e}");
+    let all = Scenario::from_toml(&text, "w").unwrap();
+    assert_eq!(all.links["radio"].frame, None);
+    let all = all.resolved();
+    assert_eq!(all.links["radio"].frame, Some(Size::from_bytes(1_500)));
+    assert_eq!(all.flows[0].app.packet(), Some(Size::from_bytes(1_500)));
+    // What a file states stays, and a link without services takes any packet.
+    let stated = Scenario::from_toml_with(&text, "w", &["flows[0].app.packet=900 B"]);
+    assert_eq!(
+        stated.unwrap().resolved().flows[0].app.packet(),
+        Some(Size::from_bytes(900))
+    );
+    let today = Scenario::from_toml(&format!("{BARE}app = {{ kind = \"bulk\" }}\n"), "w");
+    let today = today.unwrap().resolved();
+    assert_eq!(today.links["radio"].frame, None);
+    assert!(run(&today, 1, 0).unwrap().flows[0].throughput_bps > Some(9e6));
+    let long = "flows[0].app.packet=9000 B";
+    let e = Scenario::from_toml_with(&text, "w", &[long]).unwrap_err();
+    assert!(
+        e.to_string().contains("its frames take at most \"1.5 kB\""),
+        "{e}"
+    );
+}
+
+/// Two nodes and a flow whose application comes behind it.
+const BARE: &str = "schema = 1\nname = \"bare\"\nduration = \"5 s\"\nnodes = { a = {}, b = {} }
+    [links.radio]\nends = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"
+    [[flows]]\nname = \"f\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"tcp\" }\n";
+
+#[test]
+fn constant_rates_and_on_off_sources_go_by_their_names() {
+    let read = |app: &str| {
+        let text = BARE.replace("\"tcp\"", "\"udp\"") + app;
+        Scenario::from_toml(&text, "w").map_err(|e| e.to_string())
+    };
+    let cbr = read("app = { kind = \"cbr\", rate = \"1 Mbit/s\" }").unwrap();
+    let flow = &run(&cbr, 1, 0).unwrap().flows[0];
+    // 1400 B each 11.2 ms, the first at once.
+    assert_eq!(flow.packets_sent, 5_000_000 / 11_200 + 1);
+    assert!(flow.delay_sd_s.unwrap() < 1e-9, "{flow:?}");
+    let same = "app = { kind = \"conferencing\", rate = \"1 Mbit/s\", talk = \"1000 s\", silence = \"0 s\" }";
+    assert_eq!(cbr, read(same).unwrap());
+    let on_off = read("app = { kind = \"on-off\", rate = \"64 kbit/s\" }\n").unwrap();
+    let long = Scenario {
+        duration: Duration::from_secs(2_000),
+        ..on_off
+    };
+    let sent = run(&long, 1, 0).unwrap().flows[0].packets_sent as f64;
+    // On for 1.004 s of 2.591 s.
+    assert!(
+        (sent / (2_000.0 / 0.02) / 0.3875 - 1.0).abs() < 0.15,
+        "{sent}"
+    );
+    let e = read("app = { kind = \"cbr\", rate = \"1 Mbit/s\", talk = \"1 s\" }").unwrap_err();
+    assert!(
+        e.contains("talk") && e.contains("rate, packet, lasts"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -227,7 +282,7 @@ fn a_node_without_a_link_is_a_mistake() {
 fn a_scenario_that_was_never_a_file_is_checked_too() {
     let mut scenario = world();
     scenario.flows[0].ends[1] = "moon".to_owned();
-    let e = crate::run(&scenario, 1, 0).unwrap_err().to_string();
+    let e = run(&scenario, 1, 0).unwrap_err().to_string();
     assert!(
         e.contains("no node \"moon\"") && e.contains("flows[0].ends[1]"),
         "{e}"
@@ -238,7 +293,7 @@ fn a_scenario_that_was_never_a_file_is_checked_too() {
 fn numbers_that_no_file_can_hold_are_refused_without_a_line() {
     let mut scenario = world();
     scenario.seed = u64::MAX;
-    let e = crate::run(&scenario, 1, 0).unwrap_err().to_string();
+    let e = run(&scenario, 1, 0).unwrap_err().to_string();
     assert!(e.contains("seed of 18446744073709551615"), "{e}");
 }
 

@@ -257,7 +257,7 @@ impl Scenario {
                 );
             }
         }
-        let longest = link.frame.map_or(1, |frame| frame.as_bytes());
+        let longest = link.payload().map_or(1, |frame| frame.as_bytes());
         if let Some(burst) = link.police.and_then(|police| police.too_short(longest)) {
             problems.add(
                 "police",
@@ -286,18 +286,11 @@ impl Scenario {
                 "a link without services, or no mark-above",
             );
         }
-        if link.queue.down != link.queue.up {
+        if link.limit().down != link.limit().up {
             problems.add(
                 "queue",
                 "services are the same at both ends, and so is the queue in front of them",
                 "one queue for both directions, or queue = { kind = ..., ... } at each service",
-            );
-        }
-        if link.frame.is_none() {
-            problems.add(
-                "services",
-                "services need to know the largest payload of a frame",
-                "write frame = \"1000 B\" at the link",
             );
         }
         if link.pacing_overhead.is_some() && link.pacing.unwrap_or_default() == Pacing::Off {
@@ -399,7 +392,7 @@ impl Scenario {
         }
         self.check_packet(index, epochs, problems);
         let packet = flow.app.packet();
-        let packet = packet.or_else(|| self.usual_packet(index, epochs));
+        let packet = packet.unwrap_or_else(|| self.usual_packet(index, epochs));
         check_app(flow, packet, problems);
     }
 
@@ -459,12 +452,6 @@ impl Scenario {
                     format!("\"1 B\" to \"{MAX_PACKET} B\""),
                 );
             }
-        } else if self.usual_packet(index, epochs).is_none() {
-            problems.add(
-                "app",
-                "how large are its packets? No link on its path has a frame size",
-                "write packet = \"1000 B\" here or frame = \"1000 B\" at a link",
-            );
         }
         let mut fits = |what: &str, at: &str, size: Size| {
             for (link, frame) in epochs.frames(index).filter(|(_, frame)| size > *frame) {
@@ -510,7 +497,7 @@ impl Scenario {
     }
 }
 
-fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
+fn check_app(flow: &FlowConfig, packet: Size, problems: &mut Problems) {
     let tcp = matches!(flow.transport, TransportConfig::Tcp(_));
     let clap = matches!(flow.transport, TransportConfig::Clap(_));
     let conferencing = matches!(flow.app, AppConfig::Conferencing(_));
@@ -560,7 +547,7 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
     }
 }
 
-fn check_conferencing(app: &ConferencingConfig, packet: Option<Size>, problems: &mut Problems) {
+fn check_conferencing(app: &ConferencingConfig, packet: Size, problems: &mut Problems) {
     if app.talk < SHORTEST_TALK {
         problems.add(
             "app.talk",
@@ -568,9 +555,7 @@ fn check_conferencing(app: &ConferencingConfig, packet: Option<Size>, problems: 
             format!("at least \"{SHORTEST_TALK}\""),
         );
     }
-    if let Some(packet) = packet
-        && app.rate.transmission_time(packet.as_bytes() as usize) < SHORTEST_TALK
-    {
+    if app.rate.transmission_time(packet.as_bytes() as usize) < SHORTEST_TALK {
         problems.add(
             "app.rate",
             format!("{} makes more than a million packets a second", app.rate),

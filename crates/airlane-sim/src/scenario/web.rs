@@ -50,7 +50,8 @@ pub struct WebConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "transactions"))]
     pub count: Option<u64>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
+    /// `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
     /// The tables of `distributions`, once they are read.

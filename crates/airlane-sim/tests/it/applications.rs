@@ -2,7 +2,7 @@
 
 use crate::common::{Air, Link, load, runs, talk};
 use airlane_base::BothWays;
-use airlane_sim::{FlowResult, Scenario, run};
+use airlane_sim::{FlowResult, Scenario, ServiceShare, run};
 
 /// A server and a client over one link of 1 Mbit/s and 10 ms.
 fn two_hosts(extra: &str, flow: &str) -> Scenario {
@@ -63,17 +63,26 @@ fn a_flow_says_which_service_it_used() {
         Scenario::from_toml(&text, "test").unwrap_or_else(|e| panic!("{e}"))
     };
     let used = flow(&scenario(services)).services;
-    assert_eq!(used.len(), 1);
-    let [link, there] = [&used[0].link, &used[0].service];
-    assert_eq!((link.as_str(), there.as_str()), ("wire", "all"));
-    assert_eq!(used[0].back.as_deref(), Some("acks"));
+    let [wire] = &used[..] else {
+        panic!("{used:?}");
+    };
+    let got = |shares: &[ServiceShare]| -> Vec<(String, f64)> {
+        shares
+            .iter()
+            .map(|s| (s.service.clone(), s.ratio))
+            .collect()
+    };
+    assert_eq!(wire.link, "wire");
+    assert_eq!(got(&wire.there), [("all".to_owned(), 1.0)]);
+    assert_eq!(got(&wire.back), [("acks".to_owned(), 1.0)]);
     assert_eq!(scenario(services).unreached(), []);
     assert_eq!(flow(&scenario("")).services, []);
     let without = services.split("classes").next().unwrap();
     let used = flow(&scenario(&format!("{without}\n"))).services;
+    let default = [("default".to_owned(), 1.0)];
     assert_eq!(
-        (used[0].service.as_str(), &used[0].back),
-        ("default", &None)
+        [&used[0].there, &used[0].back].map(|way| got(way)),
+        [default.clone(), default]
     );
 }
 

@@ -89,6 +89,13 @@ fn events_add_up_to_the_books_of_links() {
                 let (mut dropped, mut delivered) = (channel.dropped_queue.frames, 0);
                 for service in &way.services {
                     let sender = &service.sender;
+                    let entered = keeper.count(|event| match event {
+                        Event::PacketEntered { service: by, .. } => {
+                            here(event) && *by == Some(service.number)
+                        }
+                        _ => false,
+                    });
+                    assert_eq!(entered, sender.packets_offered, "{}", service.name);
                     dropped += sender.dropped_queue_full
                         + sender.dropped_codel
                         + sender.dropped_window_full

@@ -52,7 +52,7 @@ fn what_netem_says_exactly_is_said_exactly() {
     let link = &scenario.links["link"];
     assert_eq!(link.rate.down.to_string(), "20 Mbit/s");
     assert_eq!(link.delay.to_string(), "25 ms down, 0 s up");
-    assert_eq!(link.queue.down.to_string(), "100 packets");
+    assert_eq!(link.queue.unwrap().down.to_string(), "100 packets");
     assert_eq!(link.errors.down, ErrorModelConfig::None);
     assert!(scenario.to_toml().contains("profile = \"modern\""));
     assert_eq!(notes.len(), 2, "{notes:?}");
@@ -129,7 +129,7 @@ fn what_tc_prints_is_read_and_what_differs_is_said() {
     let (scenario, notes) = netem(text);
     let link = &scenario.links["link"];
     assert_eq!(link.rate.down.to_string(), "10 Mbit/s");
-    assert_eq!(link.queue.down.to_string(), "504.096 kB");
+    assert_eq!(link.queue.unwrap().down.to_string(), "504.096 kB");
     for part in [
         "jitter of 5 ms",
         "duplicate 1%",
@@ -224,7 +224,7 @@ fn shells_become_one_link() {
     // 7 x 1504 B in 10 ms.
     assert_eq!(link.rate.down.mean().unwrap().as_bps(), 8_422_400);
     assert_eq!(link.delay.to_string(), "25 ms");
-    assert_eq!(link.queue.to_string(), "3 kB down, 100 packets up");
+    assert_eq!(link.queue.unwrap().to_string(), "3 kB down, 100 packets up");
     assert_eq!(link.errors.down, ErrorModelConfig::None);
     assert!(matches!(link.errors.up, ErrorModelConfig::Uniform { rate } if rate.value() == 0.05));
     assert!(noted(&notes, "codel: drop-tail") && noted(&notes, "iperf: is not run"));

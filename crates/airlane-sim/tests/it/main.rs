@@ -6,6 +6,7 @@
 mod applications;
 mod capture;
 mod cellular;
+mod choices;
 mod clap;
 mod closed_forms;
 mod common;

@@ -71,7 +71,10 @@ fn rates_of_classes_are_the_links() {
                tc qdisc add dev e parent 1:1 fq_codel limit 300";
     assert_eq!(found(tbf).0, "10 Mbit/s");
     let (scenario, _) = choose(tbf, &NetemChoice::default()).unwrap();
-    assert_eq!(scenario.links["link"].queue.down.to_string(), "300 packets");
+    assert_eq!(
+        scenario.links["link"].queue.unwrap().down.to_string(),
+        "300 packets"
+    );
     // What a class may borrow: up to its ceiling, and what the one above it gets.
     let borrows = "tc qdisc add dev e root handle 1: htb\n\
                    tc class add dev e parent 1: classid 1:1 htb rate 6mbit ceil 9mbit\n\
@@ -257,7 +260,7 @@ fn slips_of_units_are_read_as_tc_reads_them() {
     )
     .unwrap();
     let link = &scenario.links["link"];
-    assert_eq!(link.queue.down.to_string(), "131072000 packets");
+    assert_eq!(link.queue.unwrap().down.to_string(), "131072000 packets");
     assert_eq!(
         (link.delay.down.to_string(), link.rate.down.to_string()),
         ("100 us".to_owned(), "80 Mbit/s".to_owned())
@@ -281,7 +284,7 @@ fn slips_of_units_are_read_as_tc_reads_them() {
     let (scenario, _) = choose(tbf, &NetemChoice::default()).unwrap();
     let link = &scenario.links["link"];
     assert_eq!(link.rate.down.to_string(), "80 Mbit/s");
-    assert_eq!(link.queue.down.to_string(), "220 kB");
+    assert_eq!(link.queue.unwrap().down.to_string(), "220 kB");
 }
 
 #[test]

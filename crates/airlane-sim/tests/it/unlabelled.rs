@@ -1,7 +1,7 @@
 //! Links for traffic that nothing names, with services by goal, classes by behaviour and a found rate: for no kind of TCP
 //! is a file worse than over the raw link.
 
-use airlane_sim::Summary;
+use airlane_sim::{Summary, run};
 
 use crate::common;
 
@@ -117,5 +117,48 @@ fn a_call_loses_to_fades_little_more_than_it_must() {
             lost < least + added,
             "{round_trip_ms} ms, fades of {fade_ms} ms: {lost} %, at least {least}"
         );
+    }
+}
+
+#[test]
+fn a_flow_says_which_services_its_packets_got_while_it_showed_what_it_is() {
+    let scenario = common::load("unlabelled", &["duration=10 s", "drain=0 s"]);
+    let result = run(&scenario, 1, 0).unwrap();
+    let file = &result.flows[0].services[0];
+    let [first, others @ ..] = &file.there[..] else {
+        panic!("{file:?}");
+    };
+    // It looks like a page until it is long.
+    assert_eq!(first.service, "files");
+    assert!(first.ratio > 0.9 && !others.is_empty(), "{file:?}");
+    assert!(
+        others.iter().all(|other| other.service == "pages"),
+        "{file:?}"
+    );
+    // What flows got is what services were offered, packet by packet.
+    let radio = result
+        .links
+        .iter()
+        .find(|link| link.name == "radio")
+        .unwrap();
+    // The second flow goes from the client.
+    let ways = [(&radio.down, true), (&radio.up, false)];
+    for (way, down) in ways {
+        for service in &way.services {
+            let got = result.flows.iter().flat_map(|flow| {
+                let of_server = ["file", "call-down"].contains(&&*flow.name);
+                let used = flow.services.iter().filter(|used| used.link == "radio");
+                used.flat_map(move |used| {
+                    if of_server == down {
+                        &used.there
+                    } else {
+                        &used.back
+                    }
+                })
+            });
+            let got = got.filter(|share| share.service == service.name);
+            let packets: u64 = got.map(|share| share.packets).sum();
+            assert_eq!(packets, service.sender.packets_offered, "{}", service.name);
+        }
     }
 }

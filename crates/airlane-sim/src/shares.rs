@@ -1,0 +1,81 @@
+//! Which services of each link the packets of a flow got.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use airlane_link::config::IMPLICIT_NAME;
+
+use crate::engine::served::Served;
+use crate::result::{FlowService, ServiceShare};
+use crate::scenario::{Epochs, LinkConfig, Scenario};
+use crate::world::direction_index;
+
+/// The services that the packets of every flow have got so far. The scenario must be resolved.
+pub(crate) fn flow_services(
+    scenario: &Scenario,
+    epochs: &Epochs,
+    served: &[Served],
+) -> Vec<Vec<FlowService>> {
+    let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
+    let of = |(flow, served): (usize, &Served)| {
+        let used = epochs.hops(flow).filter_map(|hop| {
+            let (name, link) = links[hop.link];
+            let [there, back] = [hop.down, !hop.down].map(|down| {
+                let got = served.of(direction_index(hop.link, down));
+                shares(got.map(|(number, packets)| (service_name(link, number), packets)))
+            });
+            let any = !there.is_empty() || !back.is_empty();
+            any.then(|| FlowService {
+                link: name.clone(),
+                there,
+                back,
+            })
+        });
+        used.collect()
+    };
+    served.iter().enumerate().map(of).collect()
+}
+
+/// The name of a service of a link.
+fn service_name(link: &LinkConfig, number: u8) -> &str {
+    let service = link.services.iter().find(|s| s.number == number);
+    service.map_or(IMPLICIT_NAME, |s| &s.name)
+}
+
+/// What each service got, from packets by name: names may come again.
+fn shares<'a>(got: impl Iterator<Item = (&'a str, u64)>) -> Vec<ServiceShare> {
+    let mut all = BTreeMap::new();
+    for (name, packets) in got {
+        *all.entry(name).or_insert(0) += packets;
+    }
+    let total: u64 = all.values().sum();
+    let share = |(name, packets): (&str, u64)| ServiceShare {
+        service: name.to_owned(),
+        packets,
+        ratio: packets as f64 / total as f64,
+    };
+    let mut shares: Vec<ServiceShare> = all.into_iter().map(share).collect();
+    shares.sort_by_key(|share| Reverse(share.packets));
+    shares
+}
+
+/// The services of one flow in several runs as those of one.
+pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a FlowService>) -> Vec<FlowService> {
+    let mut links: Vec<(&str, Vec<&FlowService>)> = vec![];
+    for used in runs {
+        match links.iter_mut().find(|(link, _)| *link == used.link) {
+            Some((_, all)) => all.push(used),
+            None => links.push((&used.link, vec![used])),
+        }
+    }
+    let sum = |all: &[&FlowService], of: fn(&FlowService) -> &[ServiceShare]| {
+        let got = all.iter().flat_map(|used| of(used));
+        shares(got.map(|share| (share.service.as_str(), share.packets)))
+    };
+    let one = |(link, all): (&str, Vec<&FlowService>)| FlowService {
+        link: link.to_owned(),
+        there: sum(&all, |used| &used.there),
+        back: sum(&all, |used| &used.back),
+    };
+    links.into_iter().map(one).collect()
+}
