@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -199,6 +199,13 @@ soak: setup ## Load a live link while it is killed, silenced, moved, hung up on 
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests
+
+# Another start: make worlds SEED=2
+WORLDS ?= 10000
+SEED ?= 1
+
+worlds: ## Hold random worlds against the laws of docs/metrics.md; a violation is written as a file (WORLDS=10000 SEED=1)
+	WORLDS=$(WORLDS) WORLDS_SEED=$(SEED) $(CARGO) test -p airlane-sim --locked --test worlds
 
 MUSL = $(shell uname -m)-unknown-linux-musl
 

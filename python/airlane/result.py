@@ -185,7 +185,7 @@ class ServiceResult:
     receiver: Mapping[str, int]
     """Counters of the far end."""
     waiting_packets: int
-    """Packets offered, and neither sent nor dropped when the run ended."""
+    """Packets offered, and neither sent nor dropped when the applications stopped."""
     goodput_ratio: float | None = None
     """g: higher layer bytes sent for the first time / link bytes sent."""
     loss_ratio: float | None = None
@@ -211,7 +211,7 @@ class DirectionResult:
     """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
     and `lost_handoff`."""
     under_way: Count
-    """Frames offered, and neither dropped, lost nor delivered when the run ended."""
+    """Frames offered, and neither dropped, lost nor delivered when the applications stopped."""
     services: Mapping[str, ServiceResult]
     """The services of this direction by name; empty on a link without services."""
 

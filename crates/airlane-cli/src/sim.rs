@@ -481,6 +481,6 @@ fn links_text(summary: &Summary) -> String {
         let words = [name.to_owned(), link.direction.to_owned()];
         table.row(words.into_iter().chain(numbers));
     }
-    let unit = "frames of each run, until it ended; utilisation until the applications stopped";
+    let unit = "utilisation, and frames of each run, until the applications stopped";
     format!("\n{}{unit}\n", table.render())
 }

@@ -343,10 +343,14 @@ impl Engine {
         observer.on_frame_arrival(self.now, index, end, &frame);
         let news = end.handle_frame(self.now, frame);
         if O::WATCHES {
-            return self.drain_port(port as usize, observer);
+            // The two directions of a link are neighbours.
+            show_port(end, self.now, index ^ 1, observer);
         }
         // One packet is the rule, and need not wait with others until the port is drained.
         let first = end.poll_deliver();
+        if let Some(packet) = &first {
+            observer.on_arrival(self.now, index, packet);
+        }
         let gives = news && (*driven || end.gives_frame(self.now));
         if gives || end.deliveries() > 0 {
             self.drain_port(port as usize, observer);
@@ -438,8 +442,10 @@ impl Engine {
         served.add(out, end.port.chosen());
         observer.on_port(self.now, out, end.port.chosen(), packet);
         // A link that takes frames itself may be free before its port knows.
-        if O::WATCHES || news || end.driven {
+        if news || end.driven {
             self.drain_port(index, observer);
+        } else if O::WATCHES {
+            show_port(&mut end.port, self.now, out, observer);
         }
     }
 
@@ -582,6 +588,7 @@ impl Engine {
             }
             false => packet,
         };
+        observer.on_entry(self.now, index, packet);
         if let Medium::Packets(channel) = &mut direction.medium {
             // The channel counts what it cannot take.
             let sent = transmit::<O, _>(channel, self.now, packet.len(), *packet);

@@ -61,6 +61,8 @@ pub struct PacketInfo {
     pub len_bytes: u32,
     /// Whether TCP has sent these bytes before.
     pub retransmission: bool,
+    /// Whether it asks for a connection or for a window, with its role and without user bytes: no segment that is counted.
+    pub asks: bool,
     /// When its host sent it.
     pub created: Instant,
 }

@@ -308,7 +308,7 @@ pub struct LinkResult {
 pub struct DirectionResult {
     /// Frames and bytes offered, dropped, lost on the air, delivered.
     pub channel: ChannelStats,
-    /// Offered, and neither dropped, lost nor delivered when the run ended.
+    /// Offered, and neither dropped, lost nor delivered when the applications stopped.
     pub under_way: Count,
     /// Bits that had left when the applications stopped over those that the link could have sent by then: at its rate, or
     /// at the opportunities that had passed; through a radio channel, at the fastest rate of the station.
@@ -365,7 +365,7 @@ pub struct ServiceResult {
     /// e = g (1 - l).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_goodput_ratio: Option<f64>,
-    /// Packets that it was offered, and had neither sent nor dropped when the run ended.
+    /// Packets that it was offered, and had neither sent nor dropped when the applications stopped.
     pub waiting_packets: u64,
     /// The near end's ledger; its columns "towards the link" are this direction's.
     pub sender: ServiceLedger,

@@ -211,28 +211,24 @@ impl Prepared {
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
         let services = flow_services(scenario, &self.epochs, &engine.served);
-        let used: Vec<f64> = engine
-            .directions
-            .iter()
-            .map(|d| d.utilisation(stopped))
-            .collect();
-        engine.stop();
-        if !(O::WATCHES && observer.is_over()) {
-            engine.run(stopped + scenario.drain, None, observer);
-        }
+        let way = |link, down| direction_result(&engine, direction_index(link, down), stopped);
         let links = scenario
             .links
             .keys()
             .enumerate()
             .map(|(link, name)| LinkResult {
                 name: name.clone(),
-                down: direction_result(&engine, direction_index(link, true), &used),
-                up: direction_result(&engine, direction_index(link, false), &used),
+                down: way(link, true),
+                up: way(link, false),
             })
             .collect();
         let radios = radio_results(scenario, &engine);
         let paths = path_results(scenario, self.routes_at(stopped), &engine);
         let unroutable = engine.unroutable();
+        engine.stop();
+        if !(O::WATCHES && observer.is_over()) {
+            engine.run(stopped + scenario.drain, None, observer);
+        }
         engine.settle();
         if let Some(refused) = engine.refused() {
             return Err(refused);
@@ -301,7 +297,7 @@ fn is_wireless(link: &LinkConfig) -> bool {
         || link.errors.up != ErrorModelConfig::None
 }
 
-fn direction_result(engine: &Engine, index: usize, used: &[f64]) -> DirectionResult {
+fn direction_result(engine: &Engine, index: usize, stopped: Instant) -> DirectionResult {
     let direction = &engine.directions[index];
     let services = engine.port_ends(index).map_or(vec![], |[near, far]| {
         let pairs = near.port.services().zip(far.port.services());
@@ -310,7 +306,7 @@ fn direction_result(engine: &Engine, index: usize, used: &[f64]) -> DirectionRes
     DirectionResult {
         channel: direction.counts(),
         under_way: direction.under_way(),
-        utilisation_ratio: used[index],
+        utilisation_ratio: direction.utilisation(stopped),
         circuit: direction.circuit(),
         services,
     }

@@ -84,8 +84,7 @@ pub struct Scenario {
     /// The end of the flow of this name stops the applications earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Events, captures and the counts of links go on for this long after the applications have stopped. No number of a flow
-    /// depends on it.
+    /// Events and captures go on for this long after the applications have stopped. No number of a result depends on it.
     #[serde(default = "default_drain")]
     pub drain: Duration,
     /// These are the hosts and routers, by name.

@@ -475,6 +475,20 @@ fn a_seed_changes_the_run_and_is_told() {
 }
 
 #[test]
+fn links_show_the_frames_of_a_run_and_not_of_all() {
+    let file = file(&SMALL.replace("rate = 0.05", "rate = 0"));
+    let links = |runs: &str| {
+        let output = airlane(&["sim", "run", &file.path, "--runs", runs]);
+        let text = stdout(&output);
+        let rows = text.lines().skip_while(|line| !line.starts_with("link "));
+        let rows: Vec<&str> = rows.take_while(|line| !line.is_empty()).collect();
+        assert!(rows.len() > 3, "{text}");
+        rows.join("\n")
+    };
+    assert_eq!(links("1"), links("3"));
+}
+
+#[test]
 fn captures_are_written_and_change_no_result() {
     let file = file(SMALL);
     let folder = tempfile::tempdir().unwrap();

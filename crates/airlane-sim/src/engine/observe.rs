@@ -46,7 +46,10 @@ pub(crate) trait Observer {
     fn is_over(&self) -> bool {
         false
     }
-    /// IP hands a packet to a link without services.
+    /// IP hands a packet to a link without services, where it may wait for its turn.
+    #[inline]
+    fn on_entry(&mut self, _: Instant, _direction: usize, _: &Packet) {}
+    /// The transmitter of a link without services has its packet, or there was no room for it.
     #[inline]
     fn on_packet(&mut self, _: Instant, _direction: usize, _: &Packet, _: Departure) {}
     /// IP hands a packet to the port at the near end of a direction, which puts it on a service.
@@ -106,6 +109,11 @@ pub(crate) trait Observer {
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn is_over(&self) -> bool {
         self.0.is_over() || self.1.is_over()
+    }
+
+    fn on_entry(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        self.0.on_entry(now, direction, packet);
+        self.1.on_entry(now, direction, packet);
     }
 
     fn on_packet(&mut self, now: Instant, direction: usize, packet: &Packet, what: Departure) {

@@ -63,6 +63,7 @@ impl From<&Packet> for PacketInfo {
             seq: packet.seq,
             len_bytes: packet.len,
             retransmission: packet.role().carries_data() && packet.marks.has(Marks::AGAIN),
+            asks: packet.role().carries_data() && packet.marks.has(Marks::PROBE),
             created: packet.created,
         }
     }
@@ -128,14 +129,17 @@ impl<W: Watcher> Observer for Typed<'_, W> {
         self.watcher.is_over()
     }
 
-    fn on_packet(&mut self, now: Instant, direction: usize, packet: &Packet, what: Departure) {
-        let way = way(direction);
+    fn on_entry(&mut self, now: Instant, direction: usize, packet: &Packet) {
         let entered = Event::PacketEntered {
-            way,
+            way: way(direction),
             service: None,
             packet: packet.into(),
         };
         self.watcher.on_event(now, &entered);
+    }
+
+    fn on_packet(&mut self, now: Instant, direction: usize, packet: &Packet, what: Departure) {
+        let way = way(direction);
         if what == Departure::Dropped {
             let dropped = Event::PacketDropped {
                 way: Some(way),

@@ -121,6 +121,7 @@ fn file(services: bool) -> Scenario {
     let mut assignments = vec![
         "flows[file].app.size=29999 B",
         "links.radio.errors.rate=0.05",
+        "drain=0 s",
     ];
     if !services {
         assignments.push("links.radio.services=[]");
@@ -410,7 +411,7 @@ fn tshark_reads_captures_without_complaint() {
 /// A world of stations as a card in monitor mode sees it.
 #[test]
 fn a_radio_channel_is_captured_as_cards_do() {
-    let chain = load("wifi-chain", &["duration=1 s"]);
+    let chain = load("wifi-chain", &["duration=1 s", "drain=0 s"]);
     let (result, captures) = captured(&chain, &["mesh"]);
     let (kind, records) = &captures[0];
     assert_eq!(*kind, DataLink::IEEE802_11_RADIOTAP);

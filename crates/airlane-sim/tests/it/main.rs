@@ -28,7 +28,6 @@ mod ns2_reference;
 mod outages;
 mod pacing;
 mod progress;
-mod random_worlds;
 mod redundancy;
 mod relay;
 mod retraces;

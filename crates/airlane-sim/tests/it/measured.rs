@@ -137,6 +137,25 @@ fn what_never_ends_is_measured_to_the_stop() {
     }
 }
 
+/// What could have left is what the opportunities had room for, whatever they had on average over a round.
+#[test]
+fn a_link_with_opportunities_is_used_as_far_as_they_were() {
+    let used = |times: &str, rate: &str| {
+        let call = format!("{CALL} }}\n").replace("2 Mbit/s", rate);
+        let text = world("duration = \"10 s\"", "", &call).to_toml();
+        let link = "links.l.rate={ kind = 'opportunities', file = 'times', size = '1000 B' }";
+        let mut scenario = Scenario::from_toml_with(&text, "trace", &[link]).unwrap();
+        let trace = |_: &std::path::Path| Ok(times.as_bytes().to_vec());
+        scenario.load_traces(trace).unwrap();
+        play(&scenario).links[0].down.utilisation_ratio
+    };
+    // A packet each 10 ms, 800 kbit/s.
+    assert!((used("10\n", "392 kbit/s") - 0.49).abs() < 0.002);
+    assert_eq!(used("10\n", "2 Mbit/s"), 1.0);
+    // Three of them in a minute.
+    assert_eq!(used("5\n6\n70\n60000\n", "2 Mbit/s"), 1.0);
+}
+
 #[test]
 fn nothing_arrived_is_nothing_and_not_unmeasured() {
     let lost = "errors = { kind = \"uniform\", rate = 1.0 }";

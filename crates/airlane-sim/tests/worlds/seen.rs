@@ -1,0 +1,190 @@
+//! What events say of each packet, and of each link and flow.
+
+use std::collections::BTreeMap;
+
+use airlane_base::{Duration, Instant};
+use airlane_sim::event::{Event, LinkDirection, PacketInfo, Role, Watcher};
+
+use crate::world::World;
+
+/// A packet, as far as it can be told from others: flow, connection, role, number, and when it was sent.
+pub(crate) type Id = (u32, u32, u8, u64, Instant);
+
+/// Where a packet may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Node(usize),
+    /// A link by its index, and whether downwards: on its way, lost there, or given up.
+    Link(usize, bool),
+}
+
+/// What happened on one direction of a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfLink {
+    pub(crate) entered: u64,
+    pub(crate) entered_bytes: u64,
+    pub(crate) left: u64,
+    pub(crate) left_bytes: u64,
+    pub(crate) dropped: u64,
+    pub(crate) frames_sent: u64,
+    pub(crate) frames_lost: u64,
+    pub(crate) frames_received: u64,
+}
+
+/// What a flow did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfFlow {
+    pub(crate) sent: u64,
+    pub(crate) again: u64,
+    pub(crate) received: u64,
+    /// Came after the stop.
+    pub(crate) later: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) finished: u64,
+}
+
+/// Everything that was seen of a run by its stop, and what came later.
+pub(crate) struct Seen<'a> {
+    world: &'a World,
+    pub(crate) packets: BTreeMap<Id, BTreeMap<Place, i64>>,
+    links: BTreeMap<(usize, bool), OfLink>,
+    flows: Vec<OfFlow>,
+    /// When a host sent last, and for which flow.
+    sent: Option<(Instant, u32)>,
+    /// Whether two flows ever sent at one instant, so that it matters which of them comes first.
+    pub(crate) tied: bool,
+}
+
+impl<'a> Seen<'a> {
+    pub(crate) fn new(world: &'a World) -> Self {
+        Self {
+            world,
+            packets: BTreeMap::new(),
+            links: BTreeMap::new(),
+            flows: vec![OfFlow::default(); world.flows.len()],
+            sent: None,
+            tied: false,
+        }
+    }
+
+    pub(crate) fn link(&self, index: usize, down: bool) -> OfLink {
+        self.links.get(&(index, down)).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn flow(&self, index: usize) -> OfFlow {
+        self.flows[index]
+    }
+
+    /// The nodes that a direction of a link goes between. Links come in the order of their names, that of a station last.
+    fn hop(&self, way: LinkDirection) -> [usize; 2] {
+        let link = usize::from(way.link);
+        let parent = match self.world.links.get(link) {
+            Some(_) => self.world.parent(link),
+            None => 0,
+        };
+        match way.down {
+            true => [parent, link + 1],
+            false => [link + 1, parent],
+        }
+    }
+
+    fn add(&mut self, packet: &PacketInfo, place: Place, more: i64) {
+        let PacketInfo {
+            flow,
+            connection,
+            role,
+            seq,
+            created,
+            ..
+        } = *packet;
+        let id = (flow, connection, role as u8, seq, created);
+        *self
+            .packets
+            .entry(id)
+            .or_default()
+            .entry(place)
+            .or_default() += more;
+    }
+
+    /// The nodes of the host that sends a packet, and of the one that gets it; none where a relay is between them.
+    fn hosts(&self, packet: &PacketInfo) -> Option<[usize; 2]> {
+        let flow = &self.world.flows[packet.flow as usize];
+        let [a, b] = self.world.ends(flow);
+        let split = self.world.relay(flow).is_some();
+        let forward = matches!(packet.role, Role::Datagram | Role::Data | Role::RequestAck);
+        (!split).then_some(if forward { [a, b] } else { [b, a] })
+    }
+}
+
+impl Watcher for Seen<'_> {
+    fn on_event(&mut self, now: Instant, event: &Event) {
+        let place = |way: LinkDirection| Place::Link(way.link.into(), way.down);
+        let stopped = Instant::ORIGIN + Duration::from_secs(self.world.seconds.into());
+        if now > stopped {
+            if let Event::PacketReceived(packet) = event {
+                self.flows[packet.flow as usize].later += u64::from(packet.role.carries_data());
+            }
+            return;
+        }
+        if let Some(way) = event.way() {
+            let link = self.links.entry((way.link.into(), way.down)).or_default();
+            match event {
+                Event::PacketEntered { packet, .. } => {
+                    link.entered += 1;
+                    link.entered_bytes += u64::from(packet.len_bytes);
+                }
+                Event::PacketLeft { packet, .. } => {
+                    link.left += 1;
+                    link.left_bytes += u64::from(packet.len_bytes);
+                }
+                Event::PacketDropped { .. } => link.dropped += 1,
+                Event::FrameSent { .. } => link.frames_sent += 1,
+                Event::FrameLost { .. } => link.frames_lost += 1,
+                Event::FrameReceived { .. } => link.frames_received += 1,
+                _ => {}
+            }
+        }
+        match *event {
+            Event::PacketEntered { way, packet, .. } => {
+                let [from, _] = self.hop(way);
+                self.add(&packet, Place::Node(from), -1);
+                self.add(&packet, place(way), 1);
+            }
+            Event::PacketLeft { way, packet } => {
+                let [_, to] = self.hop(way);
+                self.add(&packet, place(way), -1);
+                self.add(&packet, Place::Node(to), 1);
+            }
+            Event::PacketDropped { way, packet, .. } => {
+                let way = way.expect("every node has a way to every other");
+                self.add(&packet, place(way), -1);
+            }
+            // On a link without services a frame is a packet.
+            Event::FrameLost { way, frame, .. } if frame.header.is_none() => {
+                let packet = frame.packet.expect("a packet as it is");
+                self.add(&packet, place(way), -1);
+            }
+            Event::PacketSent(packet) => {
+                let sent = self.sent.replace((now, packet.flow));
+                self.tied |= sent.is_some_and(|(at, flow)| at == now && flow != packet.flow);
+                let flow = &mut self.flows[packet.flow as usize];
+                let data = packet.role.carries_data() && !packet.asks;
+                flow.sent += u64::from(data);
+                flow.again += u64::from(data && packet.retransmission);
+                if let Some([from, _]) = self.hosts(&packet) {
+                    self.add(&packet, Place::Node(from), 1);
+                }
+            }
+            Event::PacketReceived(packet) => {
+                let flow = &mut self.flows[packet.flow as usize];
+                flow.received += u64::from(packet.role.carries_data());
+                if let Some([_, to]) = self.hosts(&packet) {
+                    self.add(&packet, Place::Node(to), -1);
+                }
+            }
+            Event::Timeout(sender) => self.flows[sender.flow as usize].timeouts += 1,
+            Event::FlowFinished { flow } => self.flows[flow as usize].finished += 1,
+            _ => {}
+        }
+    }
+}
