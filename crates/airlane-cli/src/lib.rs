@@ -19,6 +19,7 @@ mod journal;
 mod keys;
 mod live;
 mod log;
+mod media;
 mod metric;
 pub mod output;
 mod over_time;

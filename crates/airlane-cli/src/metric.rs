@@ -78,9 +78,9 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
     })
 }
 
-/// How a metric of a direction of a link is shown.
+/// How a metric of a direction of a link, or of a station of a channel, is shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkMetric {
+pub(crate) struct MediumMetric {
     /// Its name in results.
     pub(crate) name: &'static str,
     /// Its name in words.
@@ -88,7 +88,11 @@ pub(crate) struct LinkMetric {
     unit: Unit,
 }
 
-impl LinkMetric {
+impl MediumMetric {
+    const fn of(name: &'static str, words: &'static str, unit: Unit) -> Self {
+        Self { name, words, unit }
+    }
+
     /// How it is shown: how much a link carries is neither good nor bad.
     pub(crate) const fn shown(&self) -> Metric {
         Metric {
@@ -98,22 +102,39 @@ impl LinkMetric {
             headline: false,
         }
     }
+
+    /// A value of it: of one run, frames are whole numbers. What no run measured is "-".
+    pub(crate) fn show(&self, value: Option<&airlane_sim::Estimate>) -> String {
+        let value = value.map(Estimate::from);
+        value.map_or("-".to_owned(), |value| self.shown().show(value))
+    }
 }
 
 /// What tables show of links.
-pub(crate) const LINK_METRICS: [LinkMetric; 6] = {
-    const fn of(name: &'static str, words: &'static str, unit: Unit) -> LinkMetric {
-        LinkMetric { name, words, unit }
-    }
-    [
-        of("utilisation_ratio", "utilisation", Unit::Ratio),
-        of("frames", "offered", Unit::Count),
-        of("dropped_frames", "dropped, queue full", Unit::Count),
-        of("lost_frames", "lost on the air", Unit::Count),
-        of("delivered_frames", "delivered", Unit::Count),
-        of("under_way_frames", "under way", Unit::Count),
-    ]
-};
+pub(crate) const LINK_METRICS: [MediumMetric; 6] = [
+    MediumMetric::of("utilisation_ratio", "utilisation", Unit::Ratio),
+    MediumMetric::of("frames", "offered", Unit::Count),
+    MediumMetric::of("dropped_frames", "dropped, queue full", Unit::Count),
+    MediumMetric::of("lost_frames", "lost on the air", Unit::Count),
+    MediumMetric::of("delivered_frames", "delivered", Unit::Count),
+    MediumMetric::of("under_way_frames", "under way", Unit::Count),
+];
+
+/// What tables show of the stations of radio channels.
+pub(crate) const STATION_METRICS: [MediumMetric; 6] = [
+    MediumMetric::of("airtime_ratio", "airtime", Unit::Ratio),
+    MediumMetric::of("frames", "frames", Unit::Count),
+    MediumMetric::of("collided_frames", "collided", Unit::Count),
+    MediumMetric::of("retries", "retries", Unit::Count),
+    MediumMetric::of("retry_drops", "given up", Unit::Count),
+    MediumMetric::of("queue_drops", "dropped, queue full", Unit::Count),
+];
+
+/// What is said of radio channels.
+pub(crate) const RADIO_METRICS: [MediumMetric; 2] = [
+    MediumMetric::of("busy_periods", "busy periods", Unit::Count),
+    MediumMetric::of("collisions", "with a collision", Unit::Count),
+];
 
 /// Whether a picture that compares schemes shows the metric for this kind of application. The rate of
 /// a conference is its own choice, and that of pages of one size follows from their times.

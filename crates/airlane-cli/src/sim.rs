@@ -13,12 +13,12 @@ use serde::Serialize;
 use crate::args::{CompareArgs, RepeatArgs, RunArgs};
 use crate::fault::BadInput;
 use crate::input;
-use crate::metric::{LINK_METRICS, metric};
+use crate::metric::metric;
 use crate::progress::ProgressLine;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
 use crate::vary::{self, Vary};
-use crate::{capture, carried, compare, events, output, over_time, svg, trace};
+use crate::{capture, carried, compare, events, media, output, over_time, svg, trace};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -341,7 +341,8 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
     let (runs, seed) = (runs_text(summary.runs), summary.seed);
     let name = &scenario.name;
     let mut text = format!("{name}: {runs}, seed {seed}\n\n{}", flows.render());
-    text.push_str(&links_text(summary));
+    text.push_str(&media::links_text(summary));
+    text.push_str(&media::radios_text(summary));
     text.push_str(&retraces_text(results));
     if let Some(run) = results.first() {
         text.push_str(&handoffs_text(run));
@@ -465,22 +466,4 @@ fn service_name(run: &RunResult, link: &str, number: u8) -> String {
     let mut services = link.iter().flat_map(|link| &link.down.services);
     let found = services.find(|service| service.number == number);
     found.map_or_else(|| number.to_string(), |service| service.name.clone())
-}
-
-/// By link and direction, means over the runs.
-fn links_text(summary: &Summary) -> String {
-    let heads = ["link", "direction"].map(|head| (head, Align::Left));
-    let numbers = LINK_METRICS.map(|metric| (metric.words, Align::Right));
-    let mut table = Table::new(heads.into_iter().chain(numbers));
-    for (index, link) in summary.links.iter().enumerate() {
-        let name = if index % 2 == 0 { &link.link } else { "" };
-        let numbers = LINK_METRICS.iter().map(|metric| {
-            let estimate = link.get(metric.name).map(Estimate::from);
-            estimate.map_or("-".to_owned(), |value| metric.shown().show(value))
-        });
-        let words = [name.to_owned(), link.direction.to_owned()];
-        table.row(words.into_iter().chain(numbers));
-    }
-    let unit = "utilisation, and frames of each run, until the applications stopped";
-    format!("\n{}{unit}\n", table.render())
 }

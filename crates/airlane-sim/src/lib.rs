@@ -60,4 +60,6 @@ pub use retrace::{
 };
 pub use run::{Prepared, run, usual_interval};
 pub use scenario::Scenario;
-pub use summary::{DirectionSummary, FlowSummary, MetricSummary, Summary, summary};
+pub use summary::{
+    DirectionSummary, FlowSummary, MetricSummary, RadioSummary, StationSummary, Summary, summary,
+};

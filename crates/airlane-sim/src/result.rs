@@ -287,9 +287,51 @@ pub struct RadioResult {
 pub struct StationResult {
     /// Its node.
     pub node: String,
+    /// Share of the time until the applications stopped in which it sent; frames that had ended by then.
+    pub airtime_ratio: f64,
     /// What it counts.
     #[serde(flatten)]
     pub counts: StationStats,
+}
+
+impl RadioResult {
+    /// The metrics of the channel that are worth a mean over repetitions.
+    pub fn scalars(&self) -> [Scalar; 2] {
+        [
+            ("busy_periods", self.busy_periods as f64),
+            ("collisions", self.collisions as f64),
+        ]
+    }
+}
+
+impl StationResult {
+    /// The metrics that are worth a mean over repetitions.
+    pub fn scalars(&self) -> [Scalar; 20] {
+        let counts = &self.counts;
+        let count = |name, count: u64| (name, count as f64);
+        [
+            ("airtime_ratio", self.airtime_ratio),
+            count("frames", counts.frames()),
+            count("collided_frames", counts.collided()),
+            count("retries", counts.retries),
+            count("retry_drops", counts.retry_drops),
+            count("queue_drops", counts.queue_drops),
+            count("data_frames", counts.data_frames),
+            count("data_collided", counts.data_collided),
+            count("data_noise", counts.data_noise),
+            count("ack_frames", counts.ack_frames),
+            count("ack_collided", counts.ack_collided),
+            count("rts_frames", counts.rts_frames),
+            count("rts_collided", counts.rts_collided),
+            count("cts_frames", counts.cts_frames),
+            count("cts_collided", counts.cts_collided),
+            count("accepted", counts.accepted),
+            count("delivered", counts.delivered),
+            count("repeated", counts.repeated),
+            count("draws_at_cw_max", counts.draws_at_cw_max),
+            count("underflows", counts.underflows),
+        ]
+    }
 }
 
 /// What happened on a link.

@@ -14,7 +14,7 @@ use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
 use crate::paths::path_results;
 use crate::progress::group_results;
-use crate::radio::radio_results;
+use crate::radio::{airtimes, radio_results};
 use crate::result::{
     DirectionResult, FlowResult, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
@@ -211,6 +211,7 @@ impl Prepared {
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
         let services = flow_services(scenario, &self.epochs, &engine.served);
+        let airtimes = airtimes(&engine);
         let way = |link, down| direction_result(&engine, direction_index(link, down), stopped);
         let links = scenario
             .links
@@ -222,7 +223,7 @@ impl Prepared {
                 up: way(link, false),
             })
             .collect();
-        let radios = radio_results(scenario, &engine);
+        let radios = radio_results(scenario, &engine, &airtimes);
         let paths = path_results(scenario, self.routes_at(stopped), &engine);
         let unroutable = engine.unroutable();
         engine.stop();

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::estimate::Estimate;
-use crate::result::{FlowService, RunResult};
+use crate::result::{FlowService, RunResult, Scalar};
 use crate::shares::together;
 
 /// All repetitions of one scenario.
@@ -27,6 +27,49 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// In the order of the links' names, down before up.
     pub links: Vec<DirectionSummary>,
+    /// Radio channels with contention, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub radios: Vec<RadioSummary>,
+}
+
+/// One radio channel over all repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RadioSummary {
+    /// The medium's name.
+    pub name: String,
+    /// Its metrics, in the order of [`RadioResult::scalars`](crate::RadioResult::scalars).
+    pub metrics: Vec<MetricSummary>,
+    /// In the order of their names.
+    pub stations: Vec<StationSummary>,
+}
+
+/// One station of a radio channel over all repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationSummary {
+    /// Its node.
+    pub node: String,
+    /// Its metrics, in the order of [`StationResult::scalars`](crate::StationResult::scalars).
+    pub metrics: Vec<MetricSummary>,
+}
+
+/// The estimate of one metric among many.
+fn estimate<'a>(metrics: &'a [MetricSummary], metric: &str) -> Option<&'a Estimate> {
+    let found = metrics.iter().find(|m| m.metric == metric)?;
+    found.estimate.as_ref()
+}
+
+impl RadioSummary {
+    /// The estimate of one metric of the channel.
+    pub fn get(&self, metric: &str) -> Option<&Estimate> {
+        estimate(&self.metrics, metric)
+    }
+}
+
+impl StationSummary {
+    /// The estimate of one metric.
+    pub fn get(&self, metric: &str) -> Option<&Estimate> {
+        estimate(&self.metrics, metric)
+    }
 }
 
 /// One direction of a link over all repetitions.
@@ -43,8 +86,7 @@ pub struct DirectionSummary {
 impl DirectionSummary {
     /// The estimate of one metric.
     pub fn get(&self, metric: &str) -> Option<&Estimate> {
-        let found = self.metrics.iter().find(|m| m.metric == metric)?;
-        found.estimate.as_ref()
+        estimate(&self.metrics, metric)
     }
 }
 
@@ -113,8 +155,7 @@ impl MetricSummary {
 impl FlowSummary {
     /// The estimate of one metric.
     pub fn get(&self, metric: &str) -> Option<&Estimate> {
-        let found = self.metrics.iter().find(|m| m.metric == metric)?;
-        found.estimate.as_ref()
+        estimate(&self.metrics, metric)
     }
 }
 
@@ -164,21 +205,49 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
         links: (0..2 * first.links.len())
             .map(|index| direction_summary(runs, first, index))
             .collect(),
+        radios: (0..first.radios.len())
+            .map(|index| radio_summary(runs, first, index))
+            .collect(),
     })
+}
+
+/// Of metrics that every run has in one order.
+fn summaries<const N: usize>(
+    runs: &[RunResult],
+    of: impl Fn(&RunResult) -> [Scalar; N],
+) -> Vec<MetricSummary> {
+    let all: Vec<_> = runs.iter().map(of).collect();
+    let summary = |at: usize| {
+        let values: Vec<f64> = all.iter().map(|run| run[at].1).collect();
+        MetricSummary::new(all[0][at].0, &values)
+    };
+    (0..N).map(summary).collect()
+}
+
+fn radio_summary(runs: &[RunResult], first: &RunResult, index: usize) -> RadioSummary {
+    let stations = first.radios[index].stations.iter().enumerate();
+    RadioSummary {
+        name: first.radios[index].name.clone(),
+        metrics: summaries(runs, |run| run.radios[index].scalars()),
+        stations: stations
+            .map(|(at, station)| StationSummary {
+                node: station.node.clone(),
+                metrics: summaries(runs, |run| run.radios[index].stations[at].scalars()),
+            })
+            .collect(),
+    }
 }
 
 /// Of a direction by its index: down before up.
 fn direction_summary(runs: &[RunResult], first: &RunResult, index: usize) -> DirectionSummary {
     let link = &first.links[index / 2];
-    let (direction, known) = link.directions()[index % 2];
-    let metrics = known.scalars().into_iter().map(|(metric, _)| {
-        let values: Vec<f64> = direction_values(runs, index, metric).collect();
-        MetricSummary::new(metric, &values)
-    });
+    let (direction, _) = link.directions()[index % 2];
     DirectionSummary {
         link: link.name.clone(),
         direction,
-        metrics: metrics.collect(),
+        metrics: summaries(runs, |run| {
+            run.links[index / 2].directions()[index % 2].1.scalars()
+        }),
     }
 }
 

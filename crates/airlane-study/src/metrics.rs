@@ -3,9 +3,7 @@
 //! `group.metric_unit`.
 
 use airlane_base::config;
-use airlane_sim::{
-    DirectionResult, FlowResult, ProgressResult, RunResult, ServiceResult, StationResult,
-};
+use airlane_sim::{DirectionResult, FlowResult, ProgressResult, RunResult, ServiceResult};
 
 use crate::curve;
 
@@ -36,12 +34,13 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     }
     for radio in &run.radios {
         let place = config::key(&radio.name).into_owned();
-        push(format!("{place}.busy_periods"), radio.busy_periods as f64);
-        push(format!("{place}.collisions"), radio.collisions as f64);
+        for (metric, value) in radio.scalars() {
+            push(format!("{place}.{metric}"), value);
+        }
         for station in &radio.stations {
-            for (count, value) in station_counts(station) {
-                let node = config::key(&station.node);
-                push(format!("{place}.{node}.{count}"), value as f64);
+            let node = config::key(&station.node);
+            for (metric, value) in station.scalars() {
+                push(format!("{place}.{node}.{metric}"), value);
             }
         }
     }
@@ -100,29 +99,6 @@ fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
         })
     });
     whole.chain(curve).chain(windows).collect()
-}
-
-fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static str, u64); 15] {
-    [
-        (
-            "frames",
-            counts.data_frames + counts.ack_frames + counts.rts_frames,
-        ),
-        ("data_frames", counts.data_frames),
-        ("data_collided", counts.data_collided),
-        ("data_noise", counts.data_noise),
-        ("ack_frames", counts.ack_frames),
-        ("ack_collided", counts.ack_collided),
-        ("rts_frames", counts.rts_frames),
-        ("rts_collided", counts.rts_collided),
-        ("accepted", counts.accepted),
-        ("delivered", counts.delivered),
-        ("repeated", counts.repeated),
-        ("queue_drops", counts.queue_drops),
-        ("retry_drops", counts.retry_drops),
-        ("draws_at_cw_max", counts.draws_at_cw_max),
-        ("underflows", counts.underflows),
-    ]
 }
 
 fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {

@@ -1,10 +1,13 @@
 //! Where stations stand, and how strongly they hear each other.
 //!
-//! Power falls with distance alone: free space up to the crossover distance, two-ray ground behind it. The constants are
+//! Power falls with distance: free space up to the crossover distance, two-ray ground beyond it. The constants are
 //! those of ns-2, which made the numbers of Gopal 2007: antennas 1.5 m above ground with gain 1, 0.2818 W at 2.472 GHz.
-//! With its thresholds a frame is decoded up to 250.0 m away and sensed up to 730.4 m away.
+//! With its thresholds a frame is decoded up to 250.0 m away and sensed up to 730.4 m away. What stands between two
+//! stations changes the power further, over time.
 
 use std::f64::consts::PI;
+
+use airlane_base::Instant;
 
 /// Where a station stands, metres.
 pub type Position = [f64; 2];
@@ -13,10 +16,34 @@ const TRANSMIT_W: f64 = 0.281_8;
 const FREQUENCY_HZ: f64 = 2.472e9;
 const LIGHT_M_PER_S: f64 = 299_792_458.0;
 const HEIGHT_M: f64 = 1.5;
-/// A frame is decoded from this power on, watts.
-pub const RECEIVE_W: f64 = 3.652e-10;
-/// A frame is sensed from this power on, watts.
-pub const SENSE_W: f64 = 5.011_872e-12;
+
+/// From which power on a station makes something of a frame, watts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// It decodes it, if nothing else is in the way.
+    pub receive_w: f64,
+    /// It notices it: the channel is busy, and frames beside it may be destroyed.
+    pub sense_w: f64,
+}
+
+impl Default for Thresholds {
+    /// Those of ns-2.
+    fn default() -> Self {
+        Self {
+            receive_w: 3.652e-10,
+            sense_w: 5.011_872e-12,
+        }
+    }
+}
+
+/// How the signal between two stations differs from what their distance gives, both ways.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignalChange {
+    /// The stations.
+    pub between: [usize; 2],
+    /// From each time on so many decibels more, in order of time.
+    pub trace: Vec<(Instant, f64)>,
+}
 
 /// Power of a frame at this distance, watts. No distance at all counts as 1 cm.
 pub fn received_w(distance_m: f64) -> f64 {
@@ -50,36 +77,75 @@ pub fn distance_m(a: Position, b: Position) -> f64 {
 /// Who hears whom.
 #[derive(Clone, Debug)]
 pub struct Places {
-    stations: usize,
-    /// Power from one station at another, watts, by `from * stations + to`.
+    thresholds: Vec<Thresholds>,
+    /// Power that the distance from one station to another leaves, watts, by `from * stations + to`.
     power: Vec<f64>,
+    /// Which of `factors` is between two stations; empty where none is between any.
+    change: Vec<Option<usize>>,
+    /// From each time on so many times the power.
+    factors: Vec<Vec<(Instant, f64)>>,
 }
 
 impl Places {
-    /// Stations at these positions.
-    pub fn new(positions: &[Position]) -> Self {
-        let power = positions
-            .iter()
-            .flat_map(|a| positions.iter().map(|b| received_w(distance_m(*a, *b))));
+    /// Stations at these positions, and what changes between them.
+    pub fn new(stations: &[(Position, Thresholds)], changes: &[SignalChange]) -> Self {
+        let all = stations.len();
+        let power = stations.iter().flat_map(|(a, _)| {
+            let others = stations.iter();
+            others.map(|(b, _)| received_w(distance_m(*a, *b)))
+        });
+        let mut change = vec![None; if changes.is_empty() { 0 } else { all * all }];
+        for (
+            i,
+            SignalChange {
+                between: [a, b], ..
+            },
+        ) in changes.iter().enumerate()
+        {
+            change[a * all + b] = Some(i);
+            change[b * all + a] = Some(i);
+        }
+        let factor = |(at, db): &(Instant, f64)| (*at, libm::pow(10.0, db / 10.0));
+        let factors = changes.iter();
         Self {
-            stations: positions.len(),
+            thresholds: stations.iter().map(|(_, own)| *own).collect(),
             power: power.collect(),
+            change,
+            factors: factors
+                .map(|change| change.trace.iter().map(factor).collect())
+                .collect(),
         }
     }
 
-    /// Power of a frame from one station at another, watts.
-    pub fn power(&self, from: usize, to: usize) -> f64 {
-        self.power[from * self.stations + to]
+    fn pair(&self, from: usize, to: usize) -> usize {
+        from * self.thresholds.len() + to
     }
 
-    /// Whether one station can decode what another sends.
+    /// Power at a station of a frame that another began to send at this time, watts.
+    pub fn power(&self, began: Instant, from: usize, to: usize) -> f64 {
+        let pair = self.pair(from, to);
+        let power = self.power[pair];
+        let Some(&Some(change)) = self.change.get(pair) else {
+            return power;
+        };
+        let trace = &self.factors[change];
+        let begun = trace.partition_point(|(at, _)| *at <= began);
+        begun.checked_sub(1).map_or(power, |at| power * trace[at].1)
+    }
+
+    /// Whether one station is near enough to decode what another sends, whatever stands between them.
     pub fn receives(&self, from: usize, to: usize) -> bool {
-        from != to && self.power(from, to) >= RECEIVE_W
+        from != to && self.power[self.pair(from, to)] >= self.thresholds[to].receive_w
     }
 
-    /// Whether one station notices that another sends.
-    pub fn senses(&self, from: usize, to: usize) -> bool {
-        from != to && self.power(from, to) >= SENSE_W
+    /// Whether two stations are near enough for a frame and its answer.
+    pub fn reach_each_other(&self, a: usize, b: usize) -> bool {
+        self.receives(a, b) && self.receives(b, a)
+    }
+
+    /// Whether one station notices a frame that another began to send at this time.
+    pub fn senses(&self, began: Instant, from: usize, to: usize) -> bool {
+        from != to && self.power(began, from, to) >= self.thresholds[to].sense_w
     }
 }
 
@@ -101,21 +167,67 @@ mod tests {
             }
             near
         };
-        assert!((range(RECEIVE_W) - 250.0).abs() < 0.1);
-        assert!((range(SENSE_W) - 730.4).abs() < 0.1);
+        let usual = Thresholds::default();
+        assert!((range(usual.receive_w) - 250.0).abs() < 0.1);
+        assert!((range(usual.sense_w) - 730.4).abs() < 0.1);
+    }
+
+    fn usual(positions: impl Iterator<Item = Position>) -> Places {
+        let stations: Vec<_> = positions.map(|at| (at, Thresholds::default())).collect();
+        Places::new(&stations, &[])
     }
 
     #[test]
     fn the_grid_with_diagonals_hears_itself_from_corner_to_corner() {
+        let now = Instant::ORIGIN;
         let grid = |spacing: f64| {
-            let at = |i: usize| [(i % 4) as f64 * spacing, (i / 4) as f64 * spacing];
-            Places::new(&(0..16).map(at).collect::<Vec<_>>())
+            usual((0..16).map(|i| [f64::from(i % 4) * spacing, f64::from(i / 4) * spacing]))
         };
         let diagonal = grid(170.0);
-        assert!(diagonal.receives(0, 5) && diagonal.senses(0, 15));
+        assert!(diagonal.receives(0, 5) && diagonal.senses(now, 0, 15));
         let straight = grid(200.0);
         assert!(straight.receives(0, 1) && !straight.receives(0, 5));
-        assert!(straight.senses(0, 11) && !straight.senses(0, 15));
-        assert!(!straight.senses(3, 3));
+        assert!(straight.senses(now, 0, 11) && !straight.senses(now, 0, 15));
+        assert!(!straight.senses(now, 3, 3));
+    }
+
+    #[test]
+    fn who_hears_is_the_receivers_affair_and_an_exchange_needs_both() {
+        let deaf = Thresholds {
+            receive_w: received_w(100.0),
+            sense_w: received_w(150.0),
+        };
+        let stations = [
+            ([0.0, 0.0], Thresholds::default()),
+            ([120.0, 0.0], deaf),
+            ([100.0, 0.0], deaf),
+        ];
+        let places = Places::new(&stations, &[]);
+        assert!(places.receives(1, 0) && !places.receives(0, 1));
+        assert!(!places.reach_each_other(0, 1) && !places.reach_each_other(1, 0));
+        // A range is inclusive.
+        assert!(places.reach_each_other(0, 2));
+        assert!(places.senses(Instant::ORIGIN, 0, 1));
+    }
+
+    #[test]
+    fn what_stands_between_two_stations_takes_and_gives_power_both_ways() {
+        let at = |s| Instant::ORIGIN + airlane_base::Duration::from_secs(s);
+        let change = SignalChange {
+            between: [1, 0],
+            trace: vec![(at(2), -30.0), (at(3), 0.0), (at(4), 3.0)],
+        };
+        let stations = [0.0, 200.0, 400.0].map(|x| ([x, 0.0], Thresholds::default()));
+        let places = Places::new(&stations, &[change]);
+        let bare = Places::new(&stations, &[]);
+        for (from, to) in [(0, 1), (1, 0)] {
+            let heard = [1, 2, 3].map(|s| places.senses(at(s), from, to));
+            assert_eq!(heard, [true, false, true]);
+            let gain = places.power(at(9), from, to) / bare.power(at(9), from, to);
+            assert!((gain - 1.995).abs() < 0.001, "{gain}");
+            // Near enough they stay.
+            assert!(places.receives(from, to));
+        }
+        assert_eq!(places.power(at(2), 0, 2), bare.power(at(2), 0, 2));
     }
 }

@@ -100,8 +100,7 @@ struct OnAir {
     kind: Kind,
     modulation: Modulation,
     bytes: usize,
-    /// From here on it is heard.
-    heard: Instant,
+    began: Instant,
     end: Instant,
     /// The sequence number of data.
     seq: u64,
@@ -138,7 +137,8 @@ impl<P: Clone> Radio<P> {
         streams: Streams,
         name: &str,
     ) -> Self {
-        let positions: Vec<_> = stations.iter().map(|s| s.position).collect();
+        let places: Vec<_> = stations.iter().map(|s| (s.position, s.hears)).collect();
+        let changes = config.signal.as_ref().map_or(&[][..], |s| &s.changes);
         let profile = config.profile;
         let build = |(i, station): (usize, &StationConfig)| {
             let contention = Contention::new(profile.slot, profile.cw_first, profile.cw_max);
@@ -151,11 +151,11 @@ impl<P: Clone> Radio<P> {
             )
         };
         Self {
-            places: Places::new(&positions),
+            places: Places::new(&places, changes),
             signal: config
                 .signal
-                .clone()
-                .map(|signal| Signal::new(signal, stations.len())),
+                .as_ref()
+                .map(|signal| Signal::new(signal.noise_w)),
             stations: stations.iter().enumerate().map(build).collect(),
             config,
             air: vec![],
@@ -266,7 +266,7 @@ impl<P: Clone> Radio<P> {
             modulation: frame.modulation,
             seq: frame.seq,
             again: data && station.has_failed(),
-            power_w: self.places.power(frame.from, frame.to),
+            power_w: self.places.power(now, frame.from, frame.to),
             came: false,
             packet: packet.map(|out| out.packet.clone()),
         };
@@ -307,11 +307,9 @@ impl<P: Clone> Radio<P> {
         &self.places
     }
 
+    /// Whether a frame that a station senses destroys others there.
     fn disturbs(&self, from: usize, at: usize) -> bool {
-        match self.config.sensed_destroys {
-            true => self.places.senses(from, at),
-            false => self.places.receives(from, at),
-        }
+        self.config.sensed_destroys || self.places.receives(from, at)
     }
 
     fn end_frames(&mut self, now: Instant) {
@@ -323,8 +321,10 @@ impl<P: Clone> Radio<P> {
             }
             let mut came = false;
             for station in 0..self.stations.len() {
-                if self.places.senses(frame.from, station) {
+                if self.places.senses(frame.began, frame.from, station) {
                     came |= self.hear_end(now, station, frame);
+                } else if station == frame.to {
+                    self.count_loss(frame, true);
                 }
             }
             if let Some(watched) = &mut self.watched {
@@ -340,6 +340,7 @@ impl<P: Clone> Radio<P> {
             let sender = &mut stations[frame.from];
             sender.sending = false;
             sender.ready_since = now;
+            sender.stats.airtime_ns += frame.end.saturating_since(frame.began).as_nanos();
             match frame.kind {
                 Kind::Data => sender.phase = Phase::Ack(timeout),
                 Kind::Rts(_) => sender.phase = Phase::Cts(timeout),
@@ -356,7 +357,7 @@ impl<P: Clone> Radio<P> {
         let near = self.places.receives(frame.from, at);
         let noisy = near
             && (self.is_destroyed(now, at, frame)
-                | self.is_too_weak(now, at, frame)
+                | self.is_too_weak(at, frame)
                 | self.is_lost(at, frame));
         let decoded = whole && near && !noisy;
         if at == frame.to && !decoded {
@@ -407,20 +408,19 @@ impl<P: Clone> Radio<P> {
     fn is_lost(&mut self, at: usize, frame: OnAir) -> bool {
         let way = frame.from * self.stations.len() + frame.to;
         let losses = self.losses.get_mut(way).filter(|_| at == frame.to);
-        losses.and_then(Option::as_mut).is_some_and(|losses| {
-            let start = frame.end - frame.modulation.airtime(frame.bytes);
-            losses.loses(start, frame.end, frame.bytes)
-        })
+        losses
+            .and_then(Option::as_mut)
+            .is_some_and(|losses| losses.loses(frame.began, frame.end, frame.bytes))
     }
 
     /// Whether a frame is lost because its signal is weak.
-    fn is_too_weak(&mut self, now: Instant, at: usize, frame: OnAir) -> bool {
+    fn is_too_weak(&mut self, at: usize, frame: OnAir) -> bool {
         let Some(signal) = &mut self.signal else {
             return false;
         };
+        let power = self.places.power(frame.began, frame.from, at);
         let rng = &mut self.stations[at].noise;
-        let what = (frame.modulation, frame.bytes);
-        signal.loses(now, &self.places, (frame.from, at), what, rng)
+        signal.loses(power, frame.modulation, frame.bytes, rng)
     }
 
     fn count_loss(&mut self, frame: OnAir, whole: bool) {
@@ -433,7 +433,7 @@ impl<P: Clone> Radio<P> {
             Kind::Data => stats.data_collided += 1,
             Kind::Ack => stats.ack_collided += 1,
             Kind::Rts(_) => stats.rts_collided += 1,
-            Kind::Cts(_) => {}
+            Kind::Cts(_) => stats.cts_collided += 1,
         }
         if !self.collided {
             self.collided = true;
@@ -570,7 +570,10 @@ impl<P: Clone> Radio<P> {
                 station.stats.rts_frames += 1;
                 (control, RTS)
             }
-            Kind::Cts(_) => (control, ACK),
+            Kind::Cts(_) => {
+                station.stats.cts_frames += 1;
+                (control, ACK)
+            }
         };
         station.sending = true;
         station.ears.deafen();
@@ -583,7 +586,7 @@ impl<P: Clone> Radio<P> {
             kind,
             modulation,
             bytes,
-            heard: now + self.config.sense_delay,
+            began: now,
             end: now + modulation.airtime(bytes),
             seq: station.seq,
         };
@@ -594,28 +597,34 @@ impl<P: Clone> Radio<P> {
     /// Everybody hears what is to be heard from this instant on: of several the strongest first.
     fn hear_fresh(&mut self, now: Instant) {
         let begun = self.air.len() - self.fresh;
-        let fresh = self.air[begun..].partition_point(|frame| frame.heard <= now);
+        let delay = self.config.sense_delay;
+        let fresh = self.air[begun..].partition_point(|frame| frame.began + delay <= now);
         if fresh == 0 {
             return;
         }
         self.fresh -= fresh;
         let heard = begun + fresh;
         for at in 0..self.stations.len() {
-            let power = |frame: &OnAir| self.places.power(frame.from, at);
+            let power = |frame: &OnAir| self.places.power(frame.began, frame.from, at);
             let strongest = self.air[begun..heard]
                 .iter()
-                .filter(|frame| self.places.senses(frame.from, at))
+                .filter(|frame| self.places.senses(frame.began, frame.from, at))
                 .max_by(|a, b| power(a).total_cmp(&power(b)).then(b.number.cmp(&a.number)))
                 .map(|frame| frame.number);
             let Some(strongest) = strongest else { continue };
             for first in [true, false] {
                 for i in begun..heard {
-                    let OnAir { number, from, .. } = self.air[i];
-                    if (number == strongest) != first || !self.places.senses(from, at) {
+                    let OnAir {
+                        number,
+                        from,
+                        began,
+                        ..
+                    } = self.air[i];
+                    if (number == strongest) != first || !self.places.senses(began, from, at) {
                         continue;
                     }
                     let disturbs = self.disturbs(from, at);
-                    let power = self.places.power(from, at);
+                    let power = self.places.power(began, from, at);
                     let capture = self.config.capture;
                     let station = &mut self.stations[at];
                     let silent = !station.sending;
@@ -652,7 +661,8 @@ impl<P: Clone> Radio<P> {
         let stations = self.stations.iter().filter_map(Station::poll_timeout);
         let frames = self.air.iter().map(|frame| frame.end);
         let unheard = &self.air[self.air.len() - self.fresh..];
-        let heard = unheard.first().map(|frame| frame.heard);
+        let delay = self.config.sense_delay;
+        let heard = unheard.first().map(|frame| frame.began + delay);
         self.next = stations.chain(frames).chain(heard).min();
     }
 }

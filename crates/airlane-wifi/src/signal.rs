@@ -1,12 +1,11 @@
-//! Frames that come too weakly: how much stronger than the noise a station hears another, by distance and by what was
-//! recorded, and which frames that costs.
+//! Frames that come too weakly: how much stronger than the noise they are, and which of them that costs.
 
 use std::collections::BTreeMap;
 
-use airlane_base::{Instant, Rng};
+use airlane_base::Rng;
 
 use crate::errors::ln_bit_success;
-use crate::place::Places;
+use crate::place::SignalChange;
 use crate::profile::Modulation;
 
 /// Noise that is always there, and how signals change.
@@ -18,68 +17,31 @@ pub struct SignalConfig {
     pub changes: Vec<SignalChange>,
 }
 
-/// How the signal between two stations differs from what their distance gives, both ways.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignalChange {
-    /// The stations.
-    pub between: [usize; 2],
-    /// From each time on so many decibels more, in order of time.
-    pub trace: Vec<(Instant, f64)>,
-}
-
-/// What signals are, and what they let through.
+/// Which frames noise lets through.
 #[derive(Clone, Debug)]
 pub(crate) struct Signal {
-    config: SignalConfig,
-    /// Which change is between two stations, by `from * stations + to`.
-    change: Vec<Option<usize>>,
-    stations: usize,
+    noise_w: f64,
     /// The logarithm of a bit's chance, by modulation and SNR: few of either occur.
     known: BTreeMap<(u64, u64), f64>,
 }
 
 impl Signal {
-    pub(crate) fn new(config: SignalConfig, stations: usize) -> Self {
-        let mut change = vec![None; stations * stations];
-        for (
-            i,
-            SignalChange {
-                between: [a, b], ..
-            },
-        ) in config.changes.iter().enumerate()
-        {
-            for (from, to) in [(a, b), (b, a)] {
-                change[from * stations + to] = Some(i);
-            }
-        }
+    pub(crate) fn new(noise_w: f64) -> Self {
         Self {
-            config,
-            change,
-            stations,
+            noise_w,
             known: BTreeMap::new(),
         }
     }
 
-    /// How much stronger than the noise a frame is.
-    fn snr(&self, now: Instant, places: &Places, from: usize, to: usize) -> f64 {
-        let change = self.change[from * self.stations + to].map_or(0.0, |i| {
-            let trace = &self.config.changes[i].trace;
-            let behind = trace.partition_point(|(at, _)| *at <= now);
-            behind.checked_sub(1).map_or(0.0, |at| trace[at].1)
-        });
-        places.power(from, to) / self.config.noise_w * libm::pow(10.0, change / 10.0)
-    }
-
-    /// Whether a frame of so many bytes is lost that ends now.
+    /// Whether a frame of so many bytes is lost that comes with this power.
     pub(crate) fn loses(
         &mut self,
-        now: Instant,
-        places: &Places,
-        (from, to): (usize, usize),
-        (modulation, bytes): (Modulation, usize),
+        power_w: f64,
+        modulation: Modulation,
+        bytes: usize,
         rng: &mut Rng,
     ) -> bool {
-        let snr = self.snr(now, places, from, to);
+        let snr = power_w / self.noise_w;
         let key = (modulation.bits_per_second(), snr.to_bits());
         let bit = self.known.entry(key);
         let bit = bit.or_insert_with(|| ln_bit_success(modulation, snr));

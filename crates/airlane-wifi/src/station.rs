@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::auto_rate::AutoRate;
 use crate::contention::Contention;
-use crate::place::Position;
+use crate::place::{Position, Thresholds};
 use crate::reception::Reception;
 
 /// How often a frame is tried.
@@ -37,6 +37,8 @@ const LONG_LIMIT: u32 = 4;
 pub struct StationConfig {
     /// Where it stands, metres.
     pub position: Position,
+    /// What it hears.
+    pub hears: Thresholds,
     /// How often it tries a frame.
     pub retries: Retries,
     /// How much may wait beside the frame that it tries to send.
@@ -54,13 +56,15 @@ pub struct StationStats {
     pub underflows: u64,
     /// Packets that found its queue full.
     pub queue_drops: u64,
+    /// Times that it tried a packet again.
+    pub retries: u64,
     /// Packets that it gave up.
     pub retry_drops: u64,
     /// Data frames that it sent, each attempt.
     pub data_frames: u64,
     /// Data frames among them that were overlapped where they should have arrived.
     pub data_collided: u64,
-    /// Data frames among them that noise destroyed where they should have arrived.
+    /// Data frames among them that noise destroyed where they should have arrived, or that were too weak to be heard there.
     pub data_noise: u64,
     /// Acknowledgments that it sent.
     pub ack_frames: u64,
@@ -70,12 +74,30 @@ pub struct StationStats {
     pub rts_frames: u64,
     /// RTS among them that were overlapped where they should have arrived.
     pub rts_collided: u64,
+    /// CTS that it sent.
+    pub cts_frames: u64,
+    /// CTS among them that were overlapped where they should have arrived.
+    pub cts_collided: u64,
+    /// How long the frames took that it sent, of all kinds, ended ones alone.
+    pub airtime_ns: u64,
     /// Packets that came to it, each once.
     pub delivered: u64,
     /// Frames that came again because their acknowledgment was lost.
     pub repeated: u64,
     /// Backoffs that it drew from the largest window.
     pub draws_at_cw_max: u64,
+}
+
+impl StationStats {
+    /// Frames that it sent, of all kinds.
+    pub fn frames(&self) -> u64 {
+        self.data_frames + self.ack_frames + self.rts_frames + self.cts_frames
+    }
+
+    /// Frames among them that were overlapped where they should have arrived.
+    pub fn collided(&self) -> u64 {
+        self.data_collided + self.ack_collided + self.rts_collided + self.cts_collided
+    }
 }
 
 /// A packet on its way out.
@@ -271,6 +293,7 @@ impl<P> Station<P> {
             self.stats.retry_drops += 1;
             return self.finish(now);
         }
+        self.stats.retries += 1;
         self.contention.widen();
         self.contend(now);
         None

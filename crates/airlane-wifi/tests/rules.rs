@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 
 use airlane_base::{Duration, Instant, Probability, QueueLimit, Streams};
 use airlane_wifi::noise::NoiseConfig;
+use airlane_wifi::place::{SignalChange, Thresholds, received_w};
 use airlane_wifi::profile::{Profile, ProfileName};
-use airlane_wifi::signal::{SignalChange, SignalConfig};
+use airlane_wifi::signal::SignalConfig;
 use airlane_wifi::station::{Retries, StationConfig};
 use airlane_wifi::{Delivery, Radio, RadioConfig};
 use proptest::prelude::*;
@@ -26,6 +27,7 @@ fn config(rts_threshold: usize) -> RadioConfig {
 fn station(x: f64, y: f64, retries: Retries) -> StationConfig {
     StationConfig {
         position: [x, y],
+        hears: Thresholds::default(),
         retries,
         queue: QueueLimit::Packets(10),
     }
@@ -194,23 +196,41 @@ fn any_retries() -> impl Strategy<Value = Retries> {
     prop_oneof![Just(Retries::Off), Just(Retries::On)]
 }
 
+fn any_ears() -> impl Strategy<Value = Thresholds> {
+    (50.0..600.0f64, 1.0..3.0f64).prop_map(|(range, times)| Thresholds {
+        receive_w: received_w(range),
+        sense_w: received_w(range * times),
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Each packet that a queue took is delivered once at most, dropped once at most, and one of both at least; equal
-    /// inputs give equal outputs.
+    /// inputs give equal outputs. Whoever hears whom, and whatever changes meanwhile; nobody sends for longer than there was
+    /// time.
     #[test]
     fn no_packet_is_lost_silently(
-        places in prop::collection::vec((0.0..900.0f64, 0.0..900.0f64, any_retries()), 2..8),
+        places in prop::collection::vec((0.0..900.0f64, 0.0..900.0f64, any_retries(), any_ears()), 2..8),
         packets in prop::collection::vec((0u64..20_000_000, 0usize..8, 0usize..8, 1usize..1_500), 1..80),
         rts in prop_oneof![Just(0usize), Just(500), Just(3_000)],
         capture: bool,
         sensed_destroys: bool,
         noise in 0.0..0.9f64,
+        changes in prop::collection::vec((0u64..20_000_000, -60.0..20.0f64), 0..6),
         seed: u64,
     ) {
-        let stations: Vec<_> = places.iter().map(|(x, y, r)| station(*x, *y, *r)).collect();
-        let mut config = RadioConfig { capture, sensed_destroys, ..config(rts) };
+        let own = |(x, y, retries, hears): &(f64, f64, Retries, Thresholds)| StationConfig {
+            hears: *hears,
+            ..station(*x, *y, *retries)
+        };
+        let stations: Vec<_> = places.iter().map(own).collect();
+        let mut changes = changes;
+        changes.sort_unstable_by_key(|(at, _)| *at);
+        let change = |(at, db)| (Instant::from_nanos(at), db);
+        let change = SignalChange { between: [0, 1], trace: changes.into_iter().map(change).collect() };
+        let signal = Some(SignalConfig { noise_w: 4e-13, changes: vec![change] });
+        let mut config = RadioConfig { capture, sensed_destroys, signal, ..config(rts) };
         config.noise.push(NoiseConfig {
             loss: Probability::new(noise).unwrap(),
             on: Duration::from_millis(3),
@@ -242,8 +262,16 @@ proptest! {
             while let Some(done) = radio.poll_done() {
                 dropped.extend((!done.acknowledged).then_some(done.packet));
             }
+            let end = delivered.last().map_or(Instant::FAR_FUTURE, |(at, _)| *at + Duration::from_secs(1));
             log.extend(delivered);
-            (0..stations.len()).for_each(|i| assert_eq!(radio.backlog(i), 0));
+            for i in 0..stations.len() {
+                assert_eq!(radio.backlog(i), 0);
+                let counts = radio.station_stats(i);
+                assert!(counts.airtime_ns <= end.as_nanos());
+                assert!((counts.airtime_ns > 0) == (counts.frames() > 0) && counts.collided() <= counts.frames());
+                let attempts = counts.taken + counts.retries;
+                assert!(counts.data_frames <= attempts && attempts <= counts.data_frames + counts.rts_frames);
+            }
             (refused, log, dropped)
         };
         let (refused, log, dropped) = run();
@@ -285,7 +313,15 @@ fn who_begins_before_another_is_heard_collides() {
 
 /// How many of so many packets come from 100 m away, whose signal falls by so many dB after the first.
 fn come_weakly(fall: f64, ladder: bool) -> (usize, usize) {
-    let stations = [0.0, 100.0].map(|x| station(x, 0.0, Retries::Off));
+    // They notice what is as weak as the noise.
+    let hears = Thresholds {
+        sense_w: 4e-13,
+        ..Thresholds::default()
+    };
+    let stations = [0.0, 100.0].map(|x| StationConfig {
+        hears,
+        ..station(x, 0.0, Retries::Off)
+    });
     let profile = Profile::named(ProfileName::G, None);
     let change = SignalChange {
         between: [1, 0],

@@ -3,6 +3,7 @@
 mod common;
 
 use airlane_base::{Duration, Instant, QueueLimit, Streams};
+use airlane_wifi::place::Thresholds;
 use airlane_wifi::profile::{Profile, ProfileName};
 use airlane_wifi::station::{Retries, StationConfig};
 use airlane_wifi::{Radio, RadioConfig};
@@ -40,6 +41,7 @@ fn saturate_with(profile: Profile, n: usize, retries: Retries, seconds: u64) -> 
                 [7.2 * libm::cos(angle), 7.2 * libm::sin(angle)]
             }
         },
+        hears: Thresholds::default(),
         retries,
         queue: QueueLimit::Packets(2),
     };

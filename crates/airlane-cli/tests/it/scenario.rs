@@ -297,6 +297,59 @@ fn runs_without_chance_are_said_to_be_the_same() {
     assert!(!text(&run(&lossy).stderr).contains("are the same"));
 }
 
+#[test]
+fn stations_have_rows_in_text_and_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["sim", "run", "wifi-hidden", "--set", "duration=2 s"];
+    let output = airlane(folder.path(), &run, "");
+    let shown = text(&output.stdout);
+    let heads = [
+        "channel", "station", "airtime", "frames", "collided", "retries", "given up",
+    ];
+    let head = shown
+        .lines()
+        .find(|line| line.trim_start().starts_with("channel"));
+    let head = head.unwrap_or_else(|| panic!("{shown}"));
+    assert!(heads.iter().all(|word| head.contains(word)), "{head}");
+    // No links, and no table without rows.
+    assert!(!shown.contains("utilisation"), "{shown}");
+    let row = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let left = shown
+        .lines()
+        .map(row)
+        .find(|cells| cells.first().is_some_and(|n| n == "left"));
+    let output = airlane(folder.path(), &[&run[..], &["--json"]].concat(), "");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts = &result["runs"][0]["radios"][0]["stations"][1];
+    assert_eq!(counts["node"], "left");
+    let count = |name: &str| counts[name].as_u64().unwrap();
+    let frames =
+        count("data_frames") + count("ack_frames") + count("rts_frames") + count("cts_frames");
+    let collided = count("data_collided") + count("ack_collided");
+    assert!(collided > 0 && count("retries") > 0 && count("airtime_ns") > 0);
+    let airtime = format!("{:.1}", counts["airtime_ratio"].as_f64().unwrap() * 100.0);
+    let whole = [
+        frames,
+        collided,
+        count("retries"),
+        count("retry_drops"),
+        count("queue_drops"),
+    ];
+    let expected = [
+        &["left".to_owned(), airtime, "%".to_owned()][..],
+        &whole.map(|n| n.to_string()),
+    ];
+    assert_eq!(left.unwrap(), expected.concat(), "{shown}");
+    let station = &result["summary"]["radios"][0]["stations"][1];
+    let metrics = station["metrics"].as_array().unwrap();
+    let retries = metrics.iter().find(|m| m["metric"] == "retries").unwrap();
+    assert_eq!(retries["mean"].as_f64(), Some(count("retries") as f64));
+}
+
 /// A pair of captures of a simulated link has the losses of the simulation.
 #[test]
 fn a_pair_of_captures_becomes_a_recording() {

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use airlane_base::config::{Problems, key};
 use airlane_channel::ErrorsConfig;
 use airlane_link::config::RateLimit;
+use airlane_wifi::place::distance_m;
 use airlane_wifi::profile::Profile;
 
 use super::ranks::Ranks;
@@ -14,6 +15,8 @@ use super::{HandoffConfig, LONGEST_RUN, LinkConfig, MediumConfig, Scenario, Wifi
 
 /// Positions beyond this say that somebody meant another unit.
 const FARTHEST_M: f64 = 1e6;
+/// Nearer than the least of these all have one power.
+const RANGE_M: RangeInclusive<f64> = 0.01..=FARTHEST_M;
 /// Everybody may hear everybody: tables of all pairs.
 const MOST_STATIONS: usize = 256;
 
@@ -99,14 +102,16 @@ impl Scenario {
     ) {
         let [a, b] = link.ends.each_ref().map(|end| wifi.station(end));
         let places = wifi.places();
-        if !a.zip(b).is_some_and(|(a, b)| places.receives(a, b)) {
+        if !a.zip(b).is_some_and(|(a, b)| places.reach_each_other(a, b)) {
             problems.add(
                 "ends",
                 format!(
-                    "\"{}\" and \"{}\" are no stations of this channel that reach each other",
-                    link.ends[0], link.ends[1]
+                    "\"{}\" and \"{}\" are no stations of this channel that reach each other{}",
+                    link.ends[0],
+                    link.ends[1],
+                    apart(wifi, &link.ends)
                 ),
-                "two of its `nodes`, at most 250 m apart",
+                "two of its `nodes`, each within the `receive-range-m` of the other",
             );
         }
         if link.services.is_empty() {
@@ -169,7 +174,7 @@ impl Scenario {
             let nodes: Vec<Option<usize>> = wifi.nodes.keys().map(|name| nodes.at(name)).collect();
             let hop = |from: usize, to: usize| {
                 let node = nodes[to]?;
-                let near = places.receives(from, to);
+                let near = places.reach_each_other(from, to);
                 near.then_some(RadioHop {
                     radio: radio as u16,
                     from: from as u16,
@@ -237,6 +242,7 @@ impl Scenario {
                 );
             }
         }
+        check_ranges(wifi, problems);
         check_rates(wifi, problems);
         for (i, errors) in wifi.errors.iter().enumerate() {
             let path = format!("errors[{i}]");
@@ -283,16 +289,66 @@ impl Scenario {
             for (at, pair) in route.windows(2).enumerate() {
                 if let (Some(a), Some(b)) = (wifi.station(&pair[0]), wifi.station(&pair[1]))
                     && a != b
-                    && !places.receives(a, b)
+                    && !places.reach_each_other(a, b)
                 {
+                    let far = apart(wifi, &[pair[0].clone(), pair[1].clone()]);
                     problems.add(
                         &format!("{path}[{at}]"),
-                        format!("\"{}\" does not reach \"{}\"", pair[0], pair[1]),
-                        "neighbours at most 250 m apart",
+                        format!(
+                            "\"{}\" and \"{}\" do not reach each other{far}",
+                            pair[0], pair[1]
+                        ),
+                        "neighbours, each within the `receive-range-m` of the other",
                     );
                 }
             }
         }
+    }
+}
+
+/// How far apart two stations are, and how far each decodes; nothing of what are no stations.
+fn apart(wifi: &WifiConfig, ends: &[String; 2]) -> String {
+    let [Some(a), Some(b)] = ends.each_ref().map(|end| wifi.nodes.get(end)) else {
+        return String::new();
+    };
+    let [first, second] = ends
+        .each_ref()
+        .map(|end| wifi.ranges(wifi.stations.get(end)).metres()[0]);
+    let apart = distance_m(*a, *b);
+    format!(
+        ": they are {apart:.1} m apart, \"{}\" decodes up to {first} m and \"{}\" up to {second} m",
+        ends[0], ends[1]
+    )
+}
+
+fn check_ranges(wifi: &WifiConfig, problems: &mut Problems) {
+    let mut check = |place: &str, [receive, sense]: [Option<f64>; 2], whole: [f64; 2]| {
+        for (word, range) in [("receive-range-m", receive), ("sense-range-m", sense)] {
+            if let Some(range) = range.filter(|range| !RANGE_M.contains(range)) {
+                problems.add(
+                    &format!("{place}{word}"),
+                    format!("nobody hears up to {range} m"),
+                    format!("metres, {} to {}", RANGE_M.start(), RANGE_M.end()),
+                );
+            }
+        }
+        let [receives, senses] = whole;
+        if (receive.is_some() || sense.is_some()) && senses < receives {
+            problems.add(
+                &format!("{place}sense-range-m"),
+                format!(
+                    "a station that decodes up to {receives} m senses no less far, and here up to {senses} m"
+                ),
+                format!("{receives} or more, or a shorter receive-range-m"),
+            );
+        }
+    };
+    let all = [wifi.receive_range_m, wifi.sense_range_m];
+    check("", all, wifi.ranges(None).metres());
+    for (name, own) in &wifi.stations {
+        let place = format!("stations.{}.", key(name));
+        let whole = wifi.ranges(Some(own)).metres();
+        check(&place, [own.receive_range_m, own.sense_range_m], whole);
     }
 }
 
@@ -328,11 +384,16 @@ fn check_rates(wifi: &WifiConfig, problems: &mut Problems) {
         for (at, name) in change.between.iter().enumerate() {
             check_station(wifi, &format!("{path}.between[{at}]"), name, problems);
         }
-        if change.between[0] == change.between[1] {
+        let same = |pair: &[String; 2]| change.between.iter().all(|n| pair.contains(n));
+        let before = &signal.changes[..i];
+        if change.between[0] == change.between[1] || before.iter().any(|o| same(&o.between)) {
             problems.add(
                 &format!("{path}.between"),
-                "a station does not hear itself",
-                "two stations",
+                format!(
+                    "{:?} are no two stations that have none yet",
+                    change.between
+                ),
+                "each pair once",
             );
         }
         let possible = |[seconds, db]: &[f64; 2]| {

@@ -369,7 +369,7 @@ impl Scenario {
                     "no links join \"{}\" and \"{}\"",
                     flow.ends[0], flow.ends[1]
                 ),
-                "add links, put stations of a radio channel within 250 m of each other, or choose ends that are joined",
+                "add links, put stations of a radio channel within each other's `receive-range-m`, or choose ends that are joined",
             );
             return;
         }

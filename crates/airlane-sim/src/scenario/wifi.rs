@@ -6,9 +6,9 @@ use airlane_base::{Duration, Instant, QueueLimit, Rate, Size};
 use airlane_channel::ErrorsConfig;
 use airlane_wifi::RadioConfig;
 use airlane_wifi::noise::NoiseConfig;
-use airlane_wifi::place::{Places, Position, watts};
+use airlane_wifi::place::{Places, Position, SignalChange, Thresholds, received_w, watts};
 use airlane_wifi::profile::{Modulation, Profile, ProfileName};
-use airlane_wifi::signal::{SignalChange, SignalConfig};
+use airlane_wifi::signal::SignalConfig;
 use airlane_wifi::station::{self, Retries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WifiConfig {
-    /// These nodes have a station, at these positions in metres. A frame is decoded up to 250 m away and
-    /// sensed up to 730.4 m away. Source: ns-2's thresholds, which Gopal 2007 uses.
+    /// These nodes have a station, at these positions in metres.
     #[schemars(extend("examples" = [{ "a": [0, 0], "b": [200, 0] }], "x-unit" = "metres"))]
     pub nodes: BTreeMap<String, Position>,
+    /// A station decodes frames from up to so far away. Stations are neighbours if each decodes the other, whatever `signal`
+    /// does to them. Left out: 250 m. Source: ns-2's threshold, which Gopal 2007 uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [250], "x-unit" = "metres"))]
+    pub receive_range_m: Option<f64>,
+    /// A station senses frames from up to so far away, at least as far as it decodes them: it does not send meanwhile, and
+    /// they may destroy others (`interference`). `signal.changes` count. Left out: 730.4 m. Source: ns-2's threshold, which
+    /// Gopal 2007 uses; other works of ns-2 have 550 m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [550], "x-unit" = "metres"))]
+    pub sense_range_m: Option<f64>,
     /// The timing of the channel has this name. Source: Gopal 2007, sections 5.3 and 7.2, for 802.11b.
     #[serde(default)]
     pub profile: ProfileName,
@@ -70,7 +80,7 @@ pub struct WifiConfig {
     pub sense_delay: Duration,
     /// These stations differ from the others, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("examples" = [{ "a": { "retries": "off" } }]))]
+    #[schemars(extend("examples" = [{ "a": { "retries": "off", "sense-range-m": 300 } }]))]
     pub stations: BTreeMap<String, StationConfig>,
     /// Packets between the ends of each of these rows of nodes go this way, in both directions, instead of a
     /// shortest one.
@@ -127,7 +137,8 @@ pub struct WifiSignal {
     /// Power of the noise that is always there, dBm. Of a receiver with a noise figure of 7 dB it is -94.
     #[schemars(extend("x-unit" = "dBm"))]
     pub noise_dbm: f64,
-    /// Between these stations the signal is not what their distance gives.
+    /// Between these stations the signal is not what their distance gives. Carrier sense, capture and the noise go by it as
+    /// a frame begins; what is too weak to be sensed is not decoded, and what is stronger is decoded from no farther away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<WifiSignalChange>,
 }
@@ -154,6 +165,39 @@ pub struct StationConfig {
     /// How much may wait here beside the frame that it tries to send. Left out: as much as at the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueLimit>,
+    /// It decodes frames from up to so far away. Left out: from as far as the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [250], "x-unit" = "metres"))]
+    pub receive_range_m: Option<f64>,
+    /// It senses frames from up to so far away. Left out: from as far as the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [550], "x-unit" = "metres"))]
+    pub sense_range_m: Option<f64>,
+}
+
+/// From how far away a station decodes and senses frames; none: as ns-2 has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ranges {
+    receive_m: Option<f64>,
+    sense_m: Option<f64>,
+}
+
+impl Ranges {
+    /// Metres, where ns-2's thresholds are in words.
+    pub(super) fn metres(self) -> [f64; 2] {
+        [
+            self.receive_m.unwrap_or(250.0),
+            self.sense_m.unwrap_or(730.4),
+        ]
+    }
+
+    fn thresholds(self) -> Thresholds {
+        let usual = Thresholds::default();
+        Thresholds {
+            receive_w: self.receive_m.map_or(usual.receive_w, received_w),
+            sense_w: self.sense_m.map_or(usual.sense_w, received_w),
+        }
+    }
 }
 
 fn is_none(delay: &Duration) -> bool {
@@ -188,11 +232,12 @@ impl WifiConfig {
             sense_delay: self.sense_delay,
         };
         let station = |(name, position): (&String, &Position)| {
-            let own = self.stations.get(name).cloned().unwrap_or_default();
+            let own = self.stations.get(name);
             station::StationConfig {
                 position: *position,
-                retries: own.retries.unwrap_or(self.retries),
-                queue: own.queue.unwrap_or(self.queue),
+                hears: self.ranges(own).thresholds(),
+                retries: own.and_then(|own| own.retries).unwrap_or(self.retries),
+                queue: own.and_then(|own| own.queue).unwrap_or(self.queue),
             }
         };
         (config, self.nodes.iter().map(station).collect())
@@ -244,9 +289,21 @@ impl WifiConfig {
         Rate::from_bps(bps.max(1)).expect("above zero")
     }
 
-    /// Who hears whom.
+    /// Who hears whom where nothing changes signals.
     pub(super) fn places(&self) -> Places {
-        Places::new(&self.nodes.values().copied().collect::<Vec<_>>())
+        let station = |(name, at): (&String, &Position)| {
+            (*at, self.ranges(self.stations.get(name)).thresholds())
+        };
+        Places::new(&self.nodes.iter().map(station).collect::<Vec<_>>(), &[])
+    }
+
+    /// How far a station hears, by what sets it apart.
+    pub(super) fn ranges(&self, own: Option<&StationConfig>) -> Ranges {
+        let own = |of: fn(&StationConfig) -> Option<f64>| own.and_then(of);
+        Ranges {
+            receive_m: own(|own| own.receive_range_m).or(self.receive_range_m),
+            sense_m: own(|own| own.sense_range_m).or(self.sense_range_m),
+        }
     }
 
     /// The place of a node's station, in order of names.

@@ -19,6 +19,7 @@ mod figure_1;
 mod found_rates;
 mod gsm;
 mod handoffs;
+mod hidden;
 mod imports;
 mod interactive;
 mod measured;

@@ -148,7 +148,7 @@ fn without_diagonals_a_row_is_three_hops() {
 #[test]
 fn a_weak_signal_is_met_with_a_slower_rate() {
     let world = |more: &str| {
-        let signal = "signal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [[20, -28]] }] }";
+        let signal = "sense-range-m = 1500\nsignal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [[20, -28]] }] }";
         let result = play(&chain(1, 200, &format!("{signal}\n{more}"), SATURATING));
         let sent = result.radios[0].stations[0].counts;
         (
@@ -184,7 +184,7 @@ fn a_radio_that_cannot_be_is_refused_with_its_place() {
             "kind = \"wifi\"",
             "kind = \"wifi\"\nroutes = [[\"n0\", \"n2\"]]",
             "media.mesh.routes[0][0]",
-            "does not reach",
+            "do not reach each other: they are 400.0 m apart, \"n0\" decodes up to 250 m and \"n2\" up to 250 m",
         ),
         (
             "kind = \"wifi\"",
@@ -215,6 +215,49 @@ fn a_radio_that_cannot_be_is_refused_with_its_place() {
             "kind = \"wifi\"\nsignal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [[2, 0], [1, 0]] }] }",
             "media.mesh.signal.changes[0].trace",
             "in order of time",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nsignal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [] }, { between = [\"n1\", \"n0\"], trace = [] }] }",
+            "media.mesh.signal.changes[1].between",
+            "each pair once",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nreceive-range-m = 0",
+            "media.mesh.receive-range-m",
+            "metres, 0.01 to 1000000",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nsense-range-m = nan",
+            "media.mesh.sense-range-m",
+            "metres, 0.01 to 1000000",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nsense-range-m = 200",
+            "media.mesh.sense-range-m",
+            "250 or more, or a shorter receive-range-m",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nstations.n1.receive-range-m = 800",
+            "media.mesh.stations.n1.sense-range-m",
+            "decodes up to 800 m senses no less far, and here up to 730.4 m",
+        ),
+        // One way is no hop: n1 hears n0 and n2, and neither hears n1.
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nreceive-range-m = 150\nstations.n1.receive-range-m = 250",
+            "flows[0].ends",
+            "no links join",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nroutes = [[\"n0\", \"n1\"]]\nstations.n1.receive-range-m = 150",
+            "media.mesh.routes[0][0]",
+            "\"n0\" decodes up to 250 m and \"n1\" up to 150 m",
         ),
     ];
     for (from, to, place, problem) in cases {
@@ -362,6 +405,10 @@ fn what_a_link_through_the_air_cannot_have_is_refused() {
         ),
         ("media.air.source-header=20 B", "routing agent"),
         ("media.air.nodes.s0=[400, 0]", "reach each other"),
+        (
+            "media.air.stations.s0.receive-range-m=5",
+            "they are 7.2 m apart, \"ap\" decodes up to 250 m and \"s0\" up to 5 m",
+        ),
         (
             "flows[f0].transport={ kind = \"clap\" }",
             "the first hop of this flow is none",

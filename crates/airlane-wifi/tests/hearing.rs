@@ -1,0 +1,124 @@
+//! Stations that hear an access point and not each other.
+
+use airlane_base::{Duration, Instant, QueueLimit, Streams};
+use airlane_wifi::place::{SignalChange, Thresholds, received_w};
+use airlane_wifi::profile::{Profile, ProfileName};
+use airlane_wifi::signal::SignalConfig;
+use airlane_wifi::station::{Retries, StationConfig, StationStats};
+use airlane_wifi::{Radio, RadioConfig};
+
+/// Bytes of a packet.
+const LEN: usize = 500;
+
+/// How two stations are placed, 150 m on each side of an access point.
+#[derive(Clone, Copy, Debug)]
+enum Between {
+    /// They hear each other.
+    Nothing,
+    /// They sense no farther than 200 m.
+    Distance,
+    /// A wall takes 40 dB, so that 300 m are too far.
+    Wall,
+}
+
+fn cell(between: Between, rts_threshold: usize) -> Radio<()> {
+    let hears = match between {
+        Between::Distance => Thresholds {
+            receive_w: received_w(200.0),
+            sense_w: received_w(200.0),
+        },
+        Between::Nothing | Between::Wall => Thresholds::default(),
+    };
+    let wall = matches!(between, Between::Wall).then(|| SignalChange {
+        between: [1, 2],
+        trace: vec![(Instant::ORIGIN, -40.0)],
+    });
+    let config = RadioConfig {
+        profile: Profile::named(ProfileName::B, None),
+        rts_threshold,
+        capture: true,
+        sensed_destroys: true,
+        noise: vec![],
+        ladder: vec![],
+        signal: Some(SignalConfig {
+            noise_w: 4e-13,
+            changes: wall.into_iter().collect(),
+        }),
+        sense_delay: Duration::ZERO,
+    };
+    let stations = [0.0, -150.0, 150.0].map(|x| StationConfig {
+        position: [x, 0.0],
+        hears,
+        retries: Retries::Off,
+        queue: QueueLimit::Packets(50),
+    });
+    Radio::new(config, &stations, Streams::new(5, 0), "radio")
+}
+
+/// Both stations get packets for the access point at random times, so many a second each.
+fn load(mut radio: Radio<()>, rate: f64, seconds: f64) -> [StationStats; 2] {
+    let streams = Streams::new(11, 0);
+    let mut arrivals = [1, 2].map(|station| (streams.stream(&format!("load.{station}")), 0.0));
+    for (rng, at) in &mut arrivals {
+        *at += rng.exponential(1.0 / rate);
+    }
+    loop {
+        let station = if arrivals[0].1 <= arrivals[1].1 { 0 } else { 1 };
+        let (rng, at) = &mut arrivals[station];
+        let now = Instant::ORIGIN + Duration::from_secs_f64(*at);
+        *at += rng.exponential(1.0 / rate);
+        while let Some(due) = radio.poll_timeout().filter(|due| *due <= now) {
+            radio.handle_timeout(due);
+            while radio.poll_done().is_some() || radio.poll_deliver().is_some() {}
+        }
+        if now > Instant::ORIGIN + Duration::from_secs_f64(seconds) {
+            return [1, 2].map(|station| radio.station_stats(station));
+        }
+        let taken = radio.enqueue(now, station + 1, 0, LEN, ());
+        assert!(taken.is_ok(), "no queue fills at these loads");
+    }
+}
+
+/// Which share of the data frames collided, of about 80,000.
+fn collided(between: Between, rts_threshold: usize, rate: f64) -> f64 {
+    let stats = load(cell(between, rts_threshold), rate, 40_000.0 / rate);
+    let sum = |of: fn(&StationStats) -> u64| stats.iter().map(of).sum::<u64>() as f64;
+    assert_eq!(sum(|s| s.data_noise), 0.0);
+    sum(|s| s.data_collided) / sum(|s| s.data_frames)
+}
+
+/// Without carrier sense it is ALOHA: a frame of length T survives if no other begins within T before or after it
+/// (Abramson 1970), 1 - exp(-2 T rate) of them collide. What the access point answers holds both up, and what has waited
+/// begins close together, which the formula does not know: a share of the load more. Two frames collide in each case, so the
+/// error of n of them is that of n / 2.
+#[test]
+fn who_does_not_hear_the_other_collides_as_in_aloha() {
+    let airtime = Profile::named(ProfileName::B, None)
+        .frame(LEN)
+        .as_secs_f64();
+    for rate in [20.0, 60.0, 120.0] {
+        let expected = -libm::expm1(-2.0 * airtime * rate);
+        for between in [Between::Distance, Between::Wall] {
+            let got = collided(between, 3_000, rate);
+            println!("{between:?} {rate}: {got:.4} {expected:.4}");
+            let error = 3.0 * (2.0 / (80_000.0 * expected)).sqrt();
+            let off = got / expected - 1.0;
+            let load = 2.0 * airtime * rate;
+            assert!(
+                (-error..load + error).contains(&off),
+                "{between:?} {rate}: {got} {expected}"
+            );
+        }
+        let together = collided(Between::Nothing, 3_000, rate);
+        println!("together {rate}: {together:.4}");
+        assert!(together < expected / 8.0, "{rate}: {together}");
+    }
+}
+
+#[test]
+fn who_announces_frames_is_heard_by_those_who_hear_the_answer() {
+    let bare = collided(Between::Distance, 3_000, 60.0);
+    let announced = collided(Between::Distance, 0, 60.0);
+    println!("{bare} {announced}");
+    assert!(bare > 0.05 && announced < bare / 20.0, "{bare} {announced}");
+}
