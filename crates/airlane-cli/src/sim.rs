@@ -15,7 +15,6 @@ use crate::fault::BadInput;
 use crate::input;
 use crate::metric::metric;
 use crate::progress::ProgressLine;
-use crate::quantity::Estimate;
 use crate::table::{Align, Table};
 use crate::vary::{self, Vary};
 use crate::{capture, carried, compare, events, media, output, over_time, svg, trace};

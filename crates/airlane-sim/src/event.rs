@@ -16,7 +16,8 @@ mod watch;
 use airlane_base::{Duration, Instant};
 use airlane_link::{DropReason, FrameKind, ServiceEvent};
 
-pub use crate::packet::Role;
+use crate::packet::{self, Asks, Packet};
+
 pub use filter::EventFilter;
 pub use record::{EventRecord, Names};
 pub(crate) use watch::Typed;
@@ -46,6 +47,76 @@ pub struct LinkDirection {
     pub down: bool,
 }
 
+/// What a packet is to the flow that sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A datagram, without a transport that repairs.
+    Datagram,
+    /// A segment in the flow's main direction.
+    Data,
+    /// An acknowledgment of these, and the answer to a SYN.
+    Ack,
+    /// A segment against the main direction.
+    Request,
+    /// An acknowledgment of these, and the answer to a SYN.
+    RequestAck,
+    /// It asks for a connection in the main direction.
+    Syn,
+    /// It asks for one against the main direction.
+    RequestSyn,
+    /// It asks for the window, with a byte that nobody keeps, in the main direction.
+    Probe,
+    /// It asks for the window against the main direction.
+    RequestProbe,
+}
+
+impl Role {
+    /// Whether such packets carry user bytes, and neither acknowledge nor ask.
+    pub const fn carries_data(self) -> bool {
+        matches!(self, Self::Datagram | Self::Data | Self::Request)
+    }
+
+    /// Its name in files and frames.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Datagram => "datagram",
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::Request => "request",
+            Self::RequestAck => "request-ack",
+            Self::Syn => "syn",
+            Self::RequestSyn => "request-syn",
+            Self::Probe => "probe",
+            Self::RequestProbe => "request-probe",
+        }
+    }
+}
+
+impl From<&Packet> for Role {
+    fn from(packet: &Packet) -> Self {
+        match (Self::from(packet.role()), packet.asks()) {
+            (Self::Data, Some(Asks::Connection)) => Self::Syn,
+            (Self::Data, Some(Asks::Window)) => Self::Probe,
+            (Self::Request, Some(Asks::Connection)) => Self::RequestSyn,
+            (Self::Request, Some(Asks::Window)) => Self::RequestProbe,
+            (role, _) => role,
+        }
+    }
+}
+
+impl From<packet::Role> for Role {
+    fn from(role: packet::Role) -> Self {
+        use packet::Role as Sent;
+        match role {
+            Sent::Datagram | Sent::Coded5 | Sent::Coded6 | Sent::Coded7 => Self::Datagram,
+            Sent::Data => Self::Data,
+            Sent::Ack => Self::Ack,
+            Sent::Request => Self::Request,
+            Sent::RequestAck => Self::RequestAck,
+        }
+    }
+}
+
 /// A packet, as far as it can be told from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketInfo {
@@ -61,8 +132,6 @@ pub struct PacketInfo {
     pub len_bytes: u32,
     /// Whether TCP has sent these bytes before.
     pub retransmission: bool,
-    /// Whether it asks for a connection or for a window, with its role and without user bytes: no segment that is counted.
-    pub asks: bool,
     /// When its host sent it.
     pub created: Instant,
 }

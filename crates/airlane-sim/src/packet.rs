@@ -10,7 +10,7 @@ use airlane_transport::tcp::MOST_BLOCKS;
 /// What a packet is to the flow that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Role {
+pub(crate) enum Role {
     /// A datagram, without a transport that repairs.
     Datagram,
     /// A segment in the flow's main direction.
@@ -30,8 +30,9 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether such packets carry user bytes, and do not only acknowledge some.
-    pub const fn carries_data(self) -> bool {
+    /// Whether its numbers are those of what its end sends, and not of what it acknowledges. Of such packets those that
+    /// [ask](Packet::asks) carry no user bytes.
+    pub(crate) const fn is_data(self) -> bool {
         matches!(self, Self::Datagram | Self::Data | Self::Request)
     }
 
@@ -94,9 +95,8 @@ impl Marks {
     pub(crate) const AGREES: Self = Self(1);
     /// Of an acknowledgment: the segment that is expected next was destroyed on a link.
     pub(crate) const ELN: Self = Self(2);
-    /// Of data: it asks for the window, and carries a byte that nobody keeps; without one it asks for a
-    /// connection (SYN).
-    pub(crate) const PROBE: Self = Self(2);
+    /// Of data: it [asks](Packet::asks) its peer for something and carries nothing that is kept.
+    pub(crate) const ASKS: Self = Self(2);
     /// Of an acknowledgment: it tells of a mark (ECN-Echo). Of data: the window was cut for one (CWR).
     pub(crate) const ECHO: Self = Self(4);
     /// A queue may mark it (ECT).
@@ -164,6 +164,15 @@ impl From<Header> for FlowKey {
     }
 }
 
+/// What a packet asks its peer for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// A connection (SYN).
+    Connection,
+    /// The window, with a byte that nobody keeps.
+    Window,
+}
+
 /// Bytes of an image with neither blocks nor a closed window, and of one with either. Even, as codes work on pairs of them.
 const SHORT_IMAGE: usize = 44;
 const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS + 2;
@@ -175,6 +184,17 @@ impl Packet {
     #[inline]
     pub(crate) const fn role(&self) -> Role {
         Role::from_code(self.role_code)
+    }
+
+    /// What it asks for instead of carrying user bytes.
+    #[inline]
+    pub(crate) fn asks(&self) -> Option<Asks> {
+        let asks = matches!(self.role(), Role::Data | Role::Request) && self.marks.has(Marks::ASKS);
+        // A window closes once something has come.
+        asks.then_some(match self.seq {
+            0 => Asks::Connection,
+            _ => Asks::Window,
+        })
     }
 
     /// None yet.
@@ -371,7 +391,7 @@ impl airlane_link::Packet for Packet {
             Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => return None,
             _ if matches!(self.header.protocol, ESP | CLAP) => return None,
             // A probe asks the other end, and is no data.
-            Role::Data | Role::Request if self.marks.has(Marks::PROBE) => return None,
+            Role::Data | Role::Request if self.asks().is_some() => return None,
             Role::Ack | Role::RequestAck if self.marks.has(Marks::AGREES) => return None,
             Role::Data | Role::Request => {
                 (self.seq as u32, (self.seq as u32).wrapping_add(1), None)

@@ -85,7 +85,7 @@ impl Bulk {
         if self.stopped {
             return;
         }
-        if packet.role() == Role::Data {
+        if packet.role() == Role::Data && packet.asks().is_none() {
             self.delays.record(now.saturating_since(packet.created));
         }
         let end = End::of(packet);

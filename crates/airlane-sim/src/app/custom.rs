@@ -89,7 +89,7 @@ impl Custom {
         }
         let delivery = match &mut self.transport {
             Transport::Tcp(ends) => {
-                self.received += u64::from(packet.role().carries_data());
+                self.received += u64::from(packet.role().is_data() && packet.asks().is_none());
                 let end = End::of(packet);
                 ends[end].handle_packet(now, packet);
                 let read = ends[end].read();

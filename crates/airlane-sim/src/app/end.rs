@@ -10,7 +10,7 @@ use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpCon
 
 use super::place::FlowPlace;
 use super::window_probe::WindowProbe;
-use crate::packet::{Marks, NO_BLOCKS, Packet, Role};
+use crate::packet::{Asks, Marks, NO_BLOCKS, Packet, Role};
 
 /// One end of a flow.
 #[derive(Clone, Debug)]
@@ -185,7 +185,7 @@ impl End {
     /// Takes in a packet for this end, if it is of its connections.
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        let (connection, segment) = if packet.role().carries_data() {
+        let (connection, segment) = if packet.role().is_data() {
             (self.ack.connection, self.data_of(packet))
         } else if packet.marks.has(Marks::AGREES) {
             (self.data.connection, Segment::Syn { answers: true })
@@ -217,11 +217,10 @@ impl End {
     /// The segment in a packet with data.
     #[inline]
     fn data_of(&self, packet: &Packet) -> Segment {
-        if packet.marks.has(Marks::PROBE) {
-            return match packet.len == self.syn_len {
-                true => Segment::Syn { answers: false },
-                false => Segment::Probe(packet.seq),
-            };
+        match packet.asks() {
+            Some(Asks::Connection) => return Segment::Syn { answers: false },
+            Some(Asks::Window) => return Segment::Probe(packet.seq),
+            None => {}
         }
         Segment::Data(Data {
             seq: packet.seq,
@@ -238,7 +237,7 @@ impl End {
 
     /// A packet for this end has come destroyed, and the link knows which it was.
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
-        if packet.role().carries_data() && packet.connection == self.ack.connection {
+        if packet.role().is_data() && packet.connection == self.ack.connection {
             self.endpoint.handle_destroyed(&self.data_of(packet));
         }
     }
@@ -309,7 +308,7 @@ impl End {
             Some(Segment::Syn { answers: false }) => {
                 *packet = self.data;
                 packet.len = self.syn_len;
-                packet.marks = Marks::PROBE;
+                packet.marks = Marks::ASKS;
             }
             Some(Segment::Syn { answers: true }) => {
                 *packet = self.ack;
@@ -322,7 +321,7 @@ impl End {
                 packet.seq = *seq;
                 packet.len = self.header_len + 1;
                 packet.echoed = self.heard;
-                packet.marks = Marks::PROBE;
+                packet.marks = Marks::ASKS;
             }
         }
         packet.created = now;

@@ -92,7 +92,7 @@ impl Progress {
         }
     }
 
-    /// A packet with data leaves the sender.
+    /// A packet leaves the sender, the one that asks for a connection among them.
     pub(super) fn on_sent(&mut self, now: Instant) {
         self.first.get_or_insert(now);
     }

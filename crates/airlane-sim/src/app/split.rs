@@ -89,7 +89,7 @@ impl Split {
             return;
         }
         let end = Self::end_of(packet);
-        if end == RECEIVER && packet.role() == Role::Data {
+        if end == RECEIVER && packet.role() == Role::Data && packet.asks().is_none() {
             self.delays.record(now.saturating_since(packet.created));
         }
         self.ends[end].handle_packet(now, packet);

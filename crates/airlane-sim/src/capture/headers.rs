@@ -28,7 +28,7 @@ use etherparse::{IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, 
 use super::options::{Options, STAMPS_LEN};
 use crate::app::end::{blocks_of, unsaid_bits};
 use crate::app::place::FlowPlace;
-use crate::packet::{CLAP, Marks, Packet, Role};
+use crate::packet::{Asks, CLAP, Marks, Packet, Role};
 use crate::scenario::{FlowConfig, RelayConfig, Scenario, TransportConfig};
 
 /// User bytes that headers of IPv4 and TCP, timestamps included, leave of the largest IP packet.
@@ -95,8 +95,6 @@ struct Agreed {
     stamps: bool,
     handshake: bool,
     ecn: bool,
-    /// Length of a SYN.
-    syn_len: u32,
 }
 
 impl Agreed {
@@ -112,7 +110,6 @@ impl Agreed {
             stamps: tcp.timestamps.unwrap_or_default(),
             handshake: tcp.handshake.unwrap_or_default(),
             ecn: tcp.ecn.unwrap_or_default(),
-            syn_len: tcp.syn_len(),
         }
     }
 
@@ -276,8 +273,8 @@ impl CaptureHeaders {
             ([first, second], _) => [second, first],
         };
         let number = |offset: u64| (offset + FIRST_BYTE) as u32;
-        let probes = packet.marks.has(Marks::PROBE);
-        let asks = is_data && probes && packet.len == agreed.syn_len;
+        let probes = packet.asks().is_some();
+        let asks = packet.asks() == Some(Asks::Connection);
         let agrees = !is_data && packet.marks.has(Marks::AGREES);
 
         sent.stamp = Timestamp::of(packet.created).number();

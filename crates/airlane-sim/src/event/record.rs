@@ -4,7 +4,6 @@ use airlane_base::{Duration, Instant};
 use airlane_link::config::resolve;
 use serde::Serialize;
 
-use super::watch::role_name;
 use super::{Dropped, Event, Lost, PacketInfo};
 use crate::scenario::Scenario;
 
@@ -219,7 +218,7 @@ impl<'a> EventRecord<'a> {
             }
             Event::TcpState(sender, _) | Event::Timeout(sender) | Event::FastRetransmit(sender) => {
                 record.connection = Some(sender.connection);
-                record.packet = Some(role_name(sender.role));
+                record.packet = Some(sender.role.name());
             }
             Event::ResponseDone {
                 number, duration, ..
@@ -241,7 +240,7 @@ impl<'a> EventRecord<'a> {
 
     fn set_packet(&mut self, packet: &PacketInfo) {
         self.connection = Some(packet.connection);
-        self.packet = Some(role_name(packet.role));
+        self.packet = Some(packet.role.name());
         self.seq = Some(packet.seq);
         self.len_bytes = Some(packet.len_bytes);
         self.retransmission = Some(packet.retransmission);

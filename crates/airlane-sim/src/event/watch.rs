@@ -10,7 +10,7 @@ use super::{
 use crate::app::Flow;
 use crate::app::end::End;
 use crate::engine::observe::{Departure, Loss, Observer};
-use crate::packet::{Marks, Packet, Role};
+use crate::packet::{Marks, Packet};
 
 /// Shows events to a watcher.
 pub(crate) struct Typed<'a, W> {
@@ -59,11 +59,10 @@ impl From<&Packet> for PacketInfo {
         Self {
             flow: packet.flow.into(),
             connection: packet.connection,
-            role: packet.role(),
+            role: packet.into(),
             seq: packet.seq,
             len_bytes: packet.len,
-            retransmission: packet.role().carries_data() && packet.marks.has(Marks::AGAIN),
-            asks: packet.role().carries_data() && packet.marks.has(Marks::PROBE),
+            retransmission: packet.role().is_data() && packet.marks.has(Marks::AGAIN),
             created: packet.created,
         }
     }
@@ -304,7 +303,7 @@ fn on_sender(
     let info = SenderInfo {
         flow,
         connection: end.sends(),
-        role: end.data_role(),
+        role: end.data_role().into(),
     };
     if new.timeouts > old.map_or(0, |old| old.timeouts) {
         watcher.on_event(now, &Event::Timeout(info));
@@ -318,16 +317,5 @@ fn on_sender(
     match seen.senders.get_mut(place) {
         Some(old) => *old = new,
         None => seen.senders.push(new),
-    }
-}
-
-/// Names the roles of packets for JSON.
-pub(super) const fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => "datagram",
-        Role::Data => "data",
-        Role::Ack => "ack",
-        Role::Request => "request",
-        Role::RequestAck => "request-ack",
     }
 }

@@ -444,14 +444,14 @@ impl Scenario {
 
     fn check_packet(&self, index: usize, epochs: &Epochs, problems: &mut Problems) {
         let flow = &self.flows[index];
-        if let Some(packet) = flow.app.packet() {
-            if !(1..=MAX_PACKET).contains(&packet.as_bytes()) {
-                problems.add(
-                    "app.packet",
-                    format!("a packet of {packet} cannot be"),
-                    format!("\"1 B\" to \"{MAX_PACKET} B\""),
-                );
-            }
+        if let Some(packet) = flow.app.packet()
+            && !(1..=MAX_PACKET).contains(&packet.as_bytes())
+        {
+            problems.add(
+                "app.packet",
+                format!("a packet of {packet} cannot be"),
+                format!("\"1 B\" to \"{MAX_PACKET} B\""),
+            );
         }
         let mut fits = |what: &str, at: &str, size: Size| {
             for (link, frame) in epochs.frames(index).filter(|(_, frame)| size > *frame) {

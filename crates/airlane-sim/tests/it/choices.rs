@@ -31,7 +31,6 @@ fn heeded(hurt: &Scenario, advised: &Scenario, factor: f64, words: &[&str]) {
     }
     assert_eq!(advised.warnings(), [""; 0]);
     let (before, after) = (rate(hurt), rate(advised));
-    println!("{said}\n  {before:.0} {after:.0}");
     assert!(after > factor * before, "{said}: {before} and {after}");
 }
 

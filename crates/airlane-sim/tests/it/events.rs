@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::common::load;
 use airlane_base::Instant;
-use airlane_sim::event::{Event, EventFilter, EventKind, EventRecord, Watcher};
+use airlane_sim::event::{Event, EventFilter, EventKind, EventRecord, Role, Watcher};
 use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
 
 #[derive(Default)]
@@ -49,12 +49,20 @@ fn watched(scenario: &Scenario) -> (RunResult, Keeper) {
 }
 
 /// Worlds with every kind of event.
-fn worlds() -> [Scenario; 4] {
+fn worlds() -> [Scenario; 5] {
     let small = "flows[file].app.size=20 kB";
     [
         load("three-applications", &["duration=60 s", small]),
         load("three-applications-raw", &["duration=60 s", small]),
         load("handoff-wlan-cellular", &["duration=60 s"]),
+        // A handshake, windows as wide as the path, and delayed acknowledgments.
+        load(
+            "handoff-wlan-cellular",
+            &[
+                "duration=60 s",
+                "flows[file].transport={ kind = \"tcp\", profile = \"modern\", freeze = true }",
+            ],
+        ),
         load("interactive-cellular-lan1", &["duration=60 s"]),
     ]
 }
@@ -147,6 +155,65 @@ fn events_add_up_to_the_books_of_links() {
         }
     }
     assert!(gave_up > 0);
+}
+
+/// What asks for a connection is no data: each packet of a flow is known by its role and number.
+#[test]
+fn a_packet_is_known_by_its_role_and_number() {
+    for world in worlds() {
+        let (_, keeper) = watched(&world);
+        let mut first = std::collections::BTreeSet::new();
+        let mut asked = 0;
+        for (_, event) in &keeper.events {
+            let Event::PacketSent(packet) = event else {
+                continue;
+            };
+            asked += u64::from(matches!(packet.role, Role::Syn | Role::RequestSyn));
+            if packet.role.carries_data() && !packet.retransmission {
+                let known = (
+                    packet.flow,
+                    packet.connection,
+                    packet.role.name(),
+                    packet.seq,
+                );
+                assert!(first.insert(known), "{}: {known:?}", world.name);
+            }
+        }
+        let modern = world.resolved().to_toml().contains("handshake = true");
+        assert_eq!(asked > 0, modern, "{}", world.name);
+    }
+}
+
+/// What a file's receiver counts, and how long it says that took, is of segments and not of what asks for a connection.
+#[test]
+fn files_count_the_segments_that_came() {
+    let mut files = 0;
+    for world in worlds() {
+        let (result, keeper) = watched(&world);
+        for (index, flow) in result.flows.iter().enumerate() {
+            let came = keeper.events.iter().filter_map(|(at, event)| match event {
+                Event::PacketReceived(packet)
+                    if packet.flow == index as u32 && packet.role == Role::Data =>
+                {
+                    let delay = at.saturating_since(packet.created).as_secs_f64();
+                    (at.as_secs_f64() <= result.stopped_s).then_some(delay)
+                }
+                _ => None,
+            });
+            let delays: Vec<f64> = came.collect();
+            if flow.app == "bulk" {
+                files += 1;
+                assert_eq!(delays.len() as u64, flow.packets_received, "{}", world.name);
+                let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+                assert!(
+                    (mean - flow.delay_mean_s.unwrap()).abs() < 1e-9,
+                    "{}",
+                    world.name
+                );
+            }
+        }
+    }
+    assert!(files > 2);
 }
 
 #[test]

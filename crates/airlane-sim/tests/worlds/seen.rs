@@ -168,7 +168,7 @@ impl Watcher for Seen<'_> {
                 let sent = self.sent.replace((now, packet.flow));
                 self.tied |= sent.is_some_and(|(at, flow)| at == now && flow != packet.flow);
                 let flow = &mut self.flows[packet.flow as usize];
-                let data = packet.role.carries_data() && !packet.asks;
+                let data = packet.role.carries_data();
                 flow.sent += u64::from(data);
                 flow.again += u64::from(data && packet.retransmission);
                 if let Some([from, _]) = self.hosts(&packet) {
