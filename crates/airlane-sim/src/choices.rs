@@ -232,12 +232,12 @@ impl Path<'_> {
             let live = hop.link.header.unwrap_or_default().is_live();
             Some(format!(
                 "flow \"{}\": BBR takes what {} of service \"{}\" on link \"{}\" holds up for the sake of its order for a longer \
-                 path, and sends far less than the link carries; write goal = \"paced\" in place of scheme{}",
+                 path, and sends far less than the link carries; write goal = \"paced\" in place of its scheme and rate, and classes = \"behaviour\"{}",
                 self.flow,
                 service.scheme.kind(),
                 service.name,
                 hop.name,
-                if live { "" } else { ", and header = \"live\" at the link" },
+                if live { "" } else { " and header = \"live\" at the link" },
             ))
         })
     }
