@@ -106,6 +106,7 @@ fn bbr_over_a_service_in_order_is_said() {
     let hurt = world(REPAIRED, bbr, losses);
     let in_order = "rate = 1, scheme = { kind = \"sr-m2\" }";
     let paced = REPAIRED.replace(in_order, "goal = \"paced\"");
+    let paced = paced.replace("heuristic", "behaviour");
     let advised = world(&paced, bbr, losses);
     heeded(
         &hurt,

@@ -111,7 +111,10 @@ impl<'a> Seen<'a> {
         let flow = &self.world.flows[packet.flow as usize];
         let [a, b] = self.world.ends(flow);
         let split = self.world.relay(flow).is_some();
-        let forward = matches!(packet.role, Role::Datagram | Role::Data | Role::RequestAck);
+        let forward = matches!(
+            packet.role,
+            Role::Datagram | Role::Data | Role::Syn | Role::Probe | Role::RequestAck
+        );
         (!split).then_some(if forward { [a, b] } else { [b, a] })
     }
 }
