@@ -63,10 +63,11 @@ fn an_estimated_rate_follows_a_slower_link() {
             "{part} of {mbps} Mbit/s: {bottleneck:?}"
         );
         assert!(overflows < 0.002, "{bottleneck:?}");
-        assert_eq!(
-            pair.ledger(0, 1).copy_frames_sent,
-            0,
-            "a bulk flow has no room for copies"
+        // A bulk flow has no room for copies, but where the port waits for reports and its packets with it.
+        let ledger = pair.ledger(0, 1);
+        assert!(
+            ledger.copy_frames_sent * 1_000 < ledger.packets_offered,
+            "{ledger:?}"
         );
         // The link is as told again.
         pair.adversary.become_as_fast_as(rate(20));
