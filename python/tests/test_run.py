@@ -103,7 +103,7 @@ def test_the_typed_result_has_all_that_the_tree_has(file: Path) -> None:
     assert (result.scenario_hash, result.seed, result.run) == (tree["scenario_hash"], 1, 1)
     for flow in tree["flows"]:
         typed = asdict(result.flows[flow["name"]])
-        assert as_said(typed) == flow
+        assert as_said(typed) == as_said(flow)
     for link in tree["links"]:
         for way in ("down", "up"):
             direction = getattr(result.links[link["name"]], way)

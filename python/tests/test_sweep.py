@@ -376,6 +376,7 @@ def test_labels_of_arrays() -> None:
     assert Axis.of("x", [{"y": np.array([1, 2])}]).labels == ['{"y": [1, 2]}']
 
 
+@pytest.mark.filterwarnings("ignore::airlane.AirlaneWarning")
 def test_labels_are_exact_and_can_be_of_times_in_tables(base: Scenario) -> None:
     second, tick = datetime.timedelta(seconds=1), datetime.timedelta(microseconds=1)
     delays = airlane.sweep(base, vary={"links.radio.delay": [second, second + tick]}, runs=1)
