@@ -90,7 +90,9 @@ def test_throughput_over_time_sums_to_what_came(base: Scenario) -> None:
 def as_said(value: object) -> object:
     """A typed result without what the tree leaves out: none, and empty lists."""
     if isinstance(value, dict):
-        return {name: as_said(v) for name, v in value.items() if v is not None and v not in ((), [])}
+        return {
+            name: as_said(v) for name, v in value.items() if v is not None and v not in ((), [])
+        }
     if isinstance(value, (list, tuple)):
         return [as_said(v) for v in value]
     return value
