@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use airlane_base::{Duration, Instant};
 use airlane_sim::{DirectionResult, Estimate, Prepared, RunResult, ServiceResult, repeat, summary};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::seen::{OfLink, Place, Seen};
+use crate::seen::{OfLink, PATIENCE, Place, Seen};
 use crate::world::{Link, World};
 
 type Held = Result<(), TestCaseError>;
@@ -14,7 +15,7 @@ type Held = Result<(), TestCaseError>;
 /// Worlds in which the order of the flows may change nothing.
 pub(crate) static TURNED: AtomicU32 = AtomicU32::new(0);
 
-/// Longer than anything may be under way.
+/// Longer than most of what is under way.
 const LONG_MS: u32 = 400_000;
 
 fn play(world: &World) -> (Prepared, RunResult) {
@@ -284,10 +285,17 @@ pub(crate) fn drain_changes_nothing(world: &World) -> Held {
         },
         &watched
     );
+    let end = Duration::from_secs(world.seconds.into()) + Duration::from_millis(LONG_MS.into());
+    let patient = Instant::ORIGIN + end - PATIENCE;
     for (index, flow) in watched.flows.iter().enumerate() {
         if flow.loss_ratio.is_some() {
             let counts = seen.flow(index);
-            prop_assert_eq!(counts.later, flow.packets_under_way, "{:?}", flow);
+            prop_assert!(counts.later <= flow.packets_under_way, "{:?}", flow);
+            // Behind a slow link some come later still.
+            let silent = counts.last.is_none_or(|last| last < patient);
+            if silent {
+                prop_assert_eq!(counts.later, flow.packets_under_way, "{:?}", flow);
+            }
         }
     }
     Ok(())

@@ -10,6 +10,9 @@ use crate::world::World;
 /// A packet, as far as it can be told from others: flow, connection, role, number, and when it was sent.
 pub(crate) type Id = (u32, u32, u8, u64, Instant);
 
+/// What has not come for so long after what came before it never comes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Where a packet may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -37,8 +40,9 @@ pub(crate) struct OfFlow {
     pub(crate) sent: u64,
     pub(crate) again: u64,
     pub(crate) received: u64,
-    /// Came after the stop.
+    /// Came after the stop, none much later than the one before it, and when the last of them did.
     pub(crate) later: u64,
+    pub(crate) last: Option<Instant>,
     pub(crate) timeouts: u64,
     pub(crate) finished: u64,
 }
@@ -125,7 +129,12 @@ impl Watcher for Seen<'_> {
         let stopped = Instant::ORIGIN + Duration::from_secs(self.world.seconds.into());
         if now > stopped {
             if let Event::PacketReceived(packet) = event {
-                self.flows[packet.flow as usize].later += u64::from(packet.role.carries_data());
+                let flow = &mut self.flows[packet.flow as usize];
+                let in_time = now <= flow.last.unwrap_or(stopped) + PATIENCE;
+                if in_time && packet.role.carries_data() {
+                    flow.later += 1;
+                    flow.last = Some(now);
+                }
             }
             return;
         }
