@@ -195,10 +195,10 @@ impl Bulk {
 
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        if !self.started {
-            Some(self.start)
-        } else if self.stopped {
+        if self.stopped {
             None
+        } else if !self.started {
+            Some(self.start)
         } else {
             let [sender, receiver] = &self.ends;
             let timers = earlier(sender.poll_timeout(), receiver.poll_timeout());

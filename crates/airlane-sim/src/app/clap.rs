@@ -366,11 +366,11 @@ impl Clap {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        if !self.started {
-            return Some(self.start);
-        }
         if self.stopped {
             return None;
+        }
+        if !self.started {
+            return Some(self.start);
         }
         let probe = self.probing.as_ref().map(|probing| probing.next);
         let probe = probe.filter(|_| !self.sender.is_finished());

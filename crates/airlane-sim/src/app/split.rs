@@ -146,11 +146,13 @@ impl Split {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.stopped {
+            return None;
+        }
         if !self.started {
             return Some(self.start);
         }
-        let timers = self.ends.iter().filter_map(|end| end.poll_timeout());
-        timers.min().filter(|_| !self.stopped)
+        self.ends.iter().filter_map(|end| end.poll_timeout()).min()
     }
 
     pub(super) fn is_finished(&self) -> bool {

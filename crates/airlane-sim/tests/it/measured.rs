@@ -156,6 +156,21 @@ fn a_link_with_opportunities_is_used_as_far_as_they_were() {
     assert_eq!(used("5\n6\n70\n60000\n", "2 Mbit/s"), 1.0);
 }
 
+/// Such a flow over CLAP had a deadline that nothing met: the run had no end.
+#[test]
+fn what_would_begin_after_the_stop_does_nothing() {
+    for (kind, text) in kinds() {
+        let head = "duration = \"2 s\"\ndrain = \"10 s\"";
+        let late = flow(&of_kind(
+            kind,
+            head,
+            "",
+            &format!("start = \"3 s\"\n{text}"),
+        ));
+        assert_eq!((late.packets_sent, late.packets_received), (0, 0), "{kind}");
+    }
+}
+
 #[test]
 fn nothing_arrived_is_nothing_and_not_unmeasured() {
     let lost = "errors = { kind = \"uniform\", rate = 1.0 }";
