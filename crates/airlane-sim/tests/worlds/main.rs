@@ -32,14 +32,14 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("worlds")
 }
 
-/// Writes a world and its traces; the path of the scenario.
-fn write(world: &World, name: &str, law: &str) -> PathBuf {
+/// Writes a world and its traces, with what is to be said of it; the path of the scenario.
+fn write(world: &World, name: &str, file: &str, say: &str) -> PathBuf {
     let (_, text) = world.scenario();
     let folder = folder().join(name);
     std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("world.toml");
-    let why = law.lines().map(|line| format!("# {line}\n"));
-    std::fs::write(&path, why.collect::<String>() + &text).unwrap();
+    let path = folder.join(file);
+    let say = say.lines().map(|line| format!("# {line}\n"));
+    std::fs::write(&path, say.collect::<String>() + &text).unwrap();
     for (number, link) in world.links.iter().enumerate() {
         if let Some(times) = link.trace() {
             std::fs::write(folder.join(world::trace_file(number)), times).unwrap();
@@ -60,10 +60,15 @@ fn hold(name: &str, laws: impl Fn(&World) -> Result<(), TestCaseError>) {
     bytes[..4].copy_from_slice(&seed.to_le_bytes());
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
-    match runner.run(&world::any_world(), |world| laws(&world)) {
+    let held = runner.run(&world::any_world(), |world| {
+        // A world without an end leaves this behind.
+        write(&world, name, "running.toml", "");
+        laws(&world)
+    });
+    match held {
         Ok(()) => {}
         Err(TestError::Fail(law, world)) => {
-            let path = write(&world, name, &law.to_string());
+            let path = write(&world, name, "world.toml", &law.to_string());
             panic!("{law}\nof the smallest such world, {}", path.display());
         }
         Err(TestError::Abort(reason)) => panic!("{reason}"),
