@@ -211,6 +211,8 @@ impl Engine {
             self.flows[flow].stop(self.now);
             self.schedule_flow(flow);
         }
+        self.agenda.drop_hints();
+        self.schedule_agenda();
     }
 
     /// After the stop, and unobserved: goes on until the fate of every datagram is known.

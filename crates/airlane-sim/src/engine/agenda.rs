@@ -64,6 +64,11 @@ impl Agenda {
         }
     }
 
+    /// Nobody hears of links any more.
+    pub(super) fn drop_hints(&mut self) {
+        self.hints.clear();
+    }
+
     /// When the next thing comes.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let hint = self.hints.front().map(|hint| hint.at);

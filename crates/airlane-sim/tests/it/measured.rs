@@ -230,6 +230,27 @@ fn a_longer_drain_changes_no_number_of_a_flow() {
     }
 }
 
+/// A link that comes back tells a sender that stood still, which may then cut its window: not once that has stopped.
+#[test]
+fn what_a_stopped_sender_hears_of_links_changes_nothing() {
+    let at = |drain: u32| {
+        let text = format!(
+            "schema = 1\nname = \"hint\"\nduration = \"2 s\"\ndrain = \"{drain} s\"\n[nodes.n0]\n[nodes.n1]\n[nodes.n2]\n\
+             [links.l0]\nends = [\"n0\", \"n1\"]\nrate = {{ down = \"348 kbit/s\", up = \"931 kbit/s\" }}\ndelay = \"0 s\"\n\
+             frame = \"531 B\"\nqueue = \"0 packets\"\nerrors = {{ kind = \"byte-exponential\", mean = \"7087 B\" }}\n\
+             outages = [{{ from = \"1608 ms\", to = \"1808 ms\" }}]\n\
+             [links.l1]\nends = [\"n1\", \"n2\"]\nrate = {{ down = \"10 kbit/s\", up = \"495 kbit/s\" }}\ndelay = \"193 ms\"\n\
+             frame = \"471 B\"\nerrors = {{ kind = \"byte-exponential\", mean = \"7832 B\" }}\nheader = \"study\"\n\
+             services = [{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"default\" }} }}]\n\
+             [[flows]]\nname = \"f0\"\nends = [\"n2\", \"n0\"]\nstart = \"618550487 ns\"\n\
+             transport = {{ kind = \"tcp\", freeze = true }}\napp = {{ kind = \"bulk\" }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, "hint").unwrap_or_else(|e| panic!("{e}"));
+        run(&scenario, 23_206, 0).unwrap().flows
+    };
+    assert_eq!(at(0), at(10));
+}
+
 #[test]
 fn what_waits_for_a_link_that_comes_back_is_under_way() {
     let call = format!("{CALL} }}\n").replace("2 Mbit/s", "80 kbit/s");
