@@ -36,6 +36,7 @@
 //! back does to reports beyond their delay, which the marks' own times do not contain.
 
 mod losses;
+mod marks;
 mod seen;
 
 use std::collections::VecDeque;
@@ -45,17 +46,10 @@ use airlane_base::{Duration, Instant, Rate};
 use super::found::{FoundRate, RateLimitCause};
 use crate::wire::Report;
 use losses::{Advice, Losses, Round};
+use marks::Marks;
 use seen::{Least, Sample, Stretch, Variation};
 
-/// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
-const MARK_BYTES: u64 = 8_000;
-const LEAST_MARK_BYTES: u64 = 1_200;
-const MARK_EVERY: Duration = Duration::from_millis(10);
-/// As often while no queue has been seen: a burst into a link that is slower than taken for is over soon.
-const MARK_EVERY_AT_FIRST: Duration = Duration::from_millis(2);
-const MARK_AFTER: Duration = Duration::from_millis(500);
-/// Marks on their way, and reports of late, that are remembered.
-const MARKS: usize = 256;
+/// Reports of late that are remembered.
 const SAMPLES: usize = 64;
 /// Delays are allowed to grow by this before they are a queue.
 const ALLOWED_US: i64 = 6_000;
@@ -77,6 +71,8 @@ const QUICKEST_OF: Duration = Duration::from_millis(500);
 const AHEAD_S: f64 = 0.1;
 const LEAST_AHEAD: f64 = 15_000.0;
 const OF_LATE_US: i64 = 40_000;
+/// A rate that rises is seen because a bit more may be on its way than left of late.
+const LEAVES: f64 = 1.25;
 /// Nothing heard for so long is a fade, which takes whatever is sent.
 const SILENT: Duration = Duration::from_millis(100);
 /// Beyond that this part of the rate is sent, and this where much more is on its way.
@@ -96,9 +92,6 @@ const TRIES: u32 = 2;
 /// How long less is sent, how often at least, to see what a mark takes without a queue.
 const PEEK: Duration = Duration::from_millis(200);
 const PEEK_EVERY: Duration = Duration::from_secs(8);
-/// So many marks without a report, for so long and two round trips, are too many.
-const MISSED: usize = 8;
-const MISSED_FOR: Duration = Duration::from_millis(200);
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
@@ -114,15 +107,6 @@ const BELOW: f64 = 0.97;
 /// The rate is near to what was found up to this; by so much the gain grows each round beyond.
 const NEAR: f64 = 1.05;
 const FASTER: f64 = 2.5;
-
-/// A mark on its way.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    number: u32,
-    left: Instant,
-    /// Bytes sent before it.
-    sent: u64,
-}
 
 /// What is being tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,17 +150,11 @@ pub(super) struct Finder {
     /// The rate has been as it is since then.
     since: Instant,
     busy: bool,
-    // These say what was marked.
-    number: u32,
-    marked: (Instant, u64),
-    due: bool,
-    sent: u64,
-    under_way: VecDeque<Mark>,
+    marks: Marks,
     /// How long the last report was under way with its mark, and how often none has come.
     round_trip: Duration,
     /// The least round trip of late, microseconds.
     quickest: Option<Least>,
-    heard: Instant,
     silent: u32,
     /// The rate before nothing was heard, and what a queue had shown then, until load shows otherwise.
     before_silence: Option<(u64, Option<f64>)>,
@@ -206,14 +184,9 @@ impl Finder {
             drained: Instant::ORIGIN,
             since: Instant::ORIGIN,
             busy: false,
-            number: 0,
-            marked: (Instant::ORIGIN, 0),
-            due: false,
-            sent: 0,
-            under_way: VecDeque::with_capacity(MARKS),
+            marks: Marks::new(),
             round_trip: LONGEST_AT_FIRST,
             quickest: None,
-            heard: Instant::ORIGIN,
             silent: 0,
             before_silence: None,
             held: 1,
@@ -247,18 +220,18 @@ impl Finder {
     /// By how much less is sent because so much was sent of which nothing is known yet: a queue that stands below takes
     /// no more than that, however fast the rate falls.
     fn restraint(&self, now: Instant) -> u64 {
-        if now.saturating_since(self.heard) > SILENT {
-            return 1;
-        }
         let Some(last) = self.samples.back() else {
             let nothing = self.confirmed.is_none() && self.bps < self.most;
-            let is_much = nothing && self.sent > FIRST_FLIGHT;
+            let is_much = nothing && self.marks.sent() > FIRST_FLIGHT;
             return if is_much { HELD } else { 1 };
         };
+        if self.marks.silence(now) > SILENT {
+            return 1;
+        }
         let round_trip_s = self.quickest.map_or(1.0, |least| least.get() as f64 / 1e6);
         let ahead_s = round_trip_s + AHEAD_S + 2.0 * self.jitter_us as f64 / 1e6;
         let most = (self.leaves_bps() / 8.0 * ahead_s).max(LEAST_AHEAD);
-        match self.sent.saturating_sub(last.sent) as f64 / most {
+        match self.marks.sent().saturating_sub(last.sent) as f64 / most {
             part if part > FAR_AHEAD => HELD_FAR_AHEAD,
             part if part > 1.0 => HELD,
             _ => 1,
@@ -274,7 +247,7 @@ impl Finder {
         let found = self.samples.iter().rev();
         let found = found.take_while(|sample| sample.delay_us - base > least / 2);
         let carried = Stretch::newest(found, LEAST_MARKS, OF_LATE_US);
-        carried.map_or(bps, |carried| bps.min(1.25 * carried))
+        carried.map_or(bps, |carried| bps.min(LEAVES * carried))
     }
 
     /// What the link is taken to carry.
@@ -314,9 +287,8 @@ impl Finder {
         (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);
         (self.carried, self.base, self.quickest, self.jitter_us) = (None, None, None, 0);
         self.variation = Variation::default();
-        (self.due, self.busy) = (false, false);
-        self.under_way.clear();
-        self.held = 1;
+        self.marks.clear();
+        (self.busy, self.held) = (false, 1);
         self.samples.clear();
         self.losses = Losses::new();
     }
@@ -326,68 +298,41 @@ impl Finder {
     /// A frame has left; `sent` bytes have by now.
     #[inline]
     pub(super) fn departed(&mut self, now: Instant, sent: u64) {
-        self.sent = sent;
-        let (at, before) = self.marked;
-        let since = now.saturating_since(at);
-        let every = match self.carried {
-            Some(_) => MARK_EVERY,
-            None => MARK_EVERY_AT_FIRST,
-        };
-        self.due |= sent - before >= self.mark_bytes() && since >= every || since >= MARK_AFTER;
+        let at_first = self.carried.is_none();
+        self.marks.departed(now, sent, self.bps, at_first);
         self.go_on(now);
-        if self.under_way.len() >= MISSED && self.phase == Phase::Grows {
+        if self.phase == Phase::Grows && self.marks.are_missed(now, self.round_trip) {
             self.miss(now);
         }
     }
 
-    /// Slow links have marks more often than fast ones, so that a change is seen in time.
-    fn mark_bytes(&self) -> u64 {
-        (self.bps / 8 * 20 / 1_000).clamp(LEAST_MARK_BYTES, MARK_BYTES)
-    }
-
-    /// Many marks are under way: for too long, if a full queue or an outage takes them all.
+    /// Nothing is heard of what was sent: the link may have become much slower, or be gone.
     fn miss(&mut self, now: Instant) {
-        if now.saturating_since(self.heard) > self.round_trip * 2 + MISSED_FOR {
-            (self.since, self.heard) = (now, now);
-            // Where no queue has shown what the link carries, the rate may be anything above that.
-            let part = if self.carried.is_some_and(|carried| carried > 0.0) {
-                2
-            } else {
-                4
-            };
-            if self.before_silence.is_none() {
-                self.before_silence = Some((self.known(), self.carried));
-            }
-            self.losses.give_up_trial();
-            if self.silent < MOST_SILENT {
-                self.silent += 1;
-                self.bps = (self.bps / part).max(LEAST_BPS.min(self.most));
-            }
+        self.since = now;
+        // Where no queue has shown what the link carries, the rate may be anything above that.
+        let part = match self.carried {
+            Some(carried) if carried > 0.0 => 2,
+            _ => 4,
+        };
+        if self.before_silence.is_none() {
+            self.before_silence = Some((self.known(), self.carried));
+        }
+        self.losses.give_up_trial();
+        if self.silent < MOST_SILENT {
+            self.silent += 1;
+            self.bps = (self.bps / part).max(LEAST_BPS.min(self.most));
         }
     }
 
     /// Whether a mark is to leave next.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
-        self.due
+        self.marks.is_due()
     }
 
     /// A mark leaves, behind so many bytes: its number.
     pub(super) fn mark(&mut self, now: Instant, sent: u64) -> u32 {
-        (self.due, self.marked) = (false, (now, sent));
-        self.number = self.number.wrapping_add(1);
-        if self.under_way.len() == MARKS {
-            self.under_way.pop_front();
-        }
-        if self.under_way.is_empty() {
-            self.heard = now;
-        }
-        let number = self.number;
-        self.under_way.push_back(Mark {
-            number,
-            left: now,
-            sent,
-        });
+        let number = self.marks.take(now, sent);
         self.held = self.restraint(now);
         number
     }
@@ -397,23 +342,19 @@ impl Finder {
     /// The peer tells of a mark.
     pub(super) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
         self.go_on(now);
-        let Some(at) = self.under_way.iter().position(|mark| mark.number == number) else {
+        let Some(mark) = self.marks.answer(now, number) else {
             return;
         };
-        let mark = self.under_way[at];
         if std::mem::take(&mut self.silent) > 0 {
             // Unless it was an outage the search begins anew.
             (self.gain, self.carried) = (0.25, Some(0.0));
         }
-        self.heard = now;
         self.round_trip = now.saturating_since(mark.left);
         let took_us = self.round_trip_us();
         let quickest = self
             .quickest
             .get_or_insert(Least::of(now, took_us, QUICKEST_OF));
         quickest.add(now, took_us);
-        // Older ones are lost, or overtaken.
-        self.under_way.drain(..=at);
         let left_us = i64::try_from(mark.left.as_nanos() / 1_000).unwrap_or(i64::MAX);
         let (came_us, received) = match self.samples.back() {
             Some(last) => (

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::ConfigError;
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
-use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, RateLimitCause, SharedLink};
+use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
 use airlane_session::{LossReport, Part, Probe, Reassembly, Session, SessionConfig};
 
@@ -63,8 +63,8 @@ pub(super) struct PeerLink {
     pub(super) session: Session,
     pub(super) drops: Drops,
     pub(super) told: Told,
-    /// What the log last said of the rate that was found.
-    limit: Option<RateLimitCause>,
+    /// The log has said that the path is policed.
+    policed: bool,
     pub(super) path: Path,
     /// Frames that were cut for a path that had become narrower, and parts of such frames of the peer.
     cut: u32,
@@ -150,7 +150,7 @@ impl PeerLink {
             session,
             drops: Drops::new(Some(peer.name.clone())),
             told: Told::default(),
-            limit: None,
+            policed: false,
             path,
             cut: 0,
             parts: Reassembly::default(),
@@ -269,7 +269,7 @@ impl PeerLink {
         self.session.handle_timeout(now);
         self.take_events(now, below);
         self.mention_silence(now);
-        self.mention_limit();
+        self.mention_policer();
         if self.session.poll_timeout() <= now {
             self.say_hello(now, below);
         }

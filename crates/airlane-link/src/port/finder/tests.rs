@@ -421,6 +421,16 @@ fn others_are_given_way_to_but_not_for_ever() {
     assert!(used > 0.35, "{used} of the link, of which half is there");
 }
 
+/// However long the first answer takes, as over a satellite, little leaves before it.
+#[test]
+fn little_leaves_before_the_first_answer() {
+    let mut world = World::new(1_000.0, 450);
+    world.run(0.85);
+    let eighth = FIRST_BPS as f64 / HELD as f64 / 8.0;
+    let most = FIRST_FLIGHT as f64 + eighth * 0.85;
+    assert!((world.sent as f64) < 1.1 * most, "{} of {most}", world.sent);
+}
+
 /// What `status` says of a rate is what limits it.
 #[test]
 fn the_cause_of_a_limit_is_named() {
@@ -470,10 +480,10 @@ proptest! {
             if finder.is_due() {
                 finder.mark(now, sent);
             }
-            let number = finder.number.wrapping_sub(u32::from(back % 8));
+            let number = finder.marks.count().0.wrapping_sub(u32::from(back % 8));
             finder.handle_report(now, number, Report { received, at_us });
             prop_assert!((LEAST_BPS..=most.as_bps()).contains(&finder.rate().as_bps()));
-            prop_assert!(finder.samples.len() <= SAMPLES && finder.under_way.len() <= MARKS);
+            prop_assert!(finder.samples.len() <= SAMPLES && finder.marks.count().1 <= marks::MARKS);
         }
     }
 }

@@ -118,15 +118,19 @@ impl PeerLink {
     }
 
     /// Says when the path turns out to be policed, and when it no longer is.
-    pub(super) fn mention_limit(&mut self) {
+    pub(super) fn mention_policer(&mut self) {
         let Some(found) = self.port.found_rate() else {
             return;
         };
-        let was = self.limit.replace(found.limit);
-        let policed = |limit| limit == Some(RateLimitCause::Policed);
-        if policed(was) != policed(self.limit) {
-            let (peer, rate_bps, why) = (self.who(), found.bps, found.limit.says());
-            tracing::info!(%peer, rate_bps, why, "the rate of the path is limited otherwise");
+        let policed = found.limit == RateLimitCause::Policed;
+        if std::mem::replace(&mut self.policed, policed) != policed {
+            let (peer, rate_bps) = (self.who(), found.bps);
+            match policed {
+                true => tracing::info!(%peer, rate_bps, "the path drops what exceeds this rate"),
+                false => {
+                    tracing::info!(%peer, rate_bps, "the path no longer drops what exceeds a rate")
+                }
+            }
         }
     }
 
