@@ -116,7 +116,7 @@ impl Lines<'_> {
                 .iter()
                 .filter_map(|(values, found)| Some((*values, *found.get(&key)?)));
             let rows: Measured<'_> = rows.collect();
-            // What nobody could measure is worth a line where it says how the application fares.
+            // A measure that no run has is shown only where it says how the application fares.
             let nobody = |(_, rows): &(_, &[Row])| rows.iter().all(|row| row.value.is_none());
             if metric.headline || !rows.iter().all(nobody) {
                 self.add(&key.0, metric, &rows);

@@ -55,8 +55,8 @@ pub struct RelayConfig {
     /// A connection that has passed nothing on for so long is ended. Where all places are taken, one that has been idle
     /// for [`YIELDS_AFTER`] makes room for whoever comes, the one that has been so longest.
     pub idle_timeout: Duration,
-    /// Whether clients with targets of their own reach this machine's addresses, too: services that trust whoever
-    /// calls from here.
+    /// Whether clients with targets of their own reach this machine's addresses, too: services that trust
+    /// local callers.
     pub local_targets: bool,
 }
 

@@ -7,8 +7,8 @@
 //! client, acknowledgment:  0 "QACK" | 4 token (16) | 20 largest number (8) | 28 its proof (8) | 36 ones below it (16)
 //! ```
 //!
-//! Nothing is sent but to the address that the test was ordered from (of a link's peer, to any), with the test's token, nor
-//! for longer than [`SILENCE`] after an acknowledgment. The proof is random: only a host that got a packet can acknowledge it.
+//! Nothing is sent but to the address that ordered the test, and to addresses that a TCP connection with the test's token has
+//! proven (to any address of a link's peer), nor for longer than [`SILENCE`] after an acknowledgment. The proof is random: only a host that got a packet can acknowledge it.
 //! Left out: encryption, which changes no packet's size or time, streams, flow control, and more than one client.
 
 use std::collections::VecDeque;

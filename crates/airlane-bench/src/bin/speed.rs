@@ -1,7 +1,7 @@
 //! How fast the simulator is, and ns-2 and ns-3 on the same machine in the same minutes.
 //!
 //! With a scheme and a number of segments, and with a variant of TCP and its window, one lossy transfer and nothing
-//! else, for whoever counts its instructions (docs/lab/performance.md).
+//! else, for those who count its instructions (docs/lab/performance.md).
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 

@@ -40,7 +40,7 @@ pub struct RelayArgs {
     /// a minute makes room
     #[arg(long, value_name = "TIME", default_value = "120 min")]
     pub idle_timeout: Duration,
-    /// Let clients with targets of their own reach this machine, too: services that trust whoever calls from here
+    /// Let clients with targets of their own reach this machine, too: services that trust local callers
     #[arg(long, requires = "transparent")]
     pub local_targets: bool,
     /// Print the counters as JSON at the end; every name carries its unit

@@ -24,7 +24,8 @@ addresses = ["10.7.0.{mine}/24"]
     )
 }
 
-fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
+/// What `doctor` finds in a namespace.
+pub(crate) fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
     let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
     namespace.run(move || {
         let mut found = Vec::new();

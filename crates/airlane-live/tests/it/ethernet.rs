@@ -13,10 +13,10 @@ use crate::common::traffic::{address, transfer};
 use crate::common::{
     Namespace, PATIENCE, Running, cable, can_run, check_voice, files_and_voice, service,
 };
+use crate::doctor::checks;
 use airlane_base::Streams;
 use airlane_live::air::Refused;
-use airlane_live::config::LiveConfig;
-use airlane_live::doctor::{Check, Grade, examine};
+use airlane_live::doctor::Grade;
 use airlane_live::security::new_key;
 use airlane_live::status::Status;
 use airlane_live::underlay::{EtherType, Ethernet, Underlay};
@@ -397,15 +397,6 @@ fn a_reload_moves_the_peer_and_nothing_else() {
         let error = error.to_string();
         assert!(error.contains("link.underlay cannot change"), "{error}");
     }
-}
-
-fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
-    let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
-    namespace.run(move || {
-        let mut found = Vec::new();
-        examine(&config, &mut |check| found.push(check));
-        found
-    })
 }
 
 #[test]

@@ -8,8 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use airlane_live::config::LiveConfig;
-use airlane_live::doctor::{Check, Grade, examine};
+use airlane_live::doctor::{Check, Grade};
 use airlane_live::import::from_wireguard;
 use airlane_live::security::{new_preshared, save_key, save_preshared};
 use airlane_live::status::Status;
@@ -17,6 +16,7 @@ use airlane_live::status::Status;
 use crate::common::pair::Pair;
 use crate::common::traffic::{address, echo, round_trip};
 use crate::common::{Namespace, PATIENCE, Running, cable, can_run};
+use crate::doctor::checks;
 
 const OUTSIDE: &str = "203.0.113.1:5004";
 
@@ -36,15 +36,6 @@ fn pair(test: &str, more: &str) -> Option<(Pair, [String; 2])> {
     let mut files = [0, 1].map(|end| pair.file(end, &pair.keys[1 - end]));
     files[0] = files[0].replace("[tun]\n", &format!("[tun]\n{more}\n"));
     Some((pair, files))
-}
-
-fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
-    let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
-    namespace.run(move || {
-        let mut found = Vec::new();
-        examine(&config, &mut |check| found.push(check));
-        found
-    })
 }
 
 fn verdict(checks: &[Check], what: &str) -> Grade {
