@@ -2,15 +2,18 @@
 
 use airlane_sim::{FlowService, ServiceShare};
 
-/// `file on radio`, or `files 98 %, pages 2 %, back files on radio` where several carried it, or its answers went elsewhere.
-pub(crate) fn text(used: &FlowService) -> String {
-    let [there, back] = [&used.there, &used.back].map(|got| shares(got));
-    let link = &used.link;
-    match (there.is_empty(), back.is_empty()) {
-        (false, false) if there != back => format!("{there}, back {back} on {link}"),
-        (true, _) => format!("back {back} on {link}"),
-        _ => format!("{there} on {link}"),
-    }
+/// A row for each link and way that a service carried: what it is called, and `files 98 %, pages 2 % on radio`. Packets
+/// against the main direction have one of their own where they went elsewhere.
+pub(crate) fn rows(services: &[FlowService]) -> impl Iterator<Item = (&'static str, String)> {
+    services.iter().flat_map(|used| {
+        let [there, back] = [&used.there, &used.back].map(|got| shares(got));
+        let back = Some(back).filter(|back| *back != there);
+        let rows = [("service", Some(there)), ("service back", back)];
+        rows.into_iter().filter_map(|(words, shares)| {
+            let shares = shares.filter(|shares| !shares.is_empty())?;
+            Some((words, format!("{shares} on {}", used.link)))
+        })
+    })
 }
 
 fn shares(got: &[ServiceShare]) -> String {

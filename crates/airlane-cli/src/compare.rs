@@ -126,38 +126,40 @@ impl Lines<'_> {
 
     /// Which services carried a flow, where any way has some.
     fn services(&mut self, flow: &str, all: &[At<'_>]) {
-        let of = |way: &Summary| {
+        let of = |way: &Summary| -> Vec<(&'static str, String)> {
             let used = way.flow(flow).map_or(&[][..], |flow| &flow.services);
-            used.iter()
-                .map(carried::text)
-                .collect::<Vec<_>>()
-                .join("; ")
+            carried::rows(used).collect()
         };
         let ways = all.iter().map(|(values, comparison)| {
-            let texts: Vec<String> = comparison.scenarios.iter().map(of).collect();
-            (*values, texts)
+            let rows: Vec<_> = comparison.scenarios.iter().map(of).collect();
+            (*values, rows)
         });
         let ways: Vec<_> = ways.collect();
-        if ways
-            .iter()
-            .flat_map(|(_, texts)| texts)
-            .all(String::is_empty)
-        {
+        let known = ways.iter().flat_map(|(_, rows)| rows.iter().flatten());
+        let known: BTreeSet<&str> = known.map(|(words, _)| *words).collect();
+        if known.is_empty() {
             return;
         }
+        let mut name = flow;
         self.name = flow.to_owned();
-        let mut words = [flow, "service"];
-        for (values, texts) in ways {
-            let mut cells: Vec<Cell> = std::mem::take(&mut words).map(Cell::from).to_vec();
-            cells.extend(values.iter().map(|value| Cell::from(value.as_str())));
-            for (i, text) in texts.into_iter().enumerate() {
-                let none = text.is_empty();
-                cells.push(if none { "-".into() } else { text.into() });
-                if i > 0 {
-                    cells.push("".into());
+        for known in known {
+            let mut words = [std::mem::take(&mut name), known];
+            for (values, rows) in &ways {
+                let mut cells: Vec<Cell> = std::mem::take(&mut words).map(Cell::from).to_vec();
+                cells.extend(values.iter().map(|value| Cell::from(value.as_str())));
+                for (i, rows) in rows.iter().enumerate() {
+                    let rows = rows.iter().filter(|(words, _)| *words == known);
+                    let shares: Vec<&str> = rows.map(|(_, shares)| shares.as_str()).collect();
+                    cells.push(match shares[..] {
+                        [] => "-".into(),
+                        _ => shares.join("; ").into(),
+                    });
+                    if i > 0 {
+                        cells.push("".into());
+                    }
                 }
+                self.table.row(cells);
             }
-            self.table.row(cells);
         }
         if self.gaps {
             self.table.gap();

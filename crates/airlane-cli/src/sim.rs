@@ -320,8 +320,8 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
     ]);
     for flow in &summary.flows {
         let mut name = flow.name.as_str();
-        for used in &flow.services {
-            flows.row([name, "service", &carried::text(used)]);
+        for (words, shares) in carried::rows(&flow.services) {
+            flows.row([name, words, &shares]);
             name = "";
         }
         for measured in &flow.metrics {
