@@ -54,7 +54,9 @@ fn an_estimated_rate_follows_a_slower_link() {
     for (mbps, loss) in [(10, 0.0), (10, 0.05), (5, 0.05), (17, 0.0)] {
         let scheme = "kind = \"sr-m2\", keepalives = 8, copies = {}";
         let mut pair = pair(RateLimit::Estimated, scheme, mbps, loss);
+        // Until the rate is found a full window leaves gaps.
         load(&mut pair, 3, mbps);
+        let copies = pair.ledger(0, 1).copy_frames_sent;
         let part = load(&mut pair, 10, mbps);
         let bottleneck = &pair.adversary;
         let overflows = bottleneck.overflowed as f64 / bottleneck.offered as f64;
@@ -63,11 +65,10 @@ fn an_estimated_rate_follows_a_slower_link() {
             "{part} of {mbps} Mbit/s: {bottleneck:?}"
         );
         assert!(overflows < 0.002, "{bottleneck:?}");
-        // A bulk flow has no room for copies, but where the port waits for reports and its packets with it.
-        let ledger = pair.ledger(0, 1);
-        assert!(
-            ledger.copy_frames_sent * 1_000 < ledger.packets_offered,
-            "{ledger:?}"
+        assert_eq!(
+            pair.ledger(0, 1).copy_frames_sent,
+            copies,
+            "a bulk flow has no room for copies"
         );
         // The link is as told again.
         pair.adversary.become_as_fast_as(rate(20));
