@@ -283,6 +283,24 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
     assert!(!pair.left.ip("link").contains("air0"));
 }
 
+/// As a child between fork and exec does, whose copy of a socket outlives the node that had it.
+#[test]
+fn a_port_that_is_taken_for_a_moment_is_waited_for() {
+    let Some(pair) = Pair::new("a_port_that_is_taken_for_a_moment_is_waited_for") else {
+        return;
+    };
+    let (file, address) = (pair.file(0, false, &services()), address("192.0.2.1:7007"));
+    let taken = pair.left.run(|| UdpSocket::bind(address).unwrap());
+    let error = Running::start(&pair.left, &file).err().unwrap();
+    assert!(error.to_string().contains("bind"), "{error}");
+    let holder = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        drop(taken);
+    });
+    Running::start(&pair.left, &file).unwrap().stop();
+    holder.join().unwrap();
+}
+
 #[test]
 fn an_interface_may_go_down_but_not_away() {
     let Some(pair) = Pair::new("an_interface_may_go_down_but_not_away") else {

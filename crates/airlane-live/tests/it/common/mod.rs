@@ -10,6 +10,7 @@ pub mod pair;
 pub mod station;
 pub mod traffic;
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -129,6 +130,28 @@ pub fn check_voice(ends: &[Status; 2], answered: usize) {
     }
 }
 
+/// Starts a node, again for a moment where its UDP port is still taken.
+///
+/// Other tests of this process run `ip` meanwhile. Between fork and exec their child holds a copy of each socket of the
+/// process, so that the port of a node that has ended is free a little later. Of a control socket, which says "another
+/// node" at once, no copy is of harm.
+fn start(config: &LiveConfig) -> Result<Node, UpError> {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        match Node::start(config) {
+            Err(UpError::Device(error))
+                if error.call == "bind"
+                    && error.device.starts_with("udp ")
+                    && error.source.kind() == ErrorKind::AddrInUse
+                    && Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            started => return started,
+        }
+    }
+}
+
 /// A node in a thread of its own, stopped when dropped.
 pub struct Running {
     stop: Option<UnixStream>,
@@ -159,7 +182,7 @@ impl Running {
         let (stop, stopped) = UnixStream::pair().unwrap();
         let (started, has_started) = mpsc::channel();
         let thread = namespace.thread(move || {
-            let mut node = match Node::start(&config) {
+            let mut node = match start(&config) {
                 Ok(node) => node,
                 Err(error) => {
                     started.send(false).unwrap();
