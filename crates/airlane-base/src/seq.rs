@@ -5,7 +5,7 @@ pub type Seq = u32;
 
 /// The ring of sequence numbers `0..M`.
 ///
-/// `distance(a, b)` is the specification's `d(a, b) = (a - b) mod M`. Powers of two, which most rings are,
+/// `distance(a, b)` is `d(a, b) = (a - b) mod M`. Powers of two, which most rings are,
 /// need no division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SeqSpace {

@@ -647,7 +647,7 @@ mod tests {
         assert!(e.contains("line 3"), "{e}");
     }
 
-    /// Xylomenos 1999 as restated in section 12.1 of the specification, to its printed digits.
+    /// Xylomenos 1999 as restated in section 12.1 of docs/spec/multi-service.md, to its printed digits.
     #[test]
     fn closed_forms_of_the_pcs_link() {
         let rate = Rate::from_bps(64_000).unwrap();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A frame of several blocks has the same header and one check, and an octet in front of each block: whether it is
-//! the first, and how many follow (Ludwig et al. 1999, details by the specification, section 1.10).
+//! the first, and how many follow (Ludwig et al. 1999, details by docs/spec/gsm-rlp.md, section 1.10).
 
 use crate::fcs;
 

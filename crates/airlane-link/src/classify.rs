@@ -1,4 +1,4 @@
-//! Which service a packet gets (Xylomenos 1999, sections 6.2 and 8.2; the specification, sections
+//! Which service a packet gets (Xylomenos 1999, sections 6.2 and 8.2; docs/spec/multi-service.md, sections
 //! 9.2, 10.1 and 10.2).
 //!
 //! Rules are tried in the order of the file; the first that matches decides, and what no rule

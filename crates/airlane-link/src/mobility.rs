@@ -1,4 +1,4 @@
-//! Mobility hints (Xylomenos 1999, section 8.4; section 10.5 of the specification).
+//! Mobility hints (Xylomenos 1999, section 8.4; section 10.5 of docs/spec/multi-service.md).
 //!
 //! A link layer says when a link comes and goes; what it means follows from the order:
 //!

@@ -1,5 +1,5 @@
 //! What a path of several links can offer, composed from what each link's services offer (Xylomenos
-//! 1999, section 8.3, in the manner of OPWA; section 10.4 of the specification).
+//! 1999, section 8.3, in the manner of OPWA; section 10.4 of docs/spec/multi-service.md).
 //!
 //! ```text
 //! loss         1 - (1 - l_1)(1 - l_2)...

@@ -4,9 +4,9 @@
 //! link. What arrives meanwhile waits here, never in the kernel below, so that the flows share the
 //! service fairly and the wait stays short.
 //!
-//! - `none`: no waiting room at all, as the services of Xylomenos 1999 (section 7.3 of the
-//!   specification: "when the window is full, new packets are dropped").
-//! - `drop-tail`: one first-in-first-out queue, the hold-back queue of section 7.11.
+//! - `none`: no waiting room at all, as the services of Xylomenos 1999, which drop new packets when the
+//!   window is full (docs/spec/multi-service.md, section 7.5).
+//! - `drop-tail`: one first-in-first-out queue, the hold-back queue of section 7.11 there.
 //! - `fq-codel`: RFC 8290, one queue for each flow, each under CoDel (RFC 8289).
 //!
 //! Invariants: a queue never holds more than its limit; packets of one flow leave in the order in

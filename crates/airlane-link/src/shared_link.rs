@@ -1,5 +1,5 @@
 //! A link that several ports send over, as the base station of a shared channel does: one frame at a
-//! time at the link's rate, self-clocked fair queueing (section 9.4 of the specification) among the
+//! time at the link's rate, self-clocked fair queueing (section 9.4 of docs/spec/multi-service.md) among the
 //! ports, by their weights.
 //!
 //! ```text

@@ -4,7 +4,7 @@
 //! those of the service's [`Layout`], which lists them; which layout and which kinds of frames a service has is its
 //! scheme's to say, and both ends have agreed on the scheme. There are three profiles:
 //!
-//! **`study`** is the dissertation's (Xylomenos 1999, figure 6.2 and section 6 of the specification): numbers of 8 bits,
+//! **`study`** is the dissertation's (Xylomenos 1999, figure 6.2; docs/spec/multi-service.md, section 6): numbers of 8 bits,
 //! and nothing that the works do not have. The coded length of a parity frame is not in it: the dissertation does not
 //! count framing, and its packets are all equally long. The simulator passes it on beside the bytes.
 //!

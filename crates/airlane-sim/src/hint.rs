@@ -1,5 +1,5 @@
-//! When transport endpoints learn that a link of their path went down or came back (the
-//! specification, 10.5).
+//! When transport endpoints learn that a link of their path went down or came back (docs/spec/multi-service.md,
+//! 10.5).
 //!
 //! The nodes at a link's ends know at once. A host further away is told by a hint that travels along
 //! the path and takes its propagation delays; hints need no bandwidth and are not lost.

@@ -78,7 +78,7 @@ pub struct HandoffResult {
     pub kind: HandoffKind,
 }
 
-/// What a path could carry in its main direction (the specification, 10.4), not what it did.
+/// What a path could carry in its main direction (docs/spec/multi-service.md, 10.4), not what it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathResult {
     /// Names of its ends.
@@ -129,7 +129,7 @@ pub struct FlowResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,
     /// Bulk: acknowledged user bits over the time from the first segment sent to the last new
-    /// acknowledgment (the specification, 5.1). Pages and web: bits of replies over the time from
+    /// acknowledgment (docs/spec/multi-service.md, 5.1). Pages and web: bits of replies over the time from
     /// the first request to the end of the last reply (5.2). Conferencing: bits delivered while it was on
     /// over that time. What has not done all it was to do is measured to the stop; nothing arrived is 0.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -43,7 +43,7 @@ use crate::scenario::{
 };
 use crate::services::header;
 
-/// Random numbers by purpose (the specification, section 1).
+/// Random numbers by purpose (docs/spec/multi-service.md, section 1).
 #[derive(Clone, Copy, Debug)]
 struct Randomness {
     /// Errors and clocks: different in every repetition.

@@ -55,7 +55,7 @@ pub struct WorkOutcome {
 /// A claim that reads studies which were left out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unjudged {
-    /// Id in the specification.
+    /// Id in docs/spec.
     pub id: String,
     /// The study that would judge it.
     pub study: String,
@@ -103,7 +103,7 @@ const fn is_zero(count: &u64) -> bool {
 /// How a claim fared.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClaimOutcome {
-    /// Id in the specification.
+    /// Id in docs/spec.
     pub id: String,
     /// The study that judges it.
     pub study: String,

@@ -21,7 +21,7 @@ fn near(what: &str, is: f64, should: f64, within: f64) {
     assert!((is - should).abs() <= within, "{what}: {is}, not {should}");
 }
 
-/// What the two sets of the specification promise, for lengths of 1, 7, 10, 20 and 50 blocks.
+/// What the two sets of docs/spec/gsm-rlp.md, section 5.3, promise, for lengths of 1, 7, 10, 20 and 50 blocks.
 #[test]
 fn closed_forms_of_the_published_links() {
     let published = |n: u32, loss: f64| (1450.0 - 300.0 / f64::from(n)) * (1.0 - loss);
@@ -161,7 +161,7 @@ fn in_turn(models: [&str; 2], len: u32) -> Blocks {
     mixed
 }
 
-/// Konrad et al.'s model of a trace, and all erasures of it in one row (the specification, section 5.5).
+/// Konrad et al.'s model of a trace, and all erasures of it in one row (docs/spec/gsm-rlp.md, section 5.5).
 #[test]
 fn comparators_are_drawn_after_a_trace() {
     for (name, change_of_state) in [("onoff-c", 16.5), ("onoff-b", 20.6)] {
@@ -197,7 +197,7 @@ fn comparators_are_drawn_after_a_trace() {
     assert_eq!(Mta::extract(&generated("bernoulli 0", 1_000)), None);
 }
 
-/// What the specification promises of its rule, against the best fixed length known afterwards.
+/// What docs/spec/gsm-rlp.md, section 3.8, promises of its rule, against the best fixed length known afterwards.
 #[test]
 fn lengths_that_follow_the_link_are_as_good_as_the_best_fixed_one() {
     let of = |blocks: &Blocks| {

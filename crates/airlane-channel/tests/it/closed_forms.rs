@@ -1,4 +1,4 @@
-//! The error models against closed forms: the specification's section 12.1 (conformance items 18.1
+//! The error models against closed forms: section 12.1 of docs/spec/multi-service.md (conformance items 18.1
 //! and 18.9), within three standard errors over a million frames.
 
 use airlane_base::{Duration, Instant, Probability, Rate, Size, Streams};

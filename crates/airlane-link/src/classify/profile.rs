@@ -1,5 +1,5 @@
 //! Ready-made classes: the heuristic classifier and the differentiated services classifier of
-//! Xylomenos 1999, sections 8.2 and 8.3 (the specification, sections 10.1 and 10.2).
+//! Xylomenos 1999, sections 8.2 and 8.3 (docs/spec/multi-service.md, sections 10.1 and 10.2).
 //!
 //! A profile is a table of rules whose services are not named but described, by what the traffic
 //! needs. On a link it becomes ordinary rules: each leads to the service that suits its traffic best

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::wire::HeaderProfile;
 
-/// Timer values (section 7.11 of the specification).
+/// Timer values (section 7.11 of docs/spec/multi-service.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,

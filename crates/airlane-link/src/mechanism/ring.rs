@@ -4,9 +4,9 @@ use airlane_base::{Seq, SeqSpace};
 
 /// Values stored under the numbers of a span no longer than its capacity.
 ///
-/// The capacity is a power of two that divides the modulus, so two numbers of one span never share
-/// a slot, also across the wrap; a window modulo an odd size would collide there (section 7.3 of
-/// the specification). Where no such power holds the span, each number of the ring has a slot of its own.
+/// The capacity is a power of two that divides the modulus, so two numbers of one span never share a slot, also
+/// across the wrap; a window modulo an odd size would collide there (section 7.3 of docs/spec/multi-service.md).
+/// Where no such power holds the span, each number of the ring has a slot of its own.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Ring<T> {
     slots: Box<[Option<T>]>,

@@ -1,6 +1,6 @@
 //! How long timers run: fixed values times a sharing factor, or measured round trips.
 //!
-//! Fixed values follow section 7.11 of the specification (the dissertation is silent, XYL-S-1):
+//! Fixed values follow section 7.11 of docs/spec/multi-service.md (the dissertation is silent, XYL-S-1):
 //!
 //! ```text
 //! R_busy  = 2D + 2 T_d + T_c                                        T_ack = 2 T_d

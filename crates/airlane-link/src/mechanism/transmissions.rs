@@ -1,4 +1,4 @@
-//! The true order of transmissions (the "FTO" of IS-54, section 8.1 of the specification).
+//! The true order of transmissions (the "FTO" of IS-54, section 8.1 of docs/spec/multi-service.md).
 //!
 //! Every frame that is handed over, first or again, gets the next number of a count that never
 //! wraps. Frames arrive in that order or not at all; so when one has arrived, whatever was sent

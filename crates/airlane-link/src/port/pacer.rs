@@ -1,4 +1,4 @@
-//! Nominal-time pacing (Xylomenos 1999, section 6.2.1; section 9.2 of the specification).
+//! Nominal-time pacing (Xylomenos 1999, section 6.2.1; section 9.2 of docs/spec/multi-service.md).
 //!
 //! After a packet, IP may hand in the next only when the packet would have left if it were sent
 //! bare, or with the overhead that every frame has. So the queue of a congested link stands at IP, in front of the classifier, and the

@@ -1,4 +1,4 @@
-//! Shares that follow the traffic (Xylomenos 1999, section 6.2.1; section 9.2 of the specification).
+//! Shares that follow the traffic (Xylomenos 1999, section 6.2.1; section 9.2 of docs/spec/multi-service.md).
 //!
 //! ```text
 //! every T_m = 1 s:  r_i = max(bytes given to service i / bytes given to all, 0.01)

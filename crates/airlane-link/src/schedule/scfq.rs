@@ -1,4 +1,4 @@
-//! Self-clocked fair queueing (section 9.4 of the specification, after Xylomenos 1999, section
+//! Self-clocked fair queueing (section 9.4 of docs/spec/multi-service.md, after Xylomenos 1999, section
 //! 6.2.3; Golestani 1994).
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Default: the raw link (section 7.1 of the specification).
+//! Default: the raw link (section 7.1 of docs/spec/multi-service.md).
 //!
 //! Sends each packet at once and repairs nothing. Live frames carry a number all the same, so that
 //! the receiver can tell how many were lost; the study profile has no room for one.

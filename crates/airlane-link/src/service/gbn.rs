@@ -1,4 +1,4 @@
-//! Go back N (section 7.2 of the specification, after Xylomenos 1999, section 4.3).
+//! Go back N (section 7.2 of docs/spec/multi-service.md, after Xylomenos 1999, section 4.3).
 //!
 //! Full duplex, reliable, in order, with the least state. The receiver takes frames strictly in
 //! order and keeps nothing else; acknowledgments are cumulative and ride on data frames, or go alone

@@ -1,4 +1,4 @@
-//! RLP and RLP/OOS: limited recovery (sections 7.6 and 7.7 of the specification, after Xylomenos
+//! RLP and RLP/OOS: limited recovery (sections 7.6 and 7.7 of docs/spec/multi-service.md, after Xylomenos
 //! 1999, sections 4.3 and 5.3; the idea is that of the IS-95 radio link protocol).
 //!
 //! No acknowledgments, no sender window, no sender timers but a keepalive. The receiver asks for

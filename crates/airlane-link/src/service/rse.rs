@@ -1,4 +1,4 @@
-//! RSE: Reed-Solomon parities behind each block of packets (section 8.2 of the specification, after
+//! RSE: Reed-Solomon parities behind each block of packets (section 8.2 of docs/spec/multi-service.md, after
 //! the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
 //!
 //! Packets leave and go up as they come. After n of them follow h parities, and any n of the n + h

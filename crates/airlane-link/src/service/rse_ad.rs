@@ -1,5 +1,5 @@
 //! Adaptive RSE: Reed-Solomon parities piece by piece, until the receiver has enough (section 8.3 of
-//! the specification, after the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
+//! docs/spec/multi-service.md, after the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
 //!
 //! Packets leave and go up as they come. After n of them the sender computes h parities and sends
 //! the first h0; the others wait. A receiver that finds a block over, by its last frame, by a frame

@@ -1,4 +1,4 @@
-//! Selective repeat (Xylomenos 1999, section 4.3; sections 7.3 to 7.5 of the specification):
+//! Selective repeat (Xylomenos 1999, section 4.3; sections 7.3 to 7.5 of docs/spec/multi-service.md):
 //! everything but the rule by which the receiver asks for what it misses. That is what tells SR,
 //! SR/M1 and SR/M2 apart, and stands in a file of its own for each.
 //!

@@ -1,4 +1,4 @@
-//! Snoop: a base station that watches TCP (section 7.10 of the specification, after Balakrishnan,
+//! Snoop: a base station that watches TCP (section 7.10 of docs/spec/multi-service.md, after Balakrishnan,
 //! Seshan and Katz 1995 and the module of ns-2 that Xylomenos 1999 used).
 //!
 //! At the base station's end an agent keeps copies of TCP segments on their way to the wireless

@@ -1,4 +1,4 @@
-//! SR: selective repeat with one NAK (section 7.3 of the specification, after Xylomenos 1999,
+//! SR: selective repeat with one NAK (section 7.3 of docs/spec/multi-service.md, after Xylomenos 1999,
 //! section 4.3).
 //!
 //! The receiver asks for the earliest missing frame, when a frame comes behind it. After a NAK it

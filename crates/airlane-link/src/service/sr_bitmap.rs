@@ -1,5 +1,5 @@
-//! SR/bitmap: selective repeat by bitmaps and the true order of transmission (section 8.1 of the
-//! specification, after the RLP of IS-54 as Xylomenos 1999, section 4.4, describes it).
+//! SR/bitmap: selective repeat by bitmaps and the true order of transmission (section 8.1 of
+//! docs/spec/multi-service.md, after the RLP of IS-54 as Xylomenos 1999, section 4.4, describes it).
 //!
 //! The receiver says what it has: the next number expected and a bitmap of what it holds behind it;
 //! with every fourth frame that arrives, when a new hole appears, and when the delayed-acknowledgment
@@ -45,7 +45,7 @@ const FRAMES: Frames = Frames::new(
         FrameKind::Bitmap,
     ],
 );
-/// A bitmap goes with every so many frames that arrive: k of the specification.
+/// A bitmap goes with every so many frames that arrive: k of docs/spec/multi-service.md, section 8.1.
 const REPORT_EVERY: u32 = 4;
 
 /// Selective repeat by bitmaps.

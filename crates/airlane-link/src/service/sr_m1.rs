@@ -1,4 +1,4 @@
-//! SR/M1: selective repeat with several NAKs per window (section 7.4 of the specification, after
+//! SR/M1: selective repeat with several NAKs per window (section 7.4 of docs/spec/multi-service.md, after
 //! Xylomenos 1999, section 4.3).
 //!
 //! Whenever a hole appears in the numbers that arrive, every frame in it is asked for, in ascending

@@ -1,4 +1,4 @@
-//! SR/M2: selective repeat with several NAKs per frame (section 7.5 of the specification, after
+//! SR/M2: selective repeat with several NAKs per frame (section 7.5 of docs/spec/multi-service.md, after
 //! Xylomenos 1999, section 4.3).
 //!
 //! Every frame of a hole is asked for at once, in ascending order, as in SR/M1. Since NAKs leave in

@@ -1,5 +1,5 @@
-//! XOR and XOR/Ad: one parity frame for each block of packets (sections 7.8 and 7.9 of the
-//! specification, after Xylomenos 1999, sections 5.2 and 5.3).
+//! XOR and XOR/Ad: one parity frame for each block of packets (sections 7.8 and 7.9 of docs/spec/multi-service.md,
+//! after Xylomenos 1999, sections 5.2 and 5.3).
 //!
 //! A systematic code: packets leave and go up as they come, and after n of them follows their
 //! bytewise sum, which stands in for any one that was lost. The adaptive variant also closes a
@@ -14,7 +14,7 @@
 //!          study   | service:4 block:3 parity:1 | index:8 |    live   see `wire`, block
 //! ```
 //!
-//! Lengths are coded as well (XYL 7.8, variable sizes): a parity frame is as long as the longest
+//! Lengths are coded as well (docs/spec/multi-service.md, 7.8): a parity frame is as long as the longest
 //! packet of its block.
 //!
 //! Invariants: at most one delivery of a packet; a packet is recovered exactly when it alone is

@@ -53,7 +53,7 @@ fn codecs() -> [Codec; 4] {
 
 #[test]
 fn study_headers_have_the_published_lengths() {
-    // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3, XOR and XOR/Ad 2;
+    // Section 6 of docs/spec/multi-service.md: Default 1 byte, RLP 2, selective repeat 3, XOR and XOR/Ad 2;
     // section 8.1. GSM 04.22: 2 octets.
     let codec = Codec::new(HeaderProfile::Study);
     let lens = LAYOUTS.map(|layout| codec.header_len(layout));
@@ -111,7 +111,7 @@ fn live_fields_stand_where_the_table_says() {
 #[test]
 fn byte_0_has_the_service_and_the_type_or_an_adaptive_block() {
     let codec = Codec::new(HeaderProfile::Study);
-    // Section 7.9 of the specification: 3 bits of block and the parity flag, then the index.
+    // Section 7.9 of docs/spec/multi-service.md: 3 bits of block and the parity flag, then the index.
     let parity = Header {
         index: 9,
         ..Header::new(FrameKind::Parity, 6)

@@ -31,7 +31,7 @@ use crate::status::RefusedTables;
 
 /// A hello a second, unless that is more than a hundredth of the link.
 const KEEPALIVE: Duration = Duration::from_secs(1);
-/// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
+/// Keepalives in a row whose loss means that the link is disconnected (docs/spec/multi-service.md, 10.5),
 /// if nothing else was heard either.
 const LOST_KEEPALIVES: u64 = 3;
 /// What is read at once leaves in a row, up to so much of the link's time.

@@ -1,4 +1,4 @@
-//! File transfer: a greedy source over one TCP connection (the specification, 5.1).
+//! File transfer: a greedy source over one TCP connection (docs/spec/multi-service.md, 5.1).
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::mobility::Hint;

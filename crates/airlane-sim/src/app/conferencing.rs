@@ -1,4 +1,4 @@
-//! On/off speech over UDP (the specification, 5.3).
+//! On/off speech over UDP (docs/spec/multi-service.md, 5.3).
 //!
 //! Talk and silence are exponential; while talking, packets leave at fixed intervals, the first at
 //! the start of the period. The source starts talking. A talk period is rounded to whole intervals,

@@ -1,4 +1,4 @@
-//! The World Wide Web after Mah's empirical model (the specification, 5.2).
+//! The World Wide Web after Mah's empirical model (docs/spec/multi-service.md, 5.2).
 //!
 //! One transaction: the client requests a page, the server returns it, the client requests each of
 //! the page's embedded objects, the server returns them. The next transaction starts when the last

@@ -66,7 +66,7 @@ pub enum RelayConfig {
     },
 }
 
-/// The specification's proposal (question 9).
+/// What docs/spec/tcp-over-wireless.md, section 12 (Q9), proposes.
 fn usual_pool() -> Size {
     Size::from_bytes(65_536)
 }
@@ -116,7 +116,7 @@ pub enum AppConfig {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[schemars(extend("examples" = [{ "kind": "bulk", "size": "1 MB" }]))]
 enum Written {
-    /// A file transfer (the specification, 5.1): data is always ready until the size is reached.
+    /// A file transfer (docs/spec/multi-service.md, 5.1): data is always ready until the size is reached.
     Bulk(BulkConfig),
     /// Datagrams at a constant rate over UDP: conferencing that always talks, as which it runs and is reported.
     Cbr(CbrConfig),

@@ -1,5 +1,5 @@
-//! Nodes that move: they leave one link and join another, and routes follow (the specification,
-//! section 10.5).
+//! Nodes that move: they leave one link and join another, and routes follow (docs/spec/multi-service.md, section
+//! 10.5).
 //!
 //! A link that a node joins later is not there before. While it is not, nothing is routed over it;
 //! what was on it when the node left is lost: frames on the air, packets that waited, and what the

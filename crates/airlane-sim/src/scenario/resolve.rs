@@ -9,7 +9,7 @@ use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
 use super::{AppConfig, Epochs, LinkConfig, PacedBy, Scenario};
 
-/// ns-2's default, and the specification's proposal (section 3).
+/// ns-2's default, and what docs/spec/multi-service.md, section 3, proposes.
 const USUAL_QUEUE: QueueLimit = QueueLimit::Packets(50);
 /// The packets of Ethernet, and so of nearly every path.
 const USUAL_FRAME: Size = Size::from_bytes(1_500);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::empirical::{Empirical, TableError};
 
-/// Web transactions after Mah's empirical model (the specification, 5.2): a client at the second
+/// Web transactions after Mah's empirical model (docs/spec/multi-service.md, 5.2): a client at the second
 /// end fetches pages with embedded objects from a server at the first, one page at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! Measurements against formulas (the specification, sections 12.1 and 12.4).
+//! Measurements against formulas (docs/spec/multi-service.md, sections 12.1 and 12.4).
 //!
 //! Losses are means over 30 repetitions; the formula must lie within 3.66 standard errors, which
 //! is the 99.9 % interval of Student's t with 29 degrees of freedom: 20 comparisons, one seed.

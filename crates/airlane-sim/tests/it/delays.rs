@@ -1,4 +1,4 @@
-//! Delays of the raw service without contention: exact (the specification, section 12.1).
+//! Delays of the raw service without contention: exact (docs/spec/multi-service.md, section 12.1).
 
 use crate::common::{Air, Link, runs, talk};
 

@@ -17,7 +17,7 @@ const FIRST: &str = "{ kind = \"snoop\", base-station = \"first\" }";
 const SECOND: &str = "{ kind = \"snoop\", base-station = \"second\" }";
 const RAW: &str = "{ kind = \"default\" }";
 
-/// Section 12.1 of the specification: at most F / (F + 1) (1 - p) of what is sent is new, and TCP
+/// Section 12.1 of docs/spec/multi-service.md: at most F / (F + 1) (1 - p) of what is sent is new, and TCP
 /// resends little that Snoop has repaired.
 #[test]
 fn losses_on_the_air_are_repaired_at_the_base_station() {

@@ -1,6 +1,6 @@
 //! The retransmission storm behind figures 5.2 and 5.3 of Xylomenos 1999, and what ends it.
 //!
-//! The specification's section 12.3 has a small model of its own: SR/M2 of 7.5 with timers from
+//! Section 12.3 of docs/spec/multi-service.md has a small model of its own: SR/M2 of 7.5 with timers from
 //! hand-over loses nothing at 1 and 2 % and nearly everything at 10 %, with delays of 10 to 700 s;
 //! timers that wait for the frame to leave lose nothing anywhere.
 

@@ -64,7 +64,8 @@ fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
     );
 }
 
-/// The specification takes a run for invalid in which a queue drops anything: errors are the only losses.
+/// Section 13 of docs/spec/tcp-over-wireless.md takes a run for invalid in which a queue drops anything: errors are
+/// the only losses.
 #[test]
 fn no_queue_drops_anything_of_balakrishnans_tables() {
     let mut works = works().into_iter();

@@ -1,4 +1,4 @@
-//! What holds between services (specification, section 9.6) and across epochs.
+//! What holds between services (docs/spec/multi-service.md, section 9.6) and across epochs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! The reliable schemes: whatever is lost and doubled, and reordered within the stated bound, everything is
-//! delivered once and in order when loss ends (specification, sections 7.2 to 7.5 and 18.4).
+//! delivered once and in order when loss ends (docs/spec/multi-service.md, sections 7.2 to 7.5 and 18.4).
 
 use crate::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};

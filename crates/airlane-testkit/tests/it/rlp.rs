@@ -1,4 +1,4 @@
-//! RLP and RLP/OOS: limited recovery (specification, sections 7.6, 7.7, 18.5 and 18.6).
+//! RLP and RLP/OOS: limited recovery (docs/spec/multi-service.md, sections 7.6, 7.7, 18.5 and 18.6).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -284,7 +284,7 @@ fn study_resynchronises_after_half_a_ring() {
             let expected: Vec<u64> = (0..9).chain(10..20).chain(20 + run..50 + run).collect();
             assert_eq!(pair.ids(1, 0), expected, "{order:?}, {run} lost");
         }
-        // A whole ring lost cannot be seen (specification, 7.6, fades and numbers).
+        // A whole ring lost cannot be seen (docs/spec/multi-service.md, 7.6, fades and numbers).
         let pair = lose_in_a_row(Study, order, 256);
         assert_eq!(pair.ledger(1, 0).resyncs, 0);
     }

@@ -1,4 +1,4 @@
-//! The frame schedulers (specification, section 9.4).
+//! The frame schedulers (docs/spec/multi-service.md, section 9.4).
 
 use airlane_link::schedule::{Fifo, Scfq, Schedule};
 

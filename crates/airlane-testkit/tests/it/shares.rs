@@ -1,4 +1,4 @@
-//! Shares that follow the traffic, and the timers that follow the shares (the specification, 9.2
+//! Shares that follow the traffic, and the timers that follow the shares (docs/spec/multi-service.md, 9.2
 //! and 9.3).
 
 use airlane_base::{Duration, Instant};

@@ -64,7 +64,7 @@ impl Oracle {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Section 18, item 7 of the specification: exactly the blocks with one missing packet and
+    /// Section 18, item 7 of docs/spec/multi-service.md: exactly the blocks with one missing packet and
     /// their parity come back, each packet as it was and once.
     #[test]
     fn exactly_the_blocks_with_one_hole_come_back(
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Section 12.1 of the specification: p (1 - (1 - p)^n) of the packets remain lost where losses
+/// Section 12.1 of docs/spec/multi-service.md: p (1 - (1 - p)^n) of the packets remain lost where losses
 /// are independent.
 #[test]
 fn the_residual_loss_is_the_closed_form() {

@@ -1,4 +1,4 @@
-//! The buffer constraint of RLP (section 7.6 of the specification): the time before the receiver
+//! The buffer constraint of RLP (section 7.6 of docs/spec/multi-service.md): the time before the receiver
 //! gives up must be shorter than the time in which the sender fills its buffer,
 //!
 //! ```text

@@ -1,6 +1,5 @@
-//! Snoop's memory of TCP as ns-2's module has it (section 4.2 of the specification of TCP over
-//! wireless links, after ns-2 2.35). For reproductions: simulated connections, whose segments count
-//! from 0.
+//! Snoop's memory of TCP as ns-2's module has it (section 4.2 of docs/spec/tcp-over-wireless.md, after ns-2 2.35).
+//! For reproductions: simulated connections, whose segments count from 0.
 //!
 //! One state serves all connections of two hosts, as in the module of 1997, or those that one pair of
 //! TCP endpoints has after each other, as from February 1998 on, while a port was a part of an address; later

@@ -1,5 +1,5 @@
-//! Worlds for the tests: the shipped scenarios, and the grid of links and topologies that the
-//! specification's sections 2 and 3 define.
+//! Worlds for the tests: the shipped scenarios, and the grid of links and topologies that sections 2 and 3 of
+//! docs/spec/multi-service.md define.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) fn load(name: &str, assignments: &[&str]) -> Scenario {
     Scenario::from_toml_with(&text, &file, assignments).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A wireless link of the specification, section 2.1, without errors unless said.
+/// A wireless link of docs/spec/multi-service.md, section 2.1, without errors unless said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Cellular,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// ns-2 as it stood in 1999 (the specification, section 4): no connection set-up, initial
+    /// ns-2 as it stood in 1999 (docs/spec/multi-service.md, section 4): no connection set-up, initial
     /// window of one segment, half-second ticks, no limited transmit, an acknowledgment for
     /// every segment.
     #[serde(rename = "ns2-1999")]
