@@ -5,7 +5,7 @@
 //! kernel removes the interface with its addresses and routes.
 //!
 //! With `IFF_VNET_HDR` an offload header stands in front of each packet, and the kernel leaves
-//! checksums and the cutting of super-packets to us (docs/offloads.md).
+//! checksums and the cutting of super-packets to us (docs/lab/offloads.md).
 
 use std::cell::Cell;
 use std::fs::OpenOptions;

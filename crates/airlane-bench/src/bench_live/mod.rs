@@ -1,5 +1,5 @@
 //! Airlane beside other tunnels, measured side by side: how fast it is where nothing is in the way,
-//! and what applications get where much is. `docs/bench-live.md` says how, and what is left out.
+//! and what applications get where much is. `docs/lab/bench-live.md` says how, and what is left out.
 
 pub mod ceiling;
 pub mod channel;

@@ -157,7 +157,7 @@ impl fmt::Display for Tool {
 mod tests {
     use super::*;
 
-    /// Which docs/bench-live.md has in its table.
+    /// Which docs/lab/bench-live.md has in its table.
     #[test]
     fn overheads_are_those_of_the_code() {
         assert_eq!(MESSAGE as usize, airlane_secure::OVERHEAD);

@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
 /// Measure Airlane beside other tunnels, in network namespaces of this machine
 ///
 /// Prints tables and writes a JSON file. Needs root. Without --clean and --impaired both parts are
-/// measured. docs/bench-live.md says how, and what the figures mean.
+/// measured. docs/lab/bench-live.md says how, and what the figures mean.
 #[derive(Parser)]
 #[command(name = "airlane-bench-live", after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Args {

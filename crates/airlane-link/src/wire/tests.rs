@@ -60,7 +60,7 @@ fn study_headers_have_the_published_lengths() {
     assert_eq!(lens, [1, 2, 3, 2, 2, 2, 3, 3]);
 }
 
-/// What every frame of a live link pays for: docs/bench-live.md counts on it.
+/// What every frame of a live link pays for: docs/lab/bench-live.md counts on it.
 #[test]
 fn live_headers_have_the_documented_lengths() {
     let lens = |profile| LAYOUTS.map(|layout| Codec::new(profile).header_len(layout));

@@ -1,7 +1,7 @@
 //! What kernels leave to network devices, done here: unfinished checksums completed, super-packets
 //! cut into packets, and the reverse, packets of one flow joined into super-packets.
 //!
-//! The live node does it between its TUN device and its port (docs/offloads.md), the emulator
+//! The live node does it between its TUN device and its port (docs/lab/offloads.md), the emulator
 //! between two virtual cables.
 
 pub(crate) mod checksum;
