@@ -65,7 +65,7 @@ fn sent(result: &RunResult) -> f64 {
     (way.offered.bytes - way.dropped_queue.bytes) as f64 / way.delivered.bytes as f64
 }
 
-/// What the laws do not hold for yet, with the causes that `docs/rate.md` names.
+/// What the laws do not hold for yet, with the causes that `docs/lab/rate.md` names.
 const MISSES: [&str; 9] = [
     "2 Mbit/s, 600 ms, bbr",
     "2 Mbit/s, 600 ms, cubic",
