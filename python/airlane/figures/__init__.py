@@ -1,6 +1,6 @@
 """Published figures from the results of `airlane study run`: print size, error bars, vector files.
 
-A study says in its own file what it draws (docs/figures.md); nothing here knows a work.
+A study says in its own file what it draws (docs/lab/figures.md); nothing here knows a work.
 """
 
 from __future__ import annotations

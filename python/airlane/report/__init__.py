@@ -1,7 +1,7 @@
 """One self-contained HTML page for each work: figures, claims, verdicts, and how to rerun them.
 
-A page loads nothing, runs no script and is the same for the same results. docs/figures.md says how
-to get one.
+A page loads nothing, runs no script and is the same for the same results. docs/lab/figures.md says
+how to get one.
 """
 
 from __future__ import annotations
