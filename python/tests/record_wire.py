@@ -4,8 +4,11 @@ Two nodes in network namespaces, `airlane air` between them, and what arrives at
 run when the protocol has another version; docs/spec/wire.md and wire.py change with it.
 """
 
+import base64
 import ctypes
 import gzip
+import json
+import os
 import socket
 import struct
 import subprocess
@@ -14,6 +17,9 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+
+import sealed
+import wire
 
 PROGRAM = str(Path(sys.argv[1]).resolve())
 DATA = Path(__file__).parent / "data"
@@ -154,8 +160,9 @@ def record(folder: Path, security: dict[str, str], ports: list[int], datagrams: 
     time.sleep(1)
     running += [run(PROGRAM, "up", str(folder / f"{host}.toml"), host=host) for host in ENDS]
     time.sleep(3)
-    for port in (*FILES, 5004, 6000):
-        threading.Thread(target=serve, args=(port,), daemon=True).start()
+    if ports:
+        for port in (*FILES, 5004, 6000):
+            threading.Thread(target=serve, args=(port,), daemon=True).start()
     time.sleep(0.5)
     fetchers = [threading.Thread(target=fetch, args=(port,)) for port in ports]
     fetchers.append(threading.Thread(target=talk, args=(datagrams,)))
@@ -167,6 +174,84 @@ def record(folder: Path, security: dict[str, str], ports: list[int], datagrams: 
         process.terminate()
         process.wait()
     return packets
+
+
+def answer(hello: wire.Hello, table: str, epoch: int, nonce: int) -> bytes:
+    """A hello with the same services, which accepts the one that came."""
+    session = wire.session_number(epoch, hello.epoch)
+    body = struct.pack(">4B", wire.VERSION, 1, 0, len(hello.offers))
+    body += struct.pack(">4QI3Q", epoch, nonce, hello.nonce, hello.digest, session, nonce, 0, 0)
+    for service, (instance, _, terms) in hello.offers.items():
+        body += struct.pack(">BIIQ", service, instance, instance, terms)
+    text = table.encode()
+    return b"\x09\0\0\0\0" + body + struct.pack(">H", len(text)) + text
+
+
+def record_handshake(folder: Path) -> None:
+    """This program calls a node that has `air0`, with keys that go into the record."""
+    enter("right")
+    run("ip", "link", "set", "lo", "up").wait()
+    static, ephemeral = os.urandom(32), os.urandom(32)
+    made = subprocess.check_output([PROGRAM, "keygen", str(folder / "called.key")])
+    responder = base64.b64decode(made.split()[-1])
+    peer_key = base64.b64encode(sealed.x25519(static, sealed.BASE)).decode()
+    (folder / "called.toml").write_text(
+        f"""schema = 1
+name = "called"
+tun = {{ name = "air0", addresses = ["10.7.0.2/24"] }}
+control = {{ socket = "{folder}/called.sock" }}
+[link]
+rate = "10 Mbit/s"
+underlay = {{ kind = "udp", listen = "127.0.0.1:7007", peer = "127.0.0.1:7008" }}
+security = {{ private-key = "{folder}/called.key", peer-key = "{peer_key}" }}
+"""
+    )
+    node = run(PROGRAM, "up", str(folder / "called.toml"))
+    caller = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    caller.bind(("127.0.0.1", 7008))
+    caller.settimeout(3)
+    time.sleep(1)
+    index, timestamp, epoch = 0x1234567, time.time_ns(), 7
+    initiator = sealed.Initiator(static, ephemeral, responder)
+    initiation = initiator.initiation(index, timestamp)
+    caller.sendto(initiation, ("127.0.0.1", 7007))
+    response, messages, sent, table = b"", [], 0, ""
+    traffic = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    while sum(message[0] >> 6 & 1 for message in messages) < 4:
+        traffic.sendto(b"through the link", ("10.7.0.1", 9))
+        message = caller.recv(3_000)
+        if message[0] == 2:
+            response = message
+            theirs, send, receive = initiator.response(message)
+            reply = b""
+        elif response and message[0] & 0x80:
+            messages.append(message)
+            if message[0] & 0x40 or len(messages) > 3:
+                continue
+            body = sealed.opened(receive, message)[5:]
+            if body[1] & 0x3C:
+                continue
+            hello = wire.hello(body)
+            table = hello.table or table
+            reply = answer(hello, table, epoch, 2 * sent + 1)
+        else:
+            continue
+        caller.sendto(sealed.data(send, theirs, sent, reply), ("127.0.0.1", 7007))
+        sent += 1
+    node.terminate()
+    node.wait()
+    record = {
+        "static": static.hex(),
+        "ephemeral": ephemeral.hex(),
+        "responder": responder.hex(),
+        "index": index,
+        "timestamp": timestamp,
+        "epoch": epoch,
+        "initiation": initiation.hex(),
+        "response": response.hex(),
+        "messages": [message.hex() for message in messages],
+    }
+    (DATA / "handshake.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def main() -> None:
@@ -193,6 +278,7 @@ def main() -> None:
             }
             write("sealed.pcap.gz", record(folder, keys, [], 5))
             (DATA / "sealed.keys").write_text("".join(f"{key}\n" for key in public.values()))
+            record_handshake(folder)
     finally:
         for host in ("left", "air", "right"):
             run("ip", "netns", "del", f"wire-{host}").wait()

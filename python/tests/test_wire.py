@@ -6,12 +6,14 @@ either end, in the order of its time. `record_wire.py` makes them anew.
 """
 
 import base64
+import json
 import re
 import struct
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+import sealed
 import wire
 
 DATA = Path(__file__).parent / "data"
@@ -195,6 +197,46 @@ def test_sealed_messages_are_addressed_by_their_indices() -> None:
         assert max(numbers) < 2 * len(numbers)
 
 
+def test_a_handshake_and_sealed_frames_open_by_the_document() -> None:
+    """`sealed.py` called a node; with its keys the record opens again, and reads as frames."""
+    record = json.loads((DATA / "handshake.json").read_text())
+    static, ephemeral, responder = (
+        bytes.fromhex(record[key]) for key in ("static", "ephemeral", "responder")
+    )
+    initiator = sealed.Initiator(static, ephemeral, responder)
+    initiation = initiator.initiation(record["index"], record["timestamp"])
+    assert initiation.hex() == record["initiation"]
+    _, _, receive = initiator.response(bytes.fromhex(record["response"]))
+    messages = [bytes.fromhex(message) for message in record["messages"]]
+    layouts, session, kinds = {0: "bare"}, None, Counter[str]()
+    for message in messages:
+        bound = message[0] >> 6 & 1
+        if bound:
+            with pytest.raises(AssertionError, match="authentic"):
+                sealed.opened(receive, message, session=1)
+        plain = sealed.opened(receive, message, session)
+        frame = wire.frame(plain, layouts, sealed=True)
+        kinds[frame.kind] += 1
+        assert bound == (frame.kind != "hello")
+        if frame.kind == "hello" and not frame.rest[1] & 0x3C:
+            hello = wire.hello(frame.rest)
+            session = wire.session_number(record["epoch"], hello.epoch)
+            assert hello.session in (0, session)
+            if hello.table:
+                layouts = wire.layouts(hello.table)
+                for line in hello.table.splitlines()[:-1]:
+                    number, text = line.split(" ", 1)
+                    bits = 24 if layouts[int(number)] in wire.SHORT_NUMBERS else 32
+                    terms = wire.fnv1a(f"{text} modulus {2**bits}".encode())
+                    assert hello.offers[int(number)][2] == terms
+        if frame.kind == "data":
+            for packet in wire.Unpacker().packets(frame.rest):
+                assert_is_a_packet(packet)
+                assert packet.endswith(b"through the link")
+    assert kinds["hello"]
+    assert kinds["data"]
+
+
 def test_the_document_has_the_numbers_of_the_program() -> None:
     sources = Path(__file__).parents[2]
     document = (sources / "docs/spec/wire.md").read_text(encoding="utf-8")
@@ -210,3 +252,36 @@ def test_the_document_has_the_numbers_of_the_program() -> None:
     assert len(labels) == 3
     for label in labels:
         assert f"`{label}`" in document
+
+
+def test_the_document_has_the_kinds_and_layouts_of_the_program() -> None:
+    sources = Path(__file__).parents[2]
+    document = (sources / "docs/spec/wire.md").read_text(encoding="utf-8")
+    folder = sources / "crates/airlane-link/src/wire"
+    kinds = re.findall(
+        r"^    [A-Z]\w+ = (\d+), \"(\w+)\", \w+;$",
+        (folder / "kind.rs").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    assert [name for _, name in kinds] == wire.KINDS
+    assert all(f"\n| {code} | {name} |" in document for code, name in kinds)
+    layouts = re.findall(
+        r"[A-Z_]+ = \"([a-z-]+)\", sealed: (\d),\s+study: \[[A-Za-z ]*\], live: \[([A-Za-z ]*)\]",
+        (folder / "layout.rs").read_text(encoding="utf-8"),
+    )
+    letters = {
+        "Seq": "n",
+        "Ack": "n",
+        "Echo": "e",
+        "CodedLen": "c",
+        "Index": "i",
+        "Back": "b",
+        "Octets": "o",
+    }
+    of_program = {
+        name: "".join(letters[field] for field in fields.split()) for name, _, fields in layouts
+    }
+    assert of_program.pop("ports") == "n"
+    assert of_program == wire.LAYOUTS
+    assert {name for name, width, _ in layouts if width == "3"} == set(wire.SHORT_NUMBERS)
+    assert all(f"\n| {name} | `" in document for name in wire.LAYOUTS)

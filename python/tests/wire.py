@@ -35,7 +35,9 @@ SCHEMES = {
     "sr-bitmap": "bitmap",
     "gsm-rlp": "gsm",
 }
-WIDTHS = {"n": 4, "e": 4, "b": 2, "c": 2, "i": 1, "o": 2}
+WIDTHS = {"e": 4, "b": 2, "c": 2, "i": 1, "o": 2}
+# Of sealed frames.
+SHORT_NUMBERS = ("seq-ack", "lanes", "bitmap")
 
 
 def fnv1a(data: bytes) -> int:
@@ -121,19 +123,20 @@ class Frame:
         return self.fields["n"]
 
 
-def frame(message: bytes, of: dict[int, str]) -> Frame:
-    """A frame of a link without keys."""
+def frame(message: bytes, of: dict[int, str], *, sealed: bool = False) -> Frame:
     service, kind = message[0] >> 4, KINDS[message[0] & 15]
-    letters = "n" if kind in ("hello", "mark", "report") else LAYOUTS[of[service]]
-    if kind == "bitmap":
-        letters = "nne"
-    fields, at = {}, 5
+    layout = "bare" if kind in ("hello", "mark", "report") else of[service]
+    letters = "nne" if kind == "bitmap" else LAYOUTS[layout]
+    number = 3 if sealed and layout in SHORT_NUMBERS else 4
+    fields, at = {}, 1 if sealed else 5
     for letter in letters:
         name = "a" if letter == "n" and "n" in fields else letter
-        fields[name] = int.from_bytes(message[at : at + WIDTHS[letter]])
-        at += WIDTHS[letter]
+        width = number if letter == "n" else WIDTHS[letter]
+        fields[name] = int.from_bytes(message[at : at + width])
+        at += width
     assert at <= len(message), "truncated"
-    return Frame(service, kind, int.from_bytes(message[1:5]), fields, message[at:])
+    session = 0 if sealed else int.from_bytes(message[1:5])
+    return Frame(service, kind, session, fields, message[at:])
 
 
 def aggregate(payload: bytes) -> Iterator[bytes]:
