@@ -8,7 +8,9 @@ use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
 use airlane_channel::trace::{
     FrameOutcome, Replay, Trace, TraceEnd, TraceHeader, Way, write_block,
 };
-use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
+use airlane_channel::{
+    Channel, ChannelConfig, ErrorModel, ErrorModelConfig, LinkRate, OpportunitiesConfig,
+};
 use airlane_gsm::{
     BLOCK, Body, Frame as GsmFrame, Parameters, Unnumbered, information_len, l2r, ppp,
 };
@@ -287,15 +289,17 @@ pub(crate) fn import(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         blocks(text);
     }
-    if let Ok(opportunities) = Opportunities::parse(data, Size::from_bytes(9)) {
-        let rate = opportunities.mean_rate();
+    let times = OpportunitiesConfig::new("times".to_owned(), Some(Size::from_bytes(9)));
+    let mut times = LinkRate::Opportunities(times);
+    if times.load(|_| Ok(data.to_vec())).is_ok() {
+        let rate = times.mean().expect("it was read");
         let errors = ErrorModel::new(&ErrorModelConfig::None, rate, Streams::new(1, 0), "x");
         let config = ChannelConfig {
             rate,
             delay: Duration::ZERO,
             queue: "9 packets".parse().expect("a queue limit"),
         };
-        let mut channel = Channel::new(config, errors).with_opportunities(opportunities.into());
+        let mut channel = Channel::new(config, errors).with_rate(&times);
         let mut last = Instant::ORIGIN;
         for (i, byte) in data.iter().enumerate() {
             let now = Instant::from_nanos(i as u64 * u64::from(*byte) * 100_000).max(last);

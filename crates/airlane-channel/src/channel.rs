@@ -9,8 +9,9 @@
 //! the one that is being sent is no longer in the queue, so an idle link takes a frame even with a
 //! queue of zero. Serialisation time is rounded up to whole nanoseconds for each frame.
 //!
-//! A link that sends at given times only ([`Opportunities`](crate::Opportunities)) has no rate to
-//! serialise at: a frame waits in the queue for its first opportunity, also on an idle link.
+//! So it is where the rate changes ([`RateSteps`](crate::RateSteps)), as all steps are known in advance. A link that
+//! sends at given times only ([`Opportunities`](crate::Opportunities)) has no rate to serialise at: a frame waits in
+//! the queue for its first opportunity, also on an idle link.
 //!
 //! Invariants: departures and arrivals never go back; `offered = dropped_queue + lost_air +
 //! delivered + in flight`; no allocation once the deques have grown to the link's content.
@@ -21,14 +22,13 @@ use std::sync::Arc;
 use airlane_base::{Bucket, Duration, Instant, QueueLimit, Rate, Serialised};
 use serde::{Deserialize, Serialize};
 
-use crate::ErrorModel;
-use crate::PolicerConfig;
-use crate::opportunities::{Cursor, Opportunities};
+use crate::opportunities::Cursor;
+use crate::{ErrorModel, LinkRate, PolicerConfig, RateSteps};
 
 /// What one direction of a link is, besides its error model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
-    /// Serialisation rate; of a link with opportunities, its mean.
+    /// Serialisation rate; of a link whose rate is not always the same, its mean.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Duration,
@@ -102,6 +102,17 @@ struct Waiting {
     len: usize,
 }
 
+/// What frames leave by.
+#[derive(Debug)]
+enum Pace {
+    /// The rate of the configuration, all the time.
+    Constant(Serialised),
+    /// Rates that follow each other.
+    Steps(Box<RateSteps>),
+    /// Times at which it may send.
+    Opportunities(Box<Cursor>),
+}
+
 /// One direction of a link that carries items of type `T`.
 #[derive(Debug)]
 pub struct Channel<T> {
@@ -109,8 +120,7 @@ pub struct Channel<T> {
     /// What each frame takes beside its bits: to win the medium, and to synchronise with the receiver.
     overhead: Duration,
     errors: ErrorModel,
-    /// When it may send, if not at any time.
-    opportunities: Option<Box<Cursor>>,
+    pace: Pace,
     /// When the link is down, in order and apart; those that are over go.
     outages: VecDeque<[Instant; 2]>,
     /// When the link is not there, likewise.
@@ -119,7 +129,6 @@ pub struct Channel<T> {
     police: Option<Bucket>,
     /// When the transmitter has sent all it was given.
     free: Instant,
-    serialised: Serialised,
     /// When the last frame that it was given begins to leave.
     last_start: Instant,
     /// Frames that had not begun to leave at the last `send`.
@@ -143,12 +152,11 @@ impl<T> Channel<T> {
             config,
             overhead: Duration::ZERO,
             errors,
-            opportunities: None,
+            pace: Pace::Constant(Serialised::new(config.rate)),
             outages: VecDeque::new(),
             absences: VecDeque::new(),
             police: None,
             free: Instant::ORIGIN,
-            serialised: Serialised::new(config.rate),
             last_start: Instant::ORIGIN,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -160,10 +168,17 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Makes the channel send at these times instead of at a rate.
+    /// Makes the channel send as this says, whose mean is the rate of its configuration. A trace must have been read.
     #[must_use]
-    pub fn with_opportunities(mut self, opportunities: Arc<Opportunities>) -> Self {
-        self.opportunities = Some(Box::new(Cursor::new(opportunities)));
+    pub fn with_rate(mut self, rate: &LinkRate) -> Self {
+        self.pace = match rate {
+            LinkRate::Constant(rate) => Pace::Constant(Serialised::new(*rate)),
+            LinkRate::Steps(steps) => Pace::Steps(Box::new(steps.clone())),
+            LinkRate::Opportunities(_) => {
+                let times = rate.opportunities().expect("the caller has read the trace");
+                Pace::Opportunities(Box::new(Cursor::new(Arc::clone(times))))
+            }
+        };
         self
     }
 
@@ -204,11 +219,6 @@ impl<T> Channel<T> {
         self
     }
 
-    /// Frames that are handed over from now on leave at this rate.
-    pub const fn set_rate(&mut self, rate: Rate) {
-        self.config.rate = rate;
-    }
-
     /// Hands over a frame of `len` bytes. Gives the time when its last bit has left.
     ///
     /// A frame that is lost on the air is counted and swallowed. `now` must not go back.
@@ -247,9 +257,9 @@ impl<T> Channel<T> {
     /// When a frame would begin to leave that is handed over now.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {
-        match &mut self.opportunities {
-            None => self.free.max(now),
-            Some(cursor) => cursor.start(now),
+        match &mut self.pace {
+            Pace::Constant(_) | Pace::Steps(_) => self.free.max(now),
+            Pace::Opportunities(cursor) => cursor.start(now),
         }
     }
 
@@ -270,9 +280,10 @@ impl<T> Channel<T> {
     // In place, since what it moves has just been written.
     #[inline(always)]
     fn transmit(&mut self, start: Instant, len: usize, item: T) -> Instant {
-        let departs = match &mut self.opportunities {
-            None => start + self.overhead + self.serialised.time(self.config.rate, len),
-            Some(cursor) => cursor.take(len),
+        let departs = match &mut self.pace {
+            Pace::Constant(frame) => start + self.overhead + frame.time(self.config.rate, len),
+            Pace::Steps(steps) => steps.departure(start + self.overhead, len),
+            Pace::Opportunities(cursor) => cursor.take(len),
         };
         (self.last_start, self.free) = (start, departs);
         // The error model advances in any case: schemes meet the same fades, with outages or not.
@@ -377,12 +388,9 @@ impl<T> Channel<T> {
         const SECOND: u128 = 1_000_000_000;
         let accepted = self.stats.offered.bytes - self.stats.dropped_queue.bytes;
         let bits = |bytes: u64| u128::from(bytes) * 8 * SECOND;
-        let (unsent, could) = match &self.opportunities {
-            Some(cursor) => (bits(cursor.unsent(now)), bits(cursor.passed(now))),
-            None => (
-                self.unsent(now),
-                self.at_rate(now.saturating_since(Instant::ORIGIN)),
-            ),
+        let (unsent, could) = match &self.pace {
+            Pace::Opportunities(cursor) => (bits(cursor.unsent(now)), bits(cursor.passed(now))),
+            Pace::Constant(_) | Pace::Steps(_) => (self.unsent(now), self.carried(now)),
         };
         match could {
             0 => 0.0,
@@ -390,9 +398,12 @@ impl<T> Channel<T> {
         }
     }
 
-    /// What the rate sends in a time, bits times nanoseconds.
-    fn at_rate(&self, time: Duration) -> u128 {
-        u128::from(self.config.rate.as_bps()) * u128::from(time.as_nanos())
+    /// What the rate can have sent by a time, bits times nanoseconds.
+    fn carried(&self, until: Instant) -> u128 {
+        match &self.pace {
+            Pace::Steps(steps) => steps.carried(until),
+            _ => u128::from(self.config.rate.as_bps()) * u128::from(until.as_nanos()),
+        }
     }
 
     /// What was handed over by `now` and leaves later, of the frame that leaves at that moment too.
@@ -402,7 +413,8 @@ impl<T> Channel<T> {
         let leaving = begun.clone().last().map_or(self.leaving, |frame| frame.len);
         let mut waiting = self.waiting.iter().skip(begun.count()).peekable();
         let left = waiting.peek().map_or(self.free, |next| next.starts);
-        let rest = self.at_rate(left.saturating_since(now)).min(bits(leaving));
+        let rest = self.carried(left).saturating_sub(self.carried(now));
+        let rest = rest.min(bits(leaving));
         rest + waiting.map(|frame| bits(frame.len)).sum::<u128>()
     }
 

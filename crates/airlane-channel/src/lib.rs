@@ -7,6 +7,7 @@
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
 //! * [`PolicerConfig`]: a token bucket that drops what exceeds it.
+//! * [`RateSteps`]: rates that follow each other; a queue is sent at the rate that the link has by then.
 //! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
 //!
 //! A duplex link is two channels with independent error processes. A frame arrives whole or not at
@@ -23,6 +24,7 @@ mod errors;
 mod opportunities;
 mod police;
 mod rate;
+mod steps;
 pub mod trace;
 
 pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
@@ -32,3 +34,4 @@ pub use errors::{CustomErrors, ErrorModel};
 pub use opportunities::{Opportunities, OpportunitiesError};
 pub use police::{PoliceConfig, PolicerConfig};
 pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};
+pub use steps::RateSteps;

@@ -216,7 +216,9 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig};
+    use crate::{
+        Channel, ChannelConfig, ErrorModel, ErrorModelConfig, LinkRate, OpportunitiesConfig,
+    };
     use airlane_base::{Duration, Streams};
     use proptest::prelude::*;
 
@@ -225,15 +227,18 @@ mod tests {
     }
 
     fn channel(text: &str, size: u64, queue: &str) -> Channel<u64> {
-        let opportunities = Arc::new(opportunities(text, size).unwrap());
-        let rate = opportunities.mean_rate();
+        let size = Some(Size::from_bytes(size));
+        let config = OpportunitiesConfig::new("x".to_owned(), size);
+        let mut times = LinkRate::Opportunities(config);
+        times.load(|_| Ok(text.as_bytes().to_vec())).unwrap();
+        let rate = times.mean().unwrap();
         let errors = ErrorModel::new(&ErrorModelConfig::None, rate, Streams::new(1, 0), "x");
         let config = ChannelConfig {
             rate,
             delay: Duration::ZERO,
             queue: queue.parse().unwrap(),
         };
-        Channel::new(config, errors).with_opportunities(opportunities)
+        Channel::new(config, errors).with_rate(&times)
     }
 
     fn at(us: u64) -> Instant {

@@ -4,6 +4,7 @@
 //! rate = "20 Mbit/s"                                            # the same both ways
 //! rate = { down = "20 Mbit/s", up = "2 Mbit/s" }                # or one for each direction
 //! rate = { kind = "opportunities", file = "LTE.trace", size = "1504 B" }
+//! rate = { kind = "steps", every = "10 s", rates = ["20 Mbit/s", "5 Mbit/s"] }
 //! rate.down = { kind = "opportunities", file = "LTE.down" }     # or one of each kind
 //! rate.up = "2 Mbit/s"
 //! ```
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use airlane_base::random::fnv1a;
 use airlane_base::schema::both_ways;
-use airlane_base::{BothWays, Directed, Rate, Size};
+use airlane_base::{BothWays, Directed, Duration, Rate, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -22,6 +23,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::opportunities::Opportunities;
+use crate::steps::RateSteps;
 use crate::trace::TraceFileError;
 
 /// How fast one direction of a link is.
@@ -29,6 +31,8 @@ use crate::trace::TraceFileError;
 pub enum LinkRate {
     /// Always the same.
     Constant(Rate),
+    /// One rate after the other, again and again.
+    Steps(RateSteps),
     /// It sends at given times only.
     Opportunities(OpportunitiesConfig),
 }
@@ -78,6 +82,7 @@ impl LinkRate {
     pub fn mean(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
+            Self::Steps(steps) => Some(steps.mean_rate()),
             Self::Opportunities(_) => Some(self.opportunities()?.mean_rate()),
         }
     }
@@ -85,7 +90,7 @@ impl LinkRate {
     /// When it may send; none if that is at any time, or if its trace was not read.
     pub fn opportunities(&self) -> Option<&Arc<Opportunities>> {
         match self {
-            Self::Constant(_) => None,
+            Self::Constant(_) | Self::Steps(_) => None,
             Self::Opportunities(config) => Some(&config.loaded.as_ref()?.0),
         }
     }
@@ -93,7 +98,7 @@ impl LinkRate {
     /// The trace that gives the times, if it sends at some only.
     pub const fn trace(&self) -> Option<&OpportunitiesConfig> {
         match self {
-            Self::Constant(_) => None,
+            Self::Constant(_) | Self::Steps(_) => None,
             Self::Opportunities(config) => Some(config),
         }
     }
@@ -120,9 +125,9 @@ impl LinkRate {
         Ok(())
     }
 
-    /// Whether it sends at given times only.
-    pub const fn is_opportunities(&self) -> bool {
-        matches!(self, Self::Opportunities(_))
+    /// Whether it is not always the same.
+    pub const fn varies(&self) -> bool {
+        !matches!(self, Self::Constant(_))
     }
 }
 
@@ -131,6 +136,15 @@ impl fmt::Display for LinkRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Constant(rate) => rate.fmt(f),
+            Self::Steps(steps) => {
+                let rates: Vec<String> = steps.rates().iter().map(Rate::to_string).collect();
+                write!(
+                    f,
+                    "{} in turn, each for {}",
+                    rates.join(", "),
+                    steps.every()
+                )
+            }
             Self::Opportunities(config) => write!(f, "opportunities of {}", config.file),
         }
     }
@@ -140,6 +154,13 @@ impl Serialize for LinkRate {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Constant(rate) => rate.serialize(s),
+            Self::Steps(steps) => {
+                let mut map = s.serialize_map(Some(3))?;
+                map.serialize_entry("kind", "steps")?;
+                map.serialize_entry("every", &steps.every())?;
+                map.serialize_entry("rates", steps.rates())?;
+                map.end()
+            }
             Self::Opportunities(config) => {
                 let mut map = s.serialize_map(Some(3))?;
                 map.serialize_entry("kind", "opportunities")?;
@@ -181,6 +202,24 @@ impl JsonSchema for LinkRate {
                 },
                 "required": ["kind", "file"],
                 "additionalProperties": false,
+            }, {
+                "type": "object",
+                "description": "The link has one rate after the other, again and again from time 0 on.",
+                "properties": {
+                    "kind": { "const": "steps" },
+                    "every": {
+                        "description": "Each rate holds for this long.",
+                        "allOf": [generator.subschema_for::<Duration>()],
+                    },
+                    "rates": {
+                        "description": "These rates follow each other.",
+                        "type": "array",
+                        "items": generator.subschema_for::<Rate>(),
+                        "minItems": 1,
+                    },
+                },
+                "required": ["kind", "every", "rates"],
+                "additionalProperties": false,
             }],
         })
     }
@@ -204,6 +243,8 @@ impl Directed for LinkRate {
 enum Kind {
     #[serde(rename = "opportunities")]
     Opportunities,
+    #[serde(rename = "steps")]
+    Steps,
 }
 
 /// All keys that a rate may have: of a kind, or of the two directions.
@@ -213,12 +254,15 @@ struct Table {
     kind: Option<Kind>,
     file: Option<String>,
     size: Option<Size>,
+    every: Option<Duration>,
+    rates: Option<Vec<Rate>>,
     down: Option<LinkRate>,
     up: Option<LinkRate>,
 }
 
 const EXPECTED: &str = "a rate with its unit, such as \"20 Mbit/s\", { kind = \"opportunities\", \
-     file = \"...\" }, or one of these for each of `down` and `up`";
+     file = \"...\" }, { kind = \"steps\", every = \"10 s\", rates = [...] }, or one of these for each of `down` \
+     and `up`";
 
 /// A text or a table.
 fn text_or_table<'de, D: Deserializer<'de>, T>(
@@ -248,17 +292,36 @@ impl Table {
         if self.down.is_some() || self.up.is_some() {
             return Err("`down` and `up` stand alone; write rate = { down = ..., up = ... }");
         }
-        let (Some(Kind::Opportunities), Some(file)) = (self.kind, self.file) else {
-            return Err(
-                "a table gives the times of a link; write { kind = \"opportunities\", file = \"...\" }",
-            );
-        };
-        if self.size == Some(Size::from_bytes(0)) {
-            return Err("`size` is 0 B; at least 1 B leaves at each opportunity");
+        match self {
+            Self {
+                kind: Some(Kind::Opportunities),
+                file: Some(file),
+                size,
+                every: None,
+                rates: None,
+                ..
+            } => match size.map(Size::as_bytes) {
+                Some(0) => Err("`size` is 0 B; at least 1 B leaves at each opportunity"),
+                _ => Ok(LinkRate::Opportunities(OpportunitiesConfig::new(
+                    file, size,
+                ))),
+            },
+            Self {
+                kind: Some(Kind::Steps),
+                file: None,
+                size: None,
+                every: Some(every),
+                rates: Some(rates),
+                ..
+            } => RateSteps::new(every, rates)
+                .map(LinkRate::Steps)
+                .ok_or("steps need a time above 0 in `every` and at least one of `rates`"),
+            _ => Err(
+                "write { kind = \"opportunities\", file = \"...\" } for the times of a link, or \
+                 { kind = \"steps\", every = \"10 s\", rates = [\"20 Mbit/s\", \"5 Mbit/s\"] } for rates that \
+                 follow each other",
+            ),
         }
-        Ok(LinkRate::Opportunities(OpportunitiesConfig::new(
-            file, self.size,
-        )))
     }
 
     fn rates(self) -> Result<LinkRates, &'static str> {
@@ -267,6 +330,8 @@ impl Table {
                 kind: None,
                 file: None,
                 size: None,
+                every: None,
+                rates: None,
                 down: Some(down),
                 up: Some(up),
             } => Ok(LinkRates { down, up }),
@@ -312,6 +377,7 @@ mod tests {
             "rate = \"20 Mbit/s\"\n",
             "[rate]\ndown = \"20 Mbit/s\"\nup = \"2 Mbit/s\"\n",
             "[rate]\nkind = \"opportunities\"\nfile = \"x\"\nsize = \"1.504 kB\"\n",
+            "[rate]\nkind = \"steps\"\nevery = \"15 s\"\nrates = [\"20 Mbit/s\", \"2 Mbit/s\"]\n",
         ] {
             assert_eq!(toml::to_string(&read(text).unwrap()).unwrap(), text);
         }
@@ -319,7 +385,7 @@ mod tests {
             "rate.down = { kind = 'opportunities', file = 'd', size = '9 B' }\nrate.up = '1 bit/s'",
         );
         let each = each.unwrap();
-        assert!(each.rate.down.is_opportunities() && !each.rate.up.is_opportunities());
+        assert!(each.rate.down.varies() && !each.rate.up.varies());
         let again = toml::to_string(&each).unwrap();
         assert_eq!(read(&again).unwrap(), each, "{again}");
     }
@@ -341,6 +407,19 @@ mod tests {
             (
                 "rate = { kind = 'opportunities', file = 'x', down = '1 bit/s' }",
                 "stand alone",
+            ),
+            ("rate = { kind = 'steps', every = '1 s' }", "rates ="),
+            (
+                "rate = { kind = 'steps', every = '0 s', rates = ['1 bit/s'] }",
+                "above 0",
+            ),
+            (
+                "rate = { kind = 'steps', every = '1 s', rates = [] }",
+                "at least one",
+            ),
+            (
+                "rate = { kind = 'opportunities', file = 'x', every = '1 s' }",
+                "kind =",
             ),
             ("rate = { colour = 1 }", "colour"),
             (

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use airlane_base::UnitError;
 use airlane_base::config::{Document, LONGEST_DATA, Problems, read_file};
-use airlane_channel::load_traces;
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
@@ -181,7 +180,8 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let read =
         |file: &str| read_file(&folder.join(file), LONGEST_DATA).map_err(|error| error.to_string());
-    load_traces(&mut config.errors, read).map_err(|error| BadInput(error.to_string()))?;
+    let loaded = config.load_traces(read);
+    loaded.map_err(|error| BadInput(error.to_string()))?;
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
     on_wishes(|_| {

@@ -47,7 +47,7 @@ impl Scenario {
         self.links.iter().filter_map(|(name, link)| {
             let limit = link.queue?.down;
             let below = link.rate_limit == Some(RateLimit::Found)
-                || [true, false].map(|down| link.rate.of(down).is_opportunities()) != [false; 2];
+                || [true, false].map(|down| link.rate.of(down).varies()) != [false; 2];
             let paced = link.pacing.is_some_and(|pacing| pacing != Pacing::Off);
             if below || paced || !link.header.unwrap_or_default().is_live() {
                 return None;
@@ -111,7 +111,7 @@ fn paths(scenario: &Scenario) -> Vec<Path<'_>> {
         };
         let route: Vec<_> = epochs[0].routes.links(index).collect();
         let fixed = |link: &LinkConfig| {
-            let paced = [true, false].map(|down| link.rate.of(down).is_opportunities());
+            let paced = [true, false].map(|down| link.rate.of(down).varies());
             link.gsm.is_none() && link.police.is_none() && paced == [false; 2]
         };
         let simple = route.iter().all(|hop| fixed(links[hop.link].1));

@@ -171,10 +171,11 @@ pub struct LinkConfig {
     /// Left out: each direction has a transmitter of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medium: Option<String>,
-    /// Frames are serialised at this rate, in both directions or in each; or the link sends at these times.
+    /// Frames are serialised at this rate, in both directions or in each; or at rates that follow each other, or the
+    /// link sends at these times.
     ///
-    /// Ports in front of opportunities are told their mean rate, and what comes faster than
-    /// opportunities do waits in `queue` below them, unless `rate-limit = "estimated"` slows them down,
+    /// Ports in front of steps and opportunities are told their mean rate, and what comes faster than
+    /// the link sends waits in `queue` below them, unless `rate-limit = "estimated"` slows them down,
     /// or `paced-by = "link"`. With `rate-limit = "found"` ports are told no rate, and `queue` stands below them, too.
     pub rate: LinkRates,
     /// A frame travels for this long, one way.

@@ -1,10 +1,9 @@
 //! From a resolved scenario to a built world.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
-use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel, Opportunities};
+use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel};
 use airlane_link::config::{Pacing, RateLimit, at_end};
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Port, PortConfig};
@@ -322,20 +321,19 @@ fn direction(
             ErrorModel::custom(model, streams, &stream)
         }
     };
-    let opportunities = link.rate.of(down).opportunities();
     let medium = if let Some(gsm) = &link.gsm {
         let limit = config.queue;
-        let channel = channel(site, (name, down), config, errors, opportunities);
+        let channel = channel(site, (name, down), config, errors);
         Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
     } else if link.services.is_empty() {
-        Medium::Packets(channel(site, (name, down), config, errors, opportunities))
+        Medium::Packets(channel(site, (name, down), config, errors))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
-        // that sends when it may, or nobody states that rate.
-        if opportunities.is_none() && link.rate_limit != Some(RateLimit::Found) {
+        // its rate changes, or nobody states that rate.
+        if !link.rate.of(down).varies() && link.rate_limit != Some(RateLimit::Found) {
             config.queue = QueueLimit::Packets(1);
         }
-        Medium::Frames(channel(site, (name, down), config, errors, opportunities))
+        Medium::Frames(channel(site, (name, down), config, errors))
     };
     Direction {
         medium,
@@ -352,22 +350,18 @@ fn channel<T>(
     (name, down): (&str, bool),
     config: ChannelConfig,
     errors: ErrorModel,
-    opportunities: Option<&Arc<Opportunities>>,
 ) -> Channel<T> {
     let scenario = site.scenario;
     let link = &scenario.links[name];
     let channel = Channel::new(config, errors)
+        .with_rate(link.rate.of(down))
         .with_overhead(scenario.overhead(link))
         .with_outages(outages(link))
         .with_police(link.police.and_then(|police| police.of(down)))
         .with_absences(scenario.absences(name));
-    let channel = match site.notified {
+    match site.notified {
         true => channel.with_destroyed(),
         false => channel,
-    };
-    match opportunities {
-        None => channel,
-        Some(opportunities) => channel.with_opportunities(Arc::clone(opportunities)),
     }
 }
 

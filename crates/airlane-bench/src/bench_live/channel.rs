@@ -104,10 +104,10 @@ impl LossChannel {
         };
         match self {
             Self::Steps | Self::Steps5 => {
-                let rates = STEPS_MBPS
-                    .map(|mbps| format!("\"{mbps} Mbit/s\""))
-                    .join(", ");
-                air(&errors) + &format!("steps = {{ every = \"10 s\", rates = [{rates}] }}\n")
+                let rates = STEPS_MBPS.map(|mbps| format!("\"{mbps} Mbit/s\""));
+                let rates = rates.join(", ");
+                let steps = format!("{{ kind = \"steps\", every = \"10 s\", rates = [{rates}] }}");
+                file(RATE_BPS / 1e6, &steps, 25.0, &errors)
             }
             _ => air(&errors),
         }
@@ -121,12 +121,17 @@ pub fn air(errors: &str) -> String {
 
 /// The emulator's file of a link of this rate and one-way delay, with 50 ms of queue and these errors.
 pub fn link(mbps: f64, delay_ms: f64, errors: &str) -> String {
+    file(mbps, &format!("\"{mbps} Mbit/s\""), delay_ms, errors)
+}
+
+/// The emulator's file of a link that sends so, with 50 ms of queue at `mbps`.
+fn file(mbps: f64, rate: &str, delay_ms: f64, errors: &str) -> String {
     let queue = (mbps * 1e6 / 8.0 * 0.05).max(15_000.0);
     format!(
         "schema = 1\n\
          name = \"bench\"\n\
          interfaces = [\"to-left\", \"to-right\"]\n\
-         rate = \"{mbps} Mbit/s\"\n\
+         rate = {rate}\n\
          delay = \"{delay_ms} ms\"\n\
          queue = \"{queue:.0} B\"\n\
          errors = {errors}\n"

@@ -11,11 +11,12 @@
 //! ```
 //!
 //! `rate`, `delay` and `queue` hold for both directions, or are written `rate.down` and `rate.up`;
-//! `errors` likewise, as in a scenario.
+//! `errors` likewise. A rate is what it may be in a scenario: always the same, steps, or opportunities.
 
 use airlane_base::config::{Problems, Validate};
-use airlane_base::{BothWays, Duration, QueueLimit, Rate};
-use airlane_channel::{ChannelConfig, ErrorModelConfig, ErrorsConfig, PoliceConfig};
+use airlane_base::{BothWays, Duration, QueueLimit};
+use airlane_channel::trace::TraceFileError;
+use airlane_channel::{ErrorModelConfig, ErrorsConfig, LinkRates, PoliceConfig, load_traces};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +38,8 @@ pub struct AirConfig {
     #[schemars(extend("examples" = [["air-left", "air-right"]]))]
     pub interfaces: [String; 2],
     /// Frames are serialised at this rate, counted over whole Ethernet frames without preamble and
-    /// checksum.
-    pub rate: BothWays<Rate>,
-    /// From time to time the link has another rate in both directions. Left out: always `rate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<RateSteps>,
+    /// checksum; or at rates that follow each other, or the link sends at these times, from when the emulator starts.
+    pub rate: LinkRates,
     /// A frame travels for this long, one way.
     #[serde(default)]
     pub delay: BothWays<Duration>,
@@ -54,25 +52,6 @@ pub struct AirConfig {
     /// What exceeds this token bucket after it has left is lost, each way or one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub police: Option<PoliceConfig>,
-}
-
-/// Rates that a link has one after the other, again and again, from when the emulator starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RateSteps {
-    /// Each holds for this long.
-    pub every: Duration,
-    /// These rates follow each other.
-    pub rates: Vec<Rate>,
-}
-
-impl RateSteps {
-    /// The rate so long after the start.
-    pub fn at(&self, since: Duration) -> Option<Rate> {
-        let step = since.as_nanos() / self.every.as_nanos().max(1);
-        let at = step as usize % self.rates.len().max(1);
-        self.rates.get(at).copied()
-    }
 }
 
 /// Bytes of the longest Ethernet frame as interfaces count it.
@@ -91,14 +70,18 @@ const fn default_queue() -> BothWays<QueueLimit> {
 }
 
 impl AirConfig {
-    /// The channel of one direction; down is from the first interface to the second.
-    pub fn way(&self, down: bool) -> (ChannelConfig, ErrorModelConfig) {
-        let channel = ChannelConfig {
-            rate: *self.rate.of(down),
-            delay: *self.delay.of(down),
-            queue: *self.queue.of(down),
-        };
-        (channel, self.errors.of(down).clone())
+    /// Reads the files that errors replay and the times at which the link may send, if any. `read` gives the bytes of
+    /// a file; paths are as they were written.
+    ///
+    /// # Errors
+    /// If a file cannot be read, is no trace, or has nothing of the direction.
+    pub fn load_traces(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), TraceFileError> {
+        load_traces(&mut self.errors, &mut read)?;
+        self.rate.down.load(&mut read)?;
+        self.rate.up.load(&mut read)
     }
 }
 
@@ -115,13 +98,15 @@ impl Validate for AirConfig {
                 "leave it out, or name the link",
             );
         }
-        if let Some(steps) = &self.steps
-            && (steps.every == Duration::ZERO || steps.rates.is_empty())
-        {
+        let counts_bits = |down: bool| {
+            let errors = self.errors.of(down);
+            matches!(errors, ErrorModelConfig::TwoState { .. }) && self.rate.of(down).varies()
+        };
+        if [true, false].into_iter().any(counts_bits) {
             problems.add(
-                "steps",
-                "steps without a time or without rates are none",
-                "write steps = { every = \"10 s\", rates = [\"20 Mbit/s\", \"5 Mbit/s\"] }",
+                "errors",
+                "errors of kind \"two-state\" count the bits of a constant rate",
+                "kind = \"two-state-arrival\": the state at that time decides",
             );
         }
         for (i, name) in self.interfaces.iter().enumerate() {
@@ -196,38 +181,49 @@ errors = { kind = "uniform", rate = 0.05 }
     #[test]
     fn one_value_for_both_directions_or_one_for_each() {
         let both: AirConfig = config::load(DEMO, "air.toml").unwrap();
-        assert_eq!(both.way(true), both.way(false));
-        assert_eq!(both.rate.down.as_bps(), 20_000_000);
+        assert_eq!(both.rate.down, both.rate.up);
+        assert_eq!(both.rate.down.to_string(), "20 Mbit/s");
         let text = DEMO.replace(
             "rate = \"20 Mbit/s\"",
             "rate = { down = '2 Mbit/s', up = '1 kbit/s' }",
         );
         let each: AirConfig = config::load(&text, "air.toml").unwrap();
         assert_eq!(
-            (each.rate.down.as_bps(), each.rate.up.as_bps()),
-            (2_000_000, 1_000)
+            each.rate.each().map(ToString::to_string),
+            ["2 Mbit/s", "1 kbit/s"]
         );
     }
 
+    const STEPS: &str = "{ kind = 'steps', every = '10 s', rates = ['20 Mbit/s', '5 Mbit/s'] }";
+    const TIMES: &str = "{ kind = 'opportunities', file = 'lte.down' }";
+
     #[test]
-    fn rates_follow_each_other_and_begin_again() {
-        let text = format!("{DEMO}steps = {{ every = '10 s', rates = ['20 Mbit/s', '5 Mbit/s'] }}");
-        let steps = config::load::<AirConfig>(&text, "air.toml").unwrap().steps;
-        let steps = steps.unwrap();
-        let at = |s| steps.at(Duration::from_secs(s)).unwrap().as_bps() / 1_000_000;
-        assert_eq!([0, 9, 10, 19, 20, 31].map(at), [20, 20, 5, 5, 20, 5]);
-        let none = text.replace("['20 Mbit/s', '5 Mbit/s']", "[]");
-        assert!(refusal(&none).contains("are none"));
+    fn a_rate_is_what_it_may_be_in_a_scenario() {
+        let with = |rate: &str| DEMO.replace("\"20 Mbit/s\"", rate);
+        let mut config: AirConfig = config::load(&with(TIMES), "air.toml").unwrap();
+        let gone = config.load_traces(|_| Err("there is no such file".to_owned()));
+        assert!(gone.unwrap_err().to_string().contains("lte.down"));
+        config.load_traces(|_| Ok(b"1\n2\n".to_vec())).unwrap();
+        assert_eq!(config.rate.up.mean().unwrap().as_bps(), 12_032_000);
+        let config: AirConfig = config::load(&with(STEPS), "air.toml").unwrap();
+        assert_eq!(config.rate.up.mean().unwrap().as_bps(), 12_500_000);
+        let two_state =
+            "{ kind = 'two-state', good = '1 s', bad = '1 s', ber_good = 0, ber_bad = 1 }";
+        let e = refusal(&with(STEPS).replace("{ kind = \"uniform\", rate = 0.05 }", two_state));
+        assert!(e.contains("two-state-arrival"), "{e}");
     }
 
     #[test]
     fn what_is_explained_is_read_back() {
-        let config: AirConfig = config::load(DEMO, "air.toml").unwrap();
-        let text = toml::to_string(&config).unwrap();
-        assert_eq!(
-            config::load::<AirConfig>(&text, "explained").unwrap(),
-            config
-        );
+        for rate in ["'20 Mbit/s'", STEPS, TIMES] {
+            let text = DEMO.replace("\"20 Mbit/s\"", rate);
+            let config: AirConfig = config::load(&text, "air.toml").unwrap();
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(
+                config::load::<AirConfig>(&text, "explained").unwrap(),
+                config
+            );
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! One direction of the emulated link, without its sockets: what enters the channel, and the
 //! account of it.
 
-use airlane_base::{Duration, Instant, Rate, Streams};
-use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig, PolicerConfig};
+use airlane_base::{Duration, Instant, Streams};
+use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig};
 
+use super::config::AirConfig;
 use super::packet_socket::Received;
 use super::report::{DirectionReport, Refused};
 use crate::offload::checksum;
@@ -77,17 +78,24 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    pub(super) fn new(
-        (config, model): (ChannelConfig, ErrorModelConfig),
-        police: Option<PolicerConfig>,
-        streams: Streams,
-        name: &str,
-        mtu: usize,
-    ) -> Self {
-        let errors = ErrorModel::new(&model, config.rate, streams, name);
+    /// Down is from the first interface to the second.
+    pub(super) fn new(config: &AirConfig, down: bool, streams: Streams, mtu: usize) -> Self {
+        let rate = config.rate.of(down);
+        let channel = ChannelConfig {
+            rate: rate.mean().expect("the caller has read the trace"),
+            delay: *config.delay.of(down),
+            queue: *config.queue.of(down),
+        };
+        let model = config.errors.of(down);
+        // The simulator's name for the same link.
+        let way = if down { "down" } else { "up" };
+        let name = format!("link.{}.{way}", config.name);
+        let errors = ErrorModel::new(model, channel.rate, streams, &name);
         Self {
-            channel: Channel::new(config, errors).with_police(police),
-            model,
+            channel: Channel::new(channel, errors)
+                .with_rate(rate)
+                .with_police(config.police.and_then(|police| police.of(down))),
+            model: model.clone(),
             mtu,
             refused: Refused::default(),
             super_packets: 0,
@@ -102,11 +110,6 @@ impl Direction {
             second_bytes: 0,
             busiest_second_bytes: 0,
         }
-    }
-
-    /// Frames that come from now on leave at this rate.
-    pub(super) const fn set_rate(&mut self, rate: Rate) {
-        self.channel.set_rate(rate);
     }
 
     /// Takes a frame that came at `came`, as one frame or cut into several. An error is the first
@@ -297,22 +300,25 @@ impl Direction {
 mod tests {
     use super::*;
     use crate::offload::vnet::VnetHeader;
-    use airlane_base::Rate;
+    use airlane_base::config;
     use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 
+    fn direction_at(rate: &str) -> Direction {
+        let text = format!(
+            "schema = 1\ninterfaces = ['a', 'b']\ndelay = '25 ms'\nqueue = '125 kB'\nrate = {rate}"
+        );
+        let mut config: AirConfig = config::load(&text, "air.toml").unwrap();
+        // One of Mahimahi's packets each millisecond, then none for a second.
+        let times: String = (1..=10)
+            .chain([1_010])
+            .map(|ms| format!("{ms}\n"))
+            .collect();
+        config.load_traces(|_| Ok(times.clone().into())).unwrap();
+        Direction::new(&config, true, Streams::new(1, 0), 1500)
+    }
+
     fn direction() -> Direction {
-        let config = ChannelConfig {
-            rate: Rate::from_bps(20_000_000).unwrap(),
-            delay: Duration::from_millis(25),
-            queue: "125 kB".parse().unwrap(),
-        };
-        Direction::new(
-            (config, ErrorModelConfig::None),
-            None,
-            Streams::new(1, 0),
-            "test",
-            1500,
-        )
+        direction_at("'20 Mbit/s'")
     }
 
     fn give(
@@ -369,6 +375,39 @@ mod tests {
         let report = direction.report("a", "b", Duration::from_secs(1));
         assert_eq!((report.super_packets, report.delivered.frames), (1, 44));
         assert_eq!(report.refused.total(), 0);
+    }
+
+    /// When the last of 40 frames of 1250 B arrives that come at the start, ms.
+    fn last_of_forty(rate: &str) -> u64 {
+        let mut direction = direction_at(rate);
+        for _ in 0..40 {
+            give(
+                &mut direction,
+                VnetHeader::default(),
+                &tcp_frame(1_196),
+                None,
+            )
+            .unwrap();
+        }
+        let mut last = Instant::ORIGIN;
+        while let Some(due) = direction.poll_timeout() {
+            direction.poll_deliver(due).unwrap();
+            last = due;
+        }
+        let report = direction.report("a", "b", Duration::from_secs(1));
+        assert_eq!(report.delivered.frames, 40);
+        last.as_nanos() / 1_000_000
+    }
+
+    #[test]
+    fn a_queue_leaves_at_the_rate_that_the_link_has_by_then() {
+        let steps = |rates: &str| format!("{{ kind = 'steps', every = '1 s', rates = {rates} }}");
+        // 400 kbit: 200 kbit in the first second and the rest in 10 ms, or all in 20 ms.
+        assert_eq!(last_of_forty(&steps("['0.2 Mbit/s', '20 Mbit/s']")), 1_035);
+        assert_eq!(last_of_forty(&steps("['20 Mbit/s', '0.2 Mbit/s']")), 45);
+        // 34 opportunities of 1504 B: 11 in each 1.01 s, and the first after three times that.
+        let times = "{ kind = 'opportunities', file = 'lte.down' }";
+        assert_eq!(last_of_forty(times), 3 * 1_010 + 1 + 25);
     }
 
     #[test]

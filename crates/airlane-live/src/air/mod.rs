@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::{Duration, Instant, Streams};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-pub use config::{AirConfig, RateSteps};
+pub use config::AirConfig;
 pub use report::{AirReport, DirectionReport, Refused};
 
 use crate::clock;
@@ -45,17 +45,20 @@ const BATCHES_IN_A_ROW: usize = 4;
 /// # Errors
 /// If an interface cannot be opened: it does not exist, is down, is not Ethernet, or the process
 /// lacks the right to do so.
+///
+/// # Panics
+/// If the configuration names files that [`AirConfig::load_traces`] has not read.
 pub fn run(config: &AirConfig, stop: BorrowedFd<'_>) -> Result<AirReport, DeviceError> {
     let [a, b] = &config.interfaces;
     let ends = [EmulatorSocket::open(a)?, EmulatorSocket::open(b)?];
     let _offloads = [a, b].map(|interface| offloads_off(interface));
     let mut emulator = Emulator::new(config, ends);
     for (from, to, down) in [(a, b, true), (b, a, false)] {
-        let (channel, errors) = config.way(down);
-        let (rate, delay, queue) = (channel.rate, channel.delay, channel.queue);
+        let (rate, delay) = (config.rate.of(down), config.delay.of(down));
+        let queue = config.queue.of(down);
         // As they stand in the file.
-        let errors =
-            toml::Value::try_from(&errors).map_or_else(|_| "?".to_owned(), |e| e.to_string());
+        let errors = toml::Value::try_from(config.errors.of(down))
+            .map_or_else(|_| "?".to_owned(), |e| e.to_string());
         tracing::info!(from, to, %rate, %delay, %queue, errors, seed = config.seed, "emulating");
     }
     let lost_interface = emulator.run(stop)?;
@@ -78,19 +81,13 @@ struct Emulator {
     batch: Batch,
     scratch: Vec<u8>,
     origin: std::time::Instant,
-    steps: Option<RateSteps>,
 }
 
 impl Emulator {
     fn new(config: &AirConfig, ends: [EmulatorSocket; 2]) -> Self {
         let streams = Streams::new(config.seed, 0);
-        let direction = |down: bool, to: &EmulatorSocket| {
-            // The simulator's name for the same link.
-            let name = if down { "down" } else { "up" };
-            let name = format!("link.{}.{name}", config.name);
-            let police = config.police.and_then(|police| police.of(down));
-            Direction::new(config.way(down), police, streams, &name, to.mtu())
-        };
+        let direction =
+            |down: bool, to: &EmulatorSocket| Direction::new(config, down, streams, to.mtu());
         Self {
             directions: [direction(true, &ends[1]), direction(false, &ends[0])],
             ends,
@@ -98,7 +95,6 @@ impl Emulator {
             batch: Batch::new(),
             scratch: Vec::new(),
             origin: std::time::Instant::now(),
-            steps: config.steps.clone(),
         }
     }
 
@@ -114,7 +110,6 @@ impl Emulator {
             if ready.stop {
                 return Ok(None);
             }
-            self.step();
             for (end, is_ready) in ready.ends.into_iter().enumerate() {
                 if is_ready && self.receive(end).is_err() {
                     return Ok(Some(self.ends[end].interface().to_owned()));
@@ -123,17 +118,6 @@ impl Emulator {
             for end in [0, 1] {
                 self.deliver(end);
             }
-        }
-    }
-
-    /// Has both directions send at the rate of this time.
-    fn step(&mut self) {
-        let since = self.now().saturating_since(Instant::ORIGIN);
-        let rate = self.steps.as_ref().and_then(|steps| steps.at(since));
-        if let Some(rate) = rate {
-            self.directions
-                .iter_mut()
-                .for_each(|way| way.set_rate(rate));
         }
     }
 

@@ -52,7 +52,7 @@ pub struct DirectionReport {
     pub fer_asked: f64,
     /// Part of the frames sent that was lost on the air, and not by the policer.
     pub fer_measured: f64,
-    /// Rate of the link.
+    /// Rate of the link; of one whose rate changes, its mean.
     pub rate_asked_bps: u64,
     /// Delivered over the whole run.
     pub rate_mean_bps: f64,

@@ -46,8 +46,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Reads the recordings that links replay and the times at which they may send, if any. `read` gives the bytes of a file; paths are as
-    /// they stand in the scenario.
+    /// Reads the recordings that links replay and the times at which they may send, if any. `read` gives the bytes of
+    /// a file; paths are as they stand in the scenario.
     ///
     /// # Errors
     /// If a file cannot be read, is no trace, or has nothing of the direction.

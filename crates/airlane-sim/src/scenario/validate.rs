@@ -208,11 +208,10 @@ impl Scenario {
                 &link.errors.up
             };
             let two_state = matches!(errors, ErrorModelConfig::TwoState { .. });
-            if two_state && link.rate.of(down).is_opportunities() {
+            if two_state && link.rate.of(down).varies() {
                 problems.add(
                     "errors",
-                    "errors of kind \"two-state\" count the bits of a constant rate, and a frame that \
-                     leaves at an opportunity takes no time",
+                    "errors of kind \"two-state\" count the bits of a constant rate",
                     "kind = \"two-state-arrival\": the state at that time decides",
                 );
                 break;
@@ -235,7 +234,7 @@ impl Scenario {
             );
         }
         if let Some(gsm) = &link.gsm {
-            let paced = [true, false].map(|down| link.rate.of(down).opportunities().is_some());
+            let paced = [true, false].map(|down| link.rate.of(down).varies());
             if !link.services.is_empty() || link.medium.is_some() || paced != [false; 2] {
                 problems.add(
                     "gsm",
@@ -336,11 +335,11 @@ impl Scenario {
         if let Some(MediumConfig::Wifi(wifi)) = self.media.get(medium) {
             self.check_air_link(wifi, link, problems);
         }
-        if link.rate.down.is_opportunities() || link.rate.up.is_opportunities() {
+        if link.rate.down.varies() || link.rate.up.varies() {
             problems.add(
                 "medium",
-                "a link that sends at given times cannot wait for its turn on a shared medium",
-                "a rate, or no medium",
+                "a link whose rate changes cannot wait for its turn on a shared medium",
+                "one rate, or no medium",
             );
         }
         if link.paced_by == Some(PacedBy::Port) {

@@ -156,6 +156,24 @@ fn a_link_with_opportunities_is_used_as_far_as_they_were() {
     assert_eq!(used("5\n6\n70\n60000\n", "2 Mbit/s"), 1.0);
 }
 
+/// 2 Mbit/s over a link of 0.2 and 20 Mbit/s in turn: what has waited leaves at once after the step up. At the rate of
+/// its hand-over it would have taken the next second, too.
+#[test]
+fn a_queue_leaves_at_the_rate_after_a_step() {
+    let call = format!("{CALL} }}\n");
+    let text = world("duration = \"10 s\"", "", &call).to_toml();
+    let link =
+        "links.l.rate={ kind = 'steps', every = '1 s', rates = ['200 kbit/s', '20 Mbit/s'] }";
+    let result = play(&Scenario::from_toml_with(&text, "steps", &[link]).unwrap());
+    let flow = &result.flows[0];
+    assert!(flow.delay_p99_s.unwrap() < 1.05, "{:?}", flow.delay_p99_s);
+    let could = 5.0 * 0.2e6 + 5.0 * 20e6;
+    // All of the slow seconds, 2 Mbit in each fast one, and a queue of 50 packets at its begin.
+    let left = 5.0 * 0.2e6 + 5.0 * 2e6 * 1.028 + 5.0 * 50.0 * 8_224.0;
+    let used = result.links[0].down.utilisation_ratio;
+    assert!((used - left / could).abs() < 0.005, "{used}");
+}
+
 /// Such a flow over CLAP had a deadline that nothing met: the run had no end.
 #[test]
 fn what_would_begin_after_the_stop_does_nothing() {

@@ -103,9 +103,9 @@ fn the_same_seed_loses_the_same_frames() {
         "seed = 11\nrate = '8 Mbit/s'\ndelay = '5 ms'\nqueue = '3000 packets'\n\
          errors.down = { kind = 'byte-exponential', mean = '4 kB' }",
     );
-    let (channel, errors) = config.way(true);
+    let rate = config.rate.down.mean().unwrap();
     let streams = Streams::new(11, 0);
-    let mut model = ErrorModel::new(&errors, channel.rate, streams, "link.radio.down");
+    let mut model = ErrorModel::new(&config.errors.down, rate, streams, "link.radio.down");
     let start = airlane_base::Instant::ORIGIN;
     let predicted: Vec<u32> = (0..FRAMES)
         .filter(|number| {
