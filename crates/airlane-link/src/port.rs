@@ -22,7 +22,7 @@ mod up;
 
 use std::cell::Cell;
 
-use airlane_base::{Instant, Seq, Serialised};
+use airlane_base::{Duration, Instant, Seq, Serialised};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
@@ -63,6 +63,8 @@ pub struct Port<P> {
     pacer: Option<Pacer<P>>,
     /// Follows the link, where the rate is not fixed.
     finder: Option<Box<Finder>>,
+    /// The round trip that queues follow.
+    fitted: Duration,
     /// What the peer's last mark met, until it has been told.
     answer: Option<(Seq, Report)>,
     /// Whether there is something to say to the peer's port itself.
@@ -153,6 +155,7 @@ impl<P: Packet> Port<P> {
                 .pacing
                 .map(|limit| Pacer::new(config.rate, limit, config.pacing_overhead)),
             finder,
+            fitted: Duration::ZERO,
             answer: None,
             speaks: false,
             shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),

@@ -20,10 +20,10 @@ mod fq;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, QueueLimit, Rate};
+use airlane_base::{Duration, Instant, QueueLimit, Rate};
 
 pub use config::QueueConfig;
-use config::USUAL;
+use config::{USUAL, default_limit};
 pub use drops::DropReason;
 
 use crate::flow::Packet;
@@ -73,10 +73,19 @@ impl<P: Packet> IngressQueue<P> {
                     interval: interval.unwrap_or(USUAL.1),
                     mtu,
                 };
-                Kind::FqCodel(Box::new(FqCodel::new(limit, codel, flows, salt)))
+                let fits = limit.is_none();
+                let limit = limit.unwrap_or_else(default_limit);
+                Kind::FqCodel(Box::new(FqCodel::new(limit, codel, flows, salt, fits)))
             }
         };
         Self { kind }
+    }
+
+    /// The link was found to have this rate and round trip: bounds that nobody stated follow.
+    pub(crate) fn fit(&mut self, rate: Rate, round_trip: Duration) {
+        if let Kind::FqCodel(queue) = &mut self.kind {
+            queue.fit(rate, round_trip);
+        }
     }
 
     /// Takes a packet that the service cannot take now.

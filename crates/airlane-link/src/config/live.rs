@@ -74,7 +74,7 @@ pub fn check_live(
 
 fn check_queue(facts: &LiveFacts, service: &ServiceConfig, at: &str, wrong: Wrong<'_>) {
     let limit = match service.queue {
-        None => return,
+        None | Some(QueueConfig::FqCodel { limit: None, .. }) => return,
         Some(QueueConfig::None {}) => {
             return wrong(
                 at.to_owned(),
@@ -85,7 +85,12 @@ fn check_queue(facts: &LiveFacts, service: &ServiceConfig, at: &str, wrong: Wron
                  = \"50 packets\" }",
             );
         }
-        Some(QueueConfig::DropTail { limit } | QueueConfig::FqCodel { limit, .. }) => limit,
+        Some(
+            QueueConfig::DropTail { limit }
+            | QueueConfig::FqCodel {
+                limit: Some(limit), ..
+            },
+        ) => limit,
     };
     if let QueueLimit::Bytes(bytes) = limit
         && bytes < facts.packet as u64

@@ -300,6 +300,9 @@ impl<P: Packet> Port<P> {
         self.scheduler.set_rate(number as u8, service.rate);
         let agreement = Agreement::new(self.peer.as_mut());
         let mut slot = Slot::new(service, &self.facts, &self.config, self.room, agreement);
+        if self.finder.is_some() {
+            slot.fit_queue(self.facts.rate, self.fitted);
+        }
         if self.keeps_dropped {
             slot.keep_dropped();
         }

@@ -153,6 +153,11 @@ impl<P: Packet> Port<P> {
             self.link_idle(now);
         }
         let limit = self.config.handed_over.limit();
+        // Copies may be what a link does not carry of which nothing is known.
+        let spare = self
+            .finder
+            .as_ref()
+            .is_none_or(|finder| finder.knows_something());
         let Some(slot) = &mut self.slots[number] else {
             return;
         };
@@ -165,7 +170,7 @@ impl<P: Packet> Port<P> {
             scheduler.enqueue(number as u8, len + overhead, handed);
         };
         while slot.handed_over() < limit
-            && slot.hand_over(now, &mut self.out, &mut arriving, &mut to)
+            && slot.hand_over(now, spare, &mut self.out, &mut arriving, &mut to)
         {}
         if let Some(packet) = arriving {
             slot.wait(now, packet);

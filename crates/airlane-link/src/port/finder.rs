@@ -69,13 +69,14 @@ const QUICKEST_OF: Duration = Duration::from_millis(500);
 /// So much may be on its way of which nothing is known yet: the least round trip, this time and twice the jitter at what
 /// leaves the queue, and ten packets in any case. What that is, is seen over this time.
 const AHEAD_S: f64 = 0.1;
+
 const LEAST_AHEAD: f64 = 15_000.0;
 const OF_LATE_US: i64 = 40_000;
 /// A rate that rises is seen because a bit more may be on its way than left of late.
 const LEAVES: f64 = 1.25;
 /// Nothing heard for so long is a fade, which takes whatever is sent.
 const SILENT: Duration = Duration::from_millis(100);
-/// Beyond that this part of the rate is sent, and this where much more is on its way.
+/// Beyond that this part of the rate is sent, at most half of what leaves, and this where much more is on its way.
 const HELD: u64 = 8;
 const HELD_FAR_AHEAD: u64 = 32;
 const FAR_AHEAD: f64 = 1.25;
@@ -86,7 +87,7 @@ const LEAST_BPS: u64 = 32_000;
 const LONG_S: f64 = 0.5;
 const LONGEST_DRAIN_S: f64 = 2.0;
 /// So much leaves at that before something is heard of it.
-const FIRST_FLIGHT: u64 = 200_000;
+const FIRST_FLIGHT: u64 = 60_000;
 /// So often a queue that does not fall is ours all the same, perhaps.
 const TRIES: u32 = 2;
 /// How long less is sent, how often at least, to see what a mark takes without a queue.
@@ -158,7 +159,7 @@ pub(super) struct Finder {
     silent: u32,
     /// The rate before nothing was heard, and what a queue had shown then, until load shows otherwise.
     before_silence: Option<(u64, Option<f64>)>,
-    /// Only this part of the rate is sent.
+    /// No more than this is sent for now, bit/s.
     held: u64,
     // These say what came.
     samples: VecDeque<Sample>,
@@ -189,7 +190,7 @@ impl Finder {
             quickest: None,
             silent: 0,
             before_silence: None,
-            held: 1,
+            held: u64::MAX,
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
             jitter_us: 0,
@@ -213,28 +214,30 @@ impl Finder {
             Phase::Grows => self.bps,
             Phase::Drains { .. } => (self.bps as f64 * self.part) as u64,
         };
-        let bps = bps.min(self.bps / self.held);
+        let bps = bps.min(self.held);
         Rate::from_bps(bps.max(LEAST_BPS.min(self.most))).expect("it is not zero")
     }
 
-    /// By how much less is sent because so much was sent of which nothing is known yet: a queue that stands below takes
+    /// The most that is sent because so much was sent of which nothing is known yet: a queue that stands below takes
     /// no more than that, however fast the rate falls.
     fn restraint(&self, now: Instant) -> u64 {
         let Some(last) = self.samples.back() else {
             let nothing = self.confirmed.is_none() && self.bps < self.most;
             let is_much = nothing && self.marks.sent() > FIRST_FLIGHT;
-            return if is_much { HELD } else { 1 };
+            return if is_much { self.bps / HELD } else { u64::MAX };
         };
         if self.marks.silence(now) > SILENT {
-            return 1;
+            return u64::MAX;
         }
         let round_trip_s = self.quickest.map_or(1.0, |least| least.get() as f64 / 1e6);
         let ahead_s = round_trip_s + AHEAD_S + 2.0 * self.jitter_us as f64 / 1e6;
-        let most = (self.leaves_bps() / 8.0 * ahead_s).max(LEAST_AHEAD);
+        let leaves = self.leaves_bps();
+        let most = (leaves / 8.0 * ahead_s).max(LEAST_AHEAD);
+        let leaves = leaves as u64;
         match self.marks.sent().saturating_sub(last.sent) as f64 / most {
-            part if part > FAR_AHEAD => HELD_FAR_AHEAD,
-            part if part > 1.0 => HELD,
-            _ => 1,
+            part if part > FAR_AHEAD => (self.bps / HELD_FAR_AHEAD).min(leaves / HELD),
+            part if part > 1.0 => (self.bps / HELD).min(leaves / 2),
+            _ => u64::MAX,
         }
     }
 
@@ -250,9 +253,21 @@ impl Finder {
         carried.map_or(bps, |carried| bps.min(LEAVES * carried))
     }
 
+    /// Whether anything is known of the link, or was stated.
+    pub(super) fn knows_something(&self) -> bool {
+        let is_stated = self.bps == self.most;
+        is_stated || self.confirmed.is_some() || !self.samples.is_empty()
+    }
+
     /// What the link is taken to carry.
     pub(super) fn carries(&self) -> Rate {
         Rate::from_bps(self.bps).expect("it is not below the least")
+    }
+
+    /// The least round trip of late, as far as one is known.
+    pub(super) fn round_trip(&self) -> Duration {
+        let us = self.quickest.map_or(0, Least::get);
+        Duration::from_micros(u64::try_from(us).unwrap_or(0))
     }
 
     /// The same, and why it is not taken to carry more.
@@ -288,7 +303,7 @@ impl Finder {
         (self.carried, self.base, self.quickest, self.jitter_us) = (None, None, None, 0);
         self.variation = Variation::default();
         self.marks.clear();
-        (self.busy, self.held) = (false, 1);
+        (self.busy, self.held) = (false, u64::MAX);
         self.samples.clear();
         self.losses = Losses::new();
     }
@@ -455,7 +470,10 @@ impl Finder {
         let Some(seen) = Stretch::of(self.samples.range(begin..)) else {
             return;
         };
-        let queue = self.queue_us(needs.div_ceil(2).min(marks));
+        let queue = self.queue_us(match overruns {
+            true => FOUND,
+            false => needs.div_ceil(2).min(marks),
+        });
         let all = last.sent.saturating_sub(first.sent) as f64;
         self.busy = seen.sent_bps >= 0.85 * self.bps as f64;
         if queue > allowed || bursts {

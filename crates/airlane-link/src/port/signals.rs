@@ -77,9 +77,17 @@ impl<P: Packet> Port<P> {
         let Some(finder) = &self.finder else {
             return;
         };
-        let (found, was) = (finder.carries(), self.facts.rate.as_bps());
-        if found.as_bps().abs_diff(was) > was / 4 {
+        let (found, round_trip) = (finder.carries(), finder.round_trip());
+        let (was, fitted) = (self.facts.rate.as_bps(), self.fitted);
+        let is_another = found.as_bps().abs_diff(was) > was / 4;
+        if is_another {
             self.retime(found);
+        }
+        if is_another || round_trip.as_nanos().abs_diff(fitted.as_nanos()) > fitted.as_nanos() / 4 {
+            self.fitted = round_trip;
+            for slot in self.slots.iter_mut().flatten() {
+                slot.fit_queue(found, round_trip);
+            }
         }
     }
 }

@@ -172,6 +172,11 @@ impl<P: Packet> Slot<P> {
         }
     }
 
+    /// The link was found to have this rate and round trip.
+    pub(super) fn fit_queue(&mut self, rate: Rate, round_trip: Duration) {
+        self.queue.fit(rate, round_trip);
+    }
+
     pub(super) fn handed_over(&self) -> u32 {
         self.handed_over
     }
@@ -281,12 +286,13 @@ impl<P: Packet> Slot<P> {
         packed || !self.queue.is_empty() || self.service.has_frames()
     }
 
-    /// Hands over the next frame, from what waits and then `arriving`: gives it `to` somebody, with its length. Whether
-    /// there was one.
+    /// Hands over the next frame, from what waits and then `arriving`: gives it `to` somebody, with its length; one that
+    /// is only worth room to `spare` if there is. Whether there was one.
     #[inline]
     pub(super) fn hand_over(
         &mut self,
         now: Instant,
+        spare: bool,
         out: &mut Output<P>,
         arriving: &mut Option<P>,
         to: &mut impl FnMut(Handed<P>, usize),
@@ -308,6 +314,7 @@ impl<P: Packet> Slot<P> {
             let frame = self.service.send(&mut cx, payload, from);
             self.give(now, frame, from.came, to);
         } else if asks
+            && spare
             && let mut cx = Context::new(now, out, &mut self.ledger)
             && let Some(frame) = self.service.scheme_mut().poll_spare(&mut cx)
         {

@@ -11,7 +11,7 @@
 
 use std::num::NonZeroU32;
 
-use airlane_base::{Duration, Instant, QueueLimit};
+use airlane_base::{Duration, Instant, QueueLimit, Rate};
 
 use super::codel::{Codel, Head, Parameters};
 use super::drops::DropReason;
@@ -22,6 +22,11 @@ pub(super) fn charge<P: Packet>(packet: &P) -> usize {
     packet.len().max(1)
 }
 
+/// A queue that follows the link holds what leaves within this, or two round trips, and no less or more than these bytes.
+const FILLS: Duration = Duration::from_secs(1);
+const LEAST_BYTES: u64 = 24_000;
+const MOST_BYTES: u64 = 8_000_000;
+
 /// An index that means "none".
 const NIL: u32 = u32::MAX;
 
@@ -29,6 +34,8 @@ const NIL: u32 = u32::MAX;
 pub(super) struct FqCodel<P> {
     limit: QueueLimit,
     codel: Parameters,
+    /// What CoDel was told at the start, where limit, target and interval follow the link.
+    least: Option<Parameters>,
     salt: u64,
     flows: Vec<Flow>,
     /// Bytes of each flow, apart from `flows` so that the search for the fattest reads little.
@@ -111,10 +118,18 @@ impl<P: Packet> FqCodel<P> {
         (self.limit, self.codel.target)
     }
 
-    pub(super) fn new(limit: QueueLimit, codel: Parameters, flows: NonZeroU32, salt: u64) -> Self {
+    /// An empty one. Its bounds follow the link if it `fits`.
+    pub(super) fn new(
+        limit: QueueLimit,
+        codel: Parameters,
+        flows: NonZeroU32,
+        salt: u64,
+        fits: bool,
+    ) -> Self {
         Self {
             limit,
             codel,
+            least: fits.then_some(codel),
             salt,
             flows: vec![Flow::IDLE; flows.get() as usize],
             backlog: vec![0; flows.get() as usize],
@@ -125,6 +140,18 @@ impl<P: Packet> FqCodel<P> {
             packets: 0,
             bytes: 0,
         }
+    }
+
+    /// The link has this rate and round trip.
+    pub(super) fn fit(&mut self, rate: Rate, round_trip: Duration) {
+        let Some(least) = self.least else { return };
+        // A flow that fills the link has a round trip of bytes here after its window was halved, and no flow fills a
+        // slow link by keeping it busy for longer than this.
+        let time = (round_trip * 2).max(FILLS);
+        let bytes = (rate.bytes_within(time) as u64).clamp(LEAST_BYTES, MOST_BYTES);
+        self.limit = QueueLimit::Bytes(bytes);
+        self.codel.target = least.target.max(round_trip);
+        self.codel.interval = least.interval.max(round_trip * 3);
     }
 
     pub(super) fn len(&self) -> usize {

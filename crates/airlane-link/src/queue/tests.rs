@@ -38,7 +38,7 @@ fn ms(n: u64) -> Instant {
 /// A target so long that CoDel never drops.
 fn fair(limit: QueueLimit, flows: u32) -> QueueConfig {
     QueueConfig::FqCodel {
-        limit,
+        limit: Some(limit),
         target: Some(Duration::MAX),
         interval: Some(Duration::MAX),
         flows: NonZeroU32::new(flows).unwrap(),
@@ -244,7 +244,7 @@ impl Rfc8289 {
 
 fn codel_of_rfc8289() -> IngressQueue<Labelled> {
     let config = QueueConfig::FqCodel {
-        limit: QueueLimit::Packets(100_000),
+        limit: Some(QueueLimit::Packets(100_000)),
         target: Some(Duration::from_nanos(Rfc8289::TARGET)),
         interval: Some(Duration::from_nanos(Rfc8289::INTERVAL)),
         flows: NonZeroU32::MIN,
@@ -367,7 +367,7 @@ proptest! {
             0 => QueueConfig::DropTail { limit },
             1 => fair(limit, 4),
             _ => QueueConfig::FqCodel {
-                limit,
+                limit: Some(limit),
                 target: Some(Duration::from_millis(5)),
                 interval: Some(Duration::from_millis(50)),
                 flows: NonZeroU32::new(4).unwrap(),
@@ -414,4 +414,34 @@ proptest! {
         drained.sort_by_key(|p| p.number);
         prop_assert_eq!(drained, inside.into_values().collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn bounds_that_nobody_stated_follow_the_link() {
+    let [fast, slow] = [40_000_000, 64_000].map(|bps| Rate::from_bps(bps).unwrap());
+    let round_trip = Duration::from_millis(600);
+    let bounds = |config: QueueConfig, rate| {
+        let mut queue = IngressQueue::<Labelled>::new(&config, MTU, 1);
+        queue.fit(rate, round_trip);
+        let Kind::FqCodel(fq) = &queue.kind else {
+            panic!("not fq-codel")
+        };
+        fq.bounds()
+    };
+    let patient = QueueConfig::patient(Duration::from_millis(300));
+    // Two round trips of 40 Mbit/s, and what a slow link needs for a few packets.
+    assert_eq!(
+        bounds(patient, fast),
+        (QueueLimit::Bytes(6_000_000), round_trip)
+    );
+    assert_eq!(
+        bounds(patient, slow),
+        (QueueLimit::Bytes(24_000), round_trip)
+    );
+    let limit = QueueLimit::Packets(9);
+    assert_eq!(
+        bounds(fair(limit, 4), fast),
+        (limit, Duration::MAX),
+        "it was stated"
+    );
 }

@@ -146,6 +146,27 @@ fn an_unstated_rate_is_found() {
     }
 }
 
+/// Copies are what is left over, and of an unknown link nobody knows whether anything is.
+#[test]
+fn nothing_is_copied_into_an_unknown_link() {
+    let mut setup = Setup::new(Live).rate("1 Gbit/s");
+    setup.config.delay = Duration::from_millis(25);
+    setup.config.rate_limit = RateLimit::Found;
+    let setup = setup.service(1, 1.0, "kind = \"sr-m2\", copies = {}", QUEUE);
+    let bottleneck = Bottleneck::new(rate(5), HEADER, Duration::from_millis(100), 0.0);
+    let mut pair = Pair::new(&setup, bottleneck);
+    let offer = |pair: &mut Pair<Bottleneck>, within_ms| {
+        for id in 0..5 {
+            pair.offer(0, TestPacket::new(1, id, 1_000));
+        }
+        pair.run_for(Duration::from_millis(within_ms));
+        pair.ledger(0, 1).copy_frames_sent
+    };
+    assert_eq!(offer(&mut pair, 40), 0, "before the first answer");
+    pair.run_for(Duration::from_secs(1));
+    assert!(offer(&mut pair, 40) > 0);
+}
+
 /// With study headers there are no frames for it.
 #[test]
 fn a_limit_that_can_learn_nothing_is_refused() {

@@ -29,8 +29,9 @@ const USED: f64 = 0.25;
 const TRIAL: f64 = 150_000.0;
 const FEW: f64 = 15_000.0;
 const TRIAL_FOR: f64 = 1.0;
-/// So long a limit holds before more is tried, and by so much.
+/// So long a limit holds before more is tried, and by so much; twice as long after each trial in which more was lost.
 const HOLD: Duration = Duration::from_millis(1_500);
+const MOST_DOUBLED: u32 = 3;
 const RAISE: f64 = 0.125;
 /// So much of what was lost beyond the rule is as much, and this part of a rate is too near to it to say whether less arrives.
 const STILL: f64 = 0.35;
@@ -51,6 +52,8 @@ struct Limit {
     /// More is tried then, by this part.
     again: Instant,
     raise: f64,
+    /// So often more was tried in vain.
+    failed: u32,
 }
 
 /// Another rate, to see what it changes.
@@ -251,13 +254,14 @@ impl Losses {
                     (self.rule, self.limit) = (DecayedLoss { lost, all }, None);
                     return Advice::Set(trial.bps);
                 }
-                self.hold(now, bps);
+                self.hold(now, bps, 0);
                 Advice::Hold
             }
             Kind::More => {
                 let raise = bps as f64 / trial.bps as f64 - 1.0;
                 if loss - rule > raise / (1.0 + raise) / 2.0 {
-                    self.hold(now, trial.bps);
+                    let failed = self.limit.map_or(0, |limit| limit.failed + 1);
+                    self.hold(now, trial.bps, failed.min(MOST_DOUBLED));
                     return Advice::Set(trial.bps);
                 }
                 // Where twice as much arrives it is not limited here.
@@ -265,17 +269,19 @@ impl Losses {
                     bps,
                     again: now,
                     raise: 2.0 * raise,
+                    failed: 0,
                 });
                 Advice::Hold
             }
         }
     }
 
-    fn hold(&mut self, now: Instant, bps: u64) {
+    fn hold(&mut self, now: Instant, bps: u64, failed: u32) {
         self.limit = Some(Limit {
             bps,
-            again: now + HOLD,
+            again: now + HOLD * (1 << failed),
             raise: RAISE,
+            failed,
         });
     }
 }

@@ -64,10 +64,10 @@ impl Marks {
         self.sent = sent;
         let (at, before) = self.last;
         let since = now.saturating_since(at);
-        let every = if at_first {
-            MARK_EVERY_AT_FIRST
-        } else {
-            MARK_EVERY
+        // On a long path so many would be on their way that the oldest are forgotten before their reports come.
+        let every = match at_first && self.under_way.len() < MARKS / 2 {
+            true => MARK_EVERY_AT_FIRST,
+            false => MARK_EVERY,
         };
         // Slow links have marks more often than fast ones, so that a change is seen in time.
         let bytes = (bps / 8 * 20 / 1_000).clamp(LEAST_MARK_BYTES, MARK_BYTES);

@@ -2,6 +2,9 @@
 
 use airlane_base::{Duration, Instant};
 
+/// Where more than this part between two marks is lost, something else took it than what loses now and then.
+const MOSTLY: f64 = 0.4;
+
 /// A mark that came: when it left, and what the peer said of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
@@ -29,7 +32,7 @@ impl Stretch {
     /// From the first of these to the last. What a fade takes lies between two of them, as it takes the marks that leave
     /// in it, too: where most was lost is left out of the loss.
     pub(super) fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Self> {
-        let (mut ends, mut worst) = (None, (0.0, 0.0));
+        let (mut ends, mut worst, mut worst_took_us) = (None, (0.0, 0.0), 0);
         let (mut sent, mut lost) = (0.0, 0.0);
         for sample in samples {
             let (first, last) = ends.unwrap_or((sample, sample));
@@ -38,6 +41,7 @@ impl Stretch {
             (sent, lost) = (sent + gap, lost + gap - came);
             if gap - came > worst.1 {
                 worst = (gap, gap - came);
+                worst_took_us = sample.came_us - last.came_us;
             }
             ends = Some((first, sample));
         }
@@ -45,9 +49,14 @@ impl Stretch {
         let took = to.left.saturating_since(from.left).as_secs_f64();
         let came = (to.came_us - from.came_us) as f64 / 1e6;
         let rest = sent - worst.0;
+        // Where a queue overflows, the mark behind what it drops follows the one before at once.
+        let (through, through_s) = match rest > 0.0 && worst.1 > MOSTLY * worst.0 {
+            true => (rest, came - worst_took_us as f64 / 1e6),
+            false => (sent, came),
+        };
         (took > 0.0 && came > 0.0 && sent > 0.0).then(|| Self {
             sent_bps: sent * 8.0 / took,
-            carried_bps: sent * 8.0 / came,
+            carried_bps: through * 8.0 / through_s.max(1e-6),
             arrived_bps: (sent - lost).max(0.0) * 8.0 / came.max(took),
             loss: match rest > 0.0 {
                 true => ((lost - worst.1) / rest).clamp(0.0, 1.0),
@@ -130,5 +139,35 @@ impl Least {
 
     pub(super) fn get(self) -> i64 {
         self.now.min(self.before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_full_queue_drops_is_no_rate() {
+        // 64 kbit/s: 1200 B each 150 ms, and once 9600 B of which nothing comes through but the mark.
+        let marks = [
+            (0, 0),
+            (1_200, 1_200),
+            (10_800, 1_200),
+            (12_000, 2_400),
+            (13_200, 3_600),
+        ];
+        let came_ms = [0, 150, 151, 301, 451];
+        let samples = marks.iter().zip(came_ms).zip(0u64..);
+        let samples: Vec<_> = samples
+            .map(|(((sent, received), came), left)| Sample {
+                left: Instant::ORIGIN + Duration::from_millis(left * 5),
+                sent: *sent,
+                came_us: came * 1_000,
+                received: *received,
+                delay_us: 0,
+            })
+            .collect();
+        let seen = Stretch::of(samples.iter()).unwrap();
+        assert!((seen.carried_bps - 64_000.0).abs() < 500.0, "{seen:?}");
     }
 }
