@@ -6,7 +6,8 @@
 //! The sender marks what it sends, and the receiver reports how much came by each mark, and when. Two differences to BBR:
 //!
 //! - What is lost as a rule is no lack of bandwidth: the rate is that of what was sent, by the time in which it arrived.
-//! - Where more is lost than as a rule, less is sent; if as much is lost then, it is the path, and the rate comes back.
+//! - Where more is lost than as a rule, less is sent than arrives; if as much is lost then, twice in a row, it is the
+//!   path, and the rate comes back. Otherwise a policer drops it.
 
 use std::collections::VecDeque;
 
@@ -44,12 +45,21 @@ const LOSS_NOW: f64 = 400e3;
 const LOSS_BYTES: f64 = 300e3;
 const LOSS_MEMORY: Duration = Duration::from_secs(20);
 const LOSSES: usize = 64;
-/// More than as a rule is lost where so much more is.
-const MUCH: f64 = 0.03;
+/// More than as a rule is lost where so much more is; one round of eight with a quarter too much loses 2.5 %.
+const MUCH: f64 = 0.05;
+/// Of fewer bytes what is lost says nothing.
+const FEW: f64 = 50e3;
 /// A queue is what delays by more than this.
 const QUEUE: Duration = Duration::from_millis(5);
-/// What is left of the rate then.
+/// What is left of the rate then, at most and at least, and of what arrived, over this time.
 const BACK: f64 = 0.8;
+const MOST_BACK: f64 = 64.0;
+const BELOW: f64 = 0.95;
+const OF_LATE: Duration = Duration::from_millis(100);
+/// Less is sent for so many rounds, and so many bytes or so long: a policer's bucket is not full any more then.
+const DOUBT_ROUNDS: u64 = 4;
+const DOUBT_BYTES: f64 = 150e3;
+const DOUBT_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
@@ -75,6 +85,18 @@ struct Sample {
     /// By the peer's clock, microseconds.
     came_us: i64,
     received: u64,
+}
+
+/// Less is sent to see whether as much is lost then.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// So much was lost, at this rate, until this round and time.
+    lost: f64,
+    bps: f64,
+    round: u64,
+    since: Instant,
+    /// It is the second time in a row.
+    again: bool,
 }
 
 /// Finds how fast to send.
@@ -107,8 +129,7 @@ pub(crate) struct PathRate {
     /// Of this stretch, and the ratios of those before, with their ends.
     stretch: DecayedLoss,
     stretches: VecDeque<(Instant, f64)>,
-    /// So much was lost at this rate, and the rate was taken back in this round.
-    doubt: Option<(f64, f64, u64)>,
+    doubt: Option<Doubt>,
 }
 
 impl PathRate {
@@ -284,7 +305,9 @@ impl PathRate {
     }
 
     fn on_sample(&mut self, now: Instant, to: Sample) {
-        if let Some(last) = self.samples.back() {
+        // What left before less was sent says nothing of that.
+        let since = self.doubt.map_or(Instant::ORIGIN, |doubt| doubt.since);
+        if let Some(last) = self.samples.back().filter(|last| last.left >= since) {
             let all = to.sent.saturating_sub(last.sent) as f64;
             let lost = (all - to.received.saturating_sub(last.received) as f64).clamp(-all, all);
             self.now.add(lost, all, LOSS_NOW);
@@ -424,38 +447,70 @@ impl PathRate {
         round > least + QUEUE.max(least / 8)
     }
 
+    /// What has arrived of late, bit/s.
+    fn arrived_bps(&self) -> f64 {
+        let Some(last) = self.samples.back() else {
+            return 0.0;
+        };
+        let span = self.min_rtt.unwrap_or(OF_LATE).max(OF_LATE);
+        let before = self.samples.iter().rev();
+        let first = before.take_while(|first| last.left.saturating_since(first.left) <= span);
+        let first = first.last().unwrap_or(last);
+        let left = last.left.saturating_since(first.left).as_secs_f64();
+        let came = (last.came_us - first.came_us) as f64 / 1e6;
+        let received = last.received.saturating_sub(first.received) as f64;
+        received * 8.0 / left.max(came).max(1e-3)
+    }
+
     /// Where more is lost than as a rule, the path may be full although no queue shows it.
     fn look_at_losses(&mut self, now: Instant) {
         let lost = self.now.ratio();
-        if let Some((was, bps, round)) = self.doubt {
-            if self.round < round + 4 {
+        if let Some(doubt) = self.doubt {
+            let lasts = now.saturating_since(doubt.since);
+            let is_enough = self.now.all >= DOUBT_BYTES || lasts >= DOUBT_FOR;
+            if self.round < doubt.round + DOUBT_ROUNDS || !is_enough {
                 return;
             }
             self.doubt = None;
-            if lost > was * 0.7 && !self.stands() {
-                // As much is lost of less, and nothing waits: it is the path.
-                self.stretches.clear();
-                self.on_rule(now, lost);
-                self.bandwidth.clear();
-                self.bandwidth.push_back((self.round, bps));
+            if lost <= doubt.lost * 0.7 || self.stands() {
+                return;
             }
-            return;
-        }
-        // Before any rule is known, only what comes with a queue says that the path is full.
-        if self.stretches.is_empty() && !self.stands() {
+            if !doubt.again {
+                // What was taken for arriving may have been what a full bucket let pass.
+                return self.doubt(now, lost, doubt.bps, true);
+            }
+            // As much is lost of less, and nothing waits: it is the path.
+            self.stretches.clear();
+            self.on_rule(now, lost);
+            self.bandwidth.clear();
+            self.bandwidth.push_back((self.round, doubt.bps));
             return;
         }
         let much = if self.stands() { MUCH / 2.0 } else { MUCH };
-        if lost > self.rule() * 1.5 + much && !matches!(self.mode, Mode::Drain(_)) {
-            let bps = self.carries();
-            self.doubt = Some((lost, bps, self.round));
-            self.bandwidth.clear();
-            self.bandwidth.push_back((self.round, bps * BACK));
-            self.now = DecayedLoss::default();
+        let is_chance = self.now.all < FEW;
+        if !is_chance && lost > self.rule() * 1.5 + much && !matches!(self.mode, Mode::Drain(_)) {
+            self.doubt(now, lost, self.carries(), false);
             if self.mode == Mode::Startup {
                 self.mode = Mode::Drain(0);
             }
         }
+    }
+
+    /// Sends less than comes through, if it is a policer that loses so much: then nothing is lost, however far beyond it
+    /// the rate was.
+    fn doubt(&mut self, now: Instant, lost: f64, bps: f64, again: bool) {
+        let passes = BELOW * self.arrived_bps() / (1.0 - self.rule());
+        let less = (self.carries() * BACK).min(passes).max(bps / MOST_BACK);
+        self.doubt = Some(Doubt {
+            lost,
+            bps,
+            round: self.round,
+            since: now,
+            again,
+        });
+        self.bandwidth.clear();
+        self.bandwidth.push_back((self.round, less));
+        (self.now, self.stretch) = (DecayedLoss::default(), DecayedLoss::default());
     }
 }
 

@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use airlane_base::{Rng, Streams};
+use airlane_base::{Bucket, Rng, Streams};
 
 use super::*;
 
@@ -31,6 +31,8 @@ struct World {
     delay: Duration,
     room: Duration,
     loss: f64,
+    /// What exceeds this is dropped at once.
+    policer: Option<Bucket>,
     jitter: Duration,
     rng: Rng,
     free_at: Instant,
@@ -51,6 +53,7 @@ impl World {
             delay: Duration::from_millis(delay_ms),
             room: Duration::from_millis(room_ms),
             loss,
+            policer: None,
             jitter: Duration::ZERO,
             rng: Streams::new(3, 0).stream("link"),
             free_at: Instant::ORIGIN,
@@ -94,6 +97,12 @@ impl World {
 
     /// When a packet comes out, if it does.
     fn carry(&mut self, bytes: f64) -> Option<Instant> {
+        if let Some(bucket) = &mut self.policer
+            && !bucket.take(self.now, bytes as usize)
+        {
+            self.lost += 1;
+            return None;
+        }
         let leaves =
             self.free_at.max(self.now) + Duration::from_secs_f64(bytes * 8.0 / self.mbps / 1e6);
         let wait = leaves.saturating_since(self.now);
@@ -282,6 +291,27 @@ fn a_path_that_polices_is_not_flooded() {
     let share = world.run(30.0)[0];
     let lost = (world.lost - lost) as f64 * PACKET / (world.sent[0] - sent) as f64;
     assert!(share > 0.8 && lost < 0.05, "{share} with {lost} lost");
+}
+
+#[test]
+fn a_policer_gets_little_more_than_it_passes() {
+    let mut wrong = vec![];
+    for (mbps, burst) in [(2.0, 30_000), (30.0, 60_000)] {
+        for round_trip_ms in [2, 50, 600] {
+            let mut world = World::new(1_000.0, round_trip_ms / 2, 100, 0.0);
+            let rate = Rate::from_bps((mbps * 1e6) as u64).unwrap();
+            world.policer = Some(Bucket::new(rate, Duration::ZERO, burst));
+            world.paced();
+            let share = world.run(30.0)[0] * 1_000.0 / mbps;
+            let sent = world.sent[0] as f64 / world.came[0] as f64;
+            let cell = format!("{mbps} Mbit/s, {round_trip_ms} ms: sent {sent:.2}, has {share:.2}");
+            println!("{cell}");
+            if sent > 1.3 || share < 0.9 {
+                wrong.push(cell);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
