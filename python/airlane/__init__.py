@@ -11,9 +11,11 @@ from airlane.result import (
     FlowResult,
     FlowService,
     LinkResult,
+    RadioResult,
     RunResult,
     ServiceResult,
     ServiceShare,
+    StationResult,
     run,
 )
 from airlane.scenario import Scenario, ScenarioSource, Value
@@ -32,6 +34,7 @@ __all__ = [
     "LinkResult",
     "Precision",
     "Probe",
+    "RadioResult",
     "RunError",
     "RunResult",
     "Scenario",
@@ -39,6 +42,7 @@ __all__ = [
     "ScenarioSource",
     "ServiceResult",
     "ServiceShare",
+    "StationResult",
     "Value",
     "__version__",
     "custom",

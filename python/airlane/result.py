@@ -25,9 +25,11 @@ __all__ = [
     "FlowResult",
     "FlowService",
     "LinkResult",
+    "RadioResult",
     "RunResult",
     "ServiceResult",
     "ServiceShare",
+    "StationResult",
     "run",
 ]
 
@@ -228,16 +230,81 @@ class LinkResult:
     """From its second end to its first."""
 
 
+@dataclass(frozen=True, slots=True)
+class StationResult:
+    """What a station of a radio channel did."""
+
+    node: str
+    """Its node."""
+    airtime_ratio: float
+    """Share of the time until the applications stopped in which it sent."""
+    accepted: int
+    """Packets that were handed to it."""
+    taken: int
+    """Packets that it took for transmission, each once however often it was tried."""
+    underflows: int
+    """Times that it was done with a packet, one way or the other, and no other waited."""
+    queue_drops: int
+    """Packets that found its queue full."""
+    retries: int
+    """Times that it tried a packet again."""
+    retry_drops: int
+    """Packets that it gave up."""
+    data_frames: int
+    """Data frames that it sent, each attempt."""
+    data_collided: int
+    """Data frames among them that were overlapped where they should have arrived."""
+    data_noise: int
+    """Data frames among them that noise destroyed where they should have arrived, or that were
+    too weak to be heard there."""
+    ack_frames: int
+    """Acknowledgments that it sent."""
+    ack_collided: int
+    """Acknowledgments among them that were overlapped where they should have arrived."""
+    rts_frames: int
+    """RTS that it sent."""
+    rts_collided: int
+    """RTS among them that were overlapped where they should have arrived."""
+    cts_frames: int
+    """CTS that it sent."""
+    cts_collided: int
+    """CTS among them that were overlapped where they should have arrived."""
+    airtime_ns: int
+    """How long the frames took that it sent, of all kinds, ended ones alone."""
+    delivered: int
+    """Packets that came to it, each once."""
+    repeated: int
+    """Frames that came again because their acknowledgment was lost."""
+    draws_at_cw_max: int
+    """Backoffs that it drew from the largest window."""
+
+
+@dataclass(frozen=True, slots=True)
+class RadioResult:
+    """What happened on a radio channel with contention, the drain included."""
+
+    name: str
+    """The medium's name."""
+    busy_periods: int
+    """Times from the first frame on a silent channel to the last answer that belongs to it."""
+    collisions: int
+    """Periods among them in which a frame was overlapped where it should have arrived."""
+    stations: Mapping[str, StationResult]
+    """By node, sorted."""
+
+
 class RunResult:
     """One repetition of a scenario, as `airlane sim run --json` prints it under `runs`."""
 
-    __slots__ = ("_json", "flows", "links", "metrics")
+    __slots__ = ("_json", "flows", "links", "metrics", "radios")
     _json: str
 
     flows: Mapping[str, FlowResult]
     """By name, in the order of the file."""
     links: Mapping[str, LinkResult]
     """By name, sorted."""
+    radios: Mapping[str, RadioResult]
+    """Radio channels with contention, by the name of their medium, sorted."""
     metrics: Mapping[str, float]
     """All numbers that a sweep keeps, by the same names: `file.throughput_bps`,
     `radio.down.lost_frames`. NaN where nothing could be measured."""
@@ -247,6 +314,8 @@ class RunResult:
         tree = json.loads(text)
         self.flows = Named("flow", ((flow["name"], _flow(flow)) for flow in tree["flows"]))
         self.links = Named("link", ((link["name"], _link(link)) for link in tree["links"]))
+        radios = ((radio["name"], _radio(radio)) for radio in tree.get("radios", ()))
+        self.radios = Named("radio", radios)
         self.metrics = Named("metric", metrics.items())
 
     def to_dict(self) -> dict[str, Any]:
@@ -346,6 +415,11 @@ def _flow(flow: dict[str, Any]) -> FlowResult:
 
 def _link(link: dict[str, Any]) -> LinkResult:
     return LinkResult(link["name"], _direction(link["down"]), _direction(link["up"]))
+
+
+def _radio(radio: dict[str, Any]) -> RadioResult:
+    stations = ((station["node"], StationResult(**station)) for station in radio["stations"])
+    return RadioResult(**{**radio, "stations": Named("station", stations)})
 
 
 def _direction(direction: dict[str, Any]) -> DirectionResult:

@@ -115,6 +115,13 @@ def test_the_typed_result_has_all_that_the_tree_has(file: Path) -> None:
                 typed = asdict(direction.services[service["name"]])
                 typed["snoop"] = list(typed["snoop"])
                 assert {k: v for k, v in typed.items() if v not in (None, [])} == service
+    for radio in tree.get("radios", []):
+        typed = result.radios[radio["name"]]
+        assert (typed.busy_periods, typed.collisions) == (
+            radio["busy_periods"],
+            radio["collisions"],
+        )
+        assert [asdict(station) for station in typed.stations.values()] == radio["stations"]
     assert result.metrics["events"] == tree["events"] == result.events
     assert pickle.loads(pickle.dumps(result)) == result
 
