@@ -8,7 +8,7 @@ import pytest
 
 SOURCES = Path(__file__).parents[2]
 DOCS = SOURCES / "docs"
-# Words at most. The guides are docs/*.md.
+# Words at most. The guides are docs/*.md; the index of them is none.
 LIMITS = {"README.md": 600, "CHANGELOG.md": 1_500, "docs/concepts.md": 1_500}
 GUIDES = 20_000
 WRITTEN = 45_000
@@ -37,7 +37,8 @@ def test_a_document_has_at_most_so_many_words(name: str) -> None:
 
 
 def test_guides_have_at_most_so_many_words_together() -> None:
-    assert words(sorted(DOCS.glob("*.md"))) <= GUIDES
+    guides = [file for file in sorted(DOCS.glob("*.md")) if file.name != "index.md"]
+    assert words(guides) <= GUIDES
 
 
 def test_all_that_is_written_by_hand_has_at_most_so_many_words() -> None:
