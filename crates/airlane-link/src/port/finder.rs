@@ -96,6 +96,9 @@ const PEEK_EVERY: Duration = Duration::from_secs(8);
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
+/// At this rate growth is as it is said here; slower ones grow faster, but for those up to this.
+const FAIR_BPS: f64 = 20e6;
+const FAIR_FROM_BPS: f64 = 0.4e6;
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(2);
 /// By so much it grows at most while it is near, and below that.
@@ -538,6 +541,7 @@ impl Finder {
         let step = (STEP.as_secs_f64() / round).clamp(1.0 / 128.0, FAST_STEP);
         // Where rounds are long, no limit stays near for long.
         let step = step.max((LEAST_GROWTH * round).min(MOST_STEP));
+        let step = step * fair(self.bps);
         // How far it is beyond what the last queue showed.
         let beyond = self.carried.map(|carried| self.bps as f64 / carried);
         if self.busy {
@@ -668,6 +672,14 @@ impl Finder {
         (self.carried, self.confirmed) = (Some(carried), Some(self.bps));
         self.before_silence = None;
     }
+}
+
+/// By what factor the rate grows near a limit: less than in proportion to the rate. Of two that share a link the smaller
+/// gains what the larger loses, as both give back in proportion. A slow link has no room for that, as a packet is long.
+fn fair(bps: u64) -> f64 {
+    let bps = bps as f64;
+    let most = (bps / FAIR_FROM_BPS).max(1.0);
+    (FAIR_BPS / bps).min(most).sqrt().max(0.5)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@ use airlane_base::{Rng, Streams};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
+mod shared;
+
 const FRAME: usize = 1_250;
 const MARK: usize = 60;
 
