@@ -53,6 +53,7 @@ use crate::security::Security;
 pub use endpoint::{HostPort, PeerEndpoint};
 pub use fragment::FragmentConfig;
 use fragment::LEAST_DATAGRAM;
+pub(crate) use link::KEEPALIVES;
 pub use link::LinkConfig;
 use names::{check_interface_name, is_plain};
 pub use peer::PeerConfig;
@@ -455,6 +456,20 @@ impl LinkConfig {
             problems.add("security", "this link is not secured", NO_SECURITY);
         }
         self.underlay.check(problems);
+        let [least, most] = KEEPALIVES;
+        if !(least..=most).contains(&self.keepalive) {
+            let (message, help) = match self.keepalive < least {
+                true => (
+                    "a busy link says hello so often, an idle one never more often",
+                    "\"1 s\" or more, such as \"25 s\"",
+                ),
+                false => (
+                    "keys would expire between two hellos",
+                    "\"2 min\" or less, such as \"25 s\"",
+                ),
+            };
+            problems.add("keepalive", format!("{}: {message}", self.keepalive), help);
+        }
         let ethernet = matches!(self.underlay, UnderlayConfig::Ethernet { .. });
         if ethernet && self.outer != Outer::default() {
             problems.add(

@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use airlane_base::Rate;
+use airlane_base::{Duration, Rate};
 use airlane_secure::{PresharedKey, PrivateKey, PublicKey};
 
-use crate::config::PeerEndpoint;
+use crate::config::{KEEPALIVES, PeerEndpoint};
 use crate::netlink::Cidr;
 
 /// Where nothing is said: any port would do, and a file has to name one.
@@ -65,6 +65,8 @@ struct WireguardPeer {
 struct Wireguard {
     interface: WireguardInterface,
     peers: Vec<WireguardPeer>,
+    /// The most frequent PersistentKeepalive, s.
+    keepalive: Option<u64>,
     notes: Vec<String>,
 }
 
@@ -165,11 +167,9 @@ impl Wireguard {
             },
             "presharedkey" => peer.preshared = Some(read(value)?),
             "persistentkeepalive" => {
-                self.note(
-                    key,
-                    value,
-                    "a link says hello every second, which keeps NATs open",
-                );
+                // "off" and 0 are none.
+                let every: Option<u64> = value.parse().ok().filter(|every| *every > 0);
+                self.keepalive = self.keepalive.into_iter().chain(every).min();
             }
             _ => return Err("a [Peer] of WireGuard has no such key; it has PublicKey, AllowedIPs, Endpoint, PresharedKey \
                      and PersistentKeepalive"
@@ -205,6 +205,16 @@ impl Wireguard {
         if mtu.is_some_and(|mtu| mtu > 0) {
             self.notes
                 .push("MTU: what the path leaves is found out; tun.mtu sets another".to_owned());
+        }
+        let [least, most] = KEEPALIVES;
+        let asked = self.keepalive.map(Duration::from_secs);
+        let keepalive = asked.map(|every| every.clamp(least, most));
+        if let (Some(asked), Some(every)) = (asked, keepalive)
+            && asked != every
+        {
+            self.notes.push(format!(
+                "PersistentKeepalive of {asked}: it is {every} here"
+            ));
         }
         // As WireGuard does: whoever calls everybody takes any port that is free.
         let calls = self.peers.iter().all(|peer| peer.endpoint.is_some());
@@ -246,9 +256,11 @@ impl Wireguard {
             false => format!(", routes = {}", list(&wide)),
         };
         let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));
+        let keepalive =
+            keepalive.map_or_else(String::new, |every| format!("keepalive = \"{every}\"\n"));
         _ = writeln!(
             text,
-            "schema = 1\nname = {name}\ntun = {{ name = {name}, addresses = {}{routes} }}\n\n[link]\n{rate}\
+            "schema = 1\nname = {name}\ntun = {{ name = {name}, addresses = {}{routes} }}\n\n[link]\n{rate}{keepalive}\
              underlay = {{ kind = \"udp\", listen = \"{listen}\" }}\nsecurity = {{ private-key = {} }}",
             list(&addresses),
             quoted(&key.display().to_string()),
@@ -345,13 +357,14 @@ Endpoint = vpn.example.com:51820
         let peers = file.peers();
         assert_eq!(text(&peers[0].prefixes), ["10.0.0.2/32", "192.168.40.0/24"]);
         assert_eq!(peers[0].address, "192.0.2.7:51820".parse().ok());
+        assert_eq!(file.link.keepalive, Duration::from_secs(25));
         assert_eq!(peers[1].address, "vpn.example.com:51820".parse().ok());
         assert!(file.link.unreached().is_empty());
         // As `wg pubkey` has it (wg(8) and RFC 7748: the base point).
         let public = import.key.public().to_string();
         assert_eq!(public.len(), 44);
         let notes = import.notes.join("\n");
-        for part in ["DNS", "PostUp", "PersistentKeepalive"] {
+        for part in ["DNS", "PostUp"] {
             assert!(notes.contains(part), "{part}: {notes}");
         }
         // A private key goes into no file but its own.

@@ -192,6 +192,9 @@ pub struct PeerStatus {
     pub found_rate: Option<FoundRate>,
     /// Path MTU to it when it was last asked for.
     pub path_mtu_bytes: usize,
+    /// Whether it takes less than 256 B, so that nothing is sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub path_too_narrow: bool,
     /// How often the path had become narrower than a frame.
     pub path_narrowed: u64,
     /// Datagrams with frames sent to it.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0      version
-//!  1      flags: 1 the text of the table follows, 2 the epoch that is echoed was left
+//!  1      flags: 1 the text of the table follows, 2 the epoch that is echoed was left, 64 an answer is wanted
 //!  2      number of loss reports
 //!  3      number of offers
 //!  4..12  epoch of the sender
@@ -13,9 +13,10 @@
 //! 40..48  when this hello was sent, ns by the sender's clock
 //! 48..56  that time of the last hello that the sender heard, 0 if none
 //! 56..64  how long ago it heard that one, ns
+//! 64..72  digest of the receiver's offers as the sender knows them in that session, 0 if it does not
 //! then    loss reports: service (1), packets received (8), packets lost (8), loss in ppm (4),
-//!         0xffffffff where nothing was measured
-//! then    offers: the services that the sender has ([`ServiceOffer`])
+//!         0xffffffff where nothing was measured; none where they are those of before
+//! then    offers: the services that the sender has ([`ServiceOffer`]); none where the receiver knows them
 //! then    length of the text (2), the text
 //! ```
 //!
@@ -25,12 +26,14 @@
 use super::offer::ServiceOffer;
 
 /// The version of the protocol between two live nodes.
-pub const VERSION: u8 = 8;
+pub const VERSION: u8 = 9;
 
-const FIXED: usize = 64;
+const FIXED: usize = 72;
 const REPORT: usize = 21;
 const FLAG_TABLE: u8 = 1;
 const FLAG_RETIRED: u8 = 2;
+/// With the bit of a status probe it means something else there.
+const FLAG_ASKS: u8 = 64;
 /// One per service number.
 const MAX_REPORTS: usize = 16;
 /// One per service number.
@@ -149,9 +152,13 @@ pub struct Hello {
     pub echo_sent_ns: u64,
     /// How long ago the sender heard that one.
     pub held_ns: u64,
-    /// What the sender saw of the receiver's packets.
+    /// Whether the sender wants to hear that the receiver is there.
+    pub asks: bool,
+    /// Digest of what the receiver has offered, as far as the sender knows; 0 if it does not.
+    pub knows: u64,
+    /// What the sender saw of the receiver's packets; none: as before.
     pub reports: Vec<LossReport>,
-    /// The services that the sender has.
+    /// The services that the sender has; none: as before.
     pub offers: Vec<ServiceOffer>,
     /// The table as text, where the receiver may not know it.
     pub table: Option<String>,
@@ -169,12 +176,15 @@ impl Hello {
         if self.retired {
             flags |= FLAG_RETIRED;
         }
+        if self.asks {
+            flags |= FLAG_ASKS;
+        }
         out.extend_from_slice(&[VERSION, flags, reports.len() as u8, offers.len() as u8]);
         for word in [self.epoch, self.nonce, self.echo, self.digest] {
             out.extend_from_slice(&word.to_be_bytes());
         }
         out.extend_from_slice(&self.session.to_be_bytes());
-        for word in [self.sent_ns, self.echo_sent_ns, self.held_ns] {
+        for word in [self.sent_ns, self.echo_sent_ns, self.held_ns, self.knows] {
             out.extend_from_slice(&word.to_be_bytes());
         }
         for report in reports {
@@ -226,6 +236,8 @@ impl Hello {
             sent_ns: reader.word()?,
             echo_sent_ns: reader.word()?,
             held_ns: reader.word()?,
+            asks: flags & FLAG_ASKS != 0,
+            knows: reader.word()?,
             reports: Vec::with_capacity(reports),
             offers: Vec::with_capacity(offers),
             table: None,

@@ -26,8 +26,12 @@
 //!    carries what its sender has (`Port::own_services`).
 //!
 //! Hellos are answered at once where that brings the session forward, at most one every
-//! [`SPACING`]; otherwise they are repeated after 250 ms, 500 ms, then every second, and as
-//! keepalives once confirmed. A keepalive carries the loss that its sender saw per service.
+//! [`SPACING`]; otherwise they are repeated after 250 ms, 500 ms, then every second.
+//!
+//! Once confirmed they are keepalives ([`Keepalives`]). While frames come or go there is one a second, with the loss that
+//! its sender saw per service. Afterwards an end asks every [`Keepalives::idle`] whether the other is there, which
+//! answers at once and asks later itself, so that there are two hellos in that time and not four. What is not answered
+//! is repeated every second. What a peer knows is not said again: tables, offers, reports.
 //!
 //! Left out: authenticity. Whoever can read the path can forge a hello; that is the secure
 //! session's job.
@@ -51,7 +55,7 @@ mod status_probe;
 pub use hello::{Hello, HelloError, LossReport, VERSION};
 pub use offer::{OwnService, ServiceOffer};
 pub use part::{Part, Reassembly};
-pub use path::{PathSearch, ProbeRequest};
+pub use path::{LEAST, PathSearch, ProbeRequest};
 pub use probe::Probe;
 pub use status_probe::{Offer, StatusProbe};
 
@@ -73,10 +77,26 @@ pub struct SessionConfig {
     pub table: String,
     /// What the peer's table must be: the same, but for services with a different part at each end.
     pub peer_table: String,
-    /// Time between hellos of an established session.
-    pub keepalive: Duration,
-    /// A peer that is silent for so long is reported as lost: the link is disconnected.
+    /// How often hellos leave.
+    pub keepalives: Keepalives,
+}
+
+/// How often hellos of an established session leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalives {
+    /// While there is traffic, and while the peer owes an answer.
+    pub busy: Duration,
+    /// While there is none; not less than `busy`.
+    pub idle: Duration,
+    /// A peer that has been sent something and is silent for so long is reported as lost: the link is disconnected.
     pub silence: Duration,
+}
+
+impl Keepalives {
+    /// How long after the last frame a link counts as busy: the loss reports of the last packets leave meanwhile.
+    fn linger(&self) -> Duration {
+        self.busy * 3
+    }
 }
 
 /// What happened, for the driver and for people.
@@ -145,7 +165,7 @@ pub enum SessionState {
     Accepted,
     /// Both ends are in the same session.
     Confirmed,
-    /// Established, but nothing was heard from the peer for [`SessionConfig::silence`].
+    /// Established, but nothing was heard from the peer for [`Keepalives::silence`].
     Disconnected,
     /// The peer's table differs.
     Refused,
@@ -191,10 +211,11 @@ pub struct Session {
     /// Digest that the peer must have.
     peer_digest: u64,
     own: Vec<OwnService>,
+    /// Digest of the offers of these.
+    own_digest: u64,
     /// What the peer offered last in this session, once it said so within it.
     offered: Option<Vec<ServiceOffer>>,
-    keepalive: Duration,
-    silence: Duration,
+    keepalives: Keepalives,
     nonces: Rng,
     nonce: u64,
     peer: Option<PeerEpoch>,
@@ -207,11 +228,24 @@ pub struct Session {
     /// The epoch whose table was refused.
     refused: Option<u64>,
     other_version: Option<u8>,
+    /// When the next hello leaves that nobody asked for, unless the session idles.
     next_hello: Instant,
+    /// When one leaves that brings the session forward or answers.
+    soon: Option<Instant>,
     retry: Duration,
     last_hello: Option<Instant>,
+    /// Whether the last hello answered, and whether the next one does.
+    answered: bool,
+    to_answer: bool,
+    /// What we know of the peer's offers in this session, and what it knows of ours, as digests.
+    knows: u64,
+    peer_knows: u64,
+    /// Until when the link counts as busy.
+    busy_until: Instant,
     /// When the peer was last known to be alive, or the start.
     alive: Instant,
+    /// What was sent first since then: the peer owes a sign of life.
+    owed: Option<Instant>,
     silent: bool,
     srtt: Option<Duration>,
     peer_reports: Vec<LossReport>,
@@ -229,9 +263,9 @@ impl Session {
             peer_digest: fnv1a(config.peer_table.as_bytes()),
             table: config.table,
             own: Vec::new(),
+            own_digest: offer::digest([]),
             offered: None,
-            keepalive: config.keepalive,
-            silence: config.silence,
+            keepalives: config.keepalives,
             nonces,
             nonce,
             peer: None,
@@ -242,9 +276,16 @@ impl Session {
             refused: None,
             other_version: None,
             next_hello: now,
+            soon: None,
             retry: FIRST_RETRY,
             last_hello: None,
+            answered: false,
+            to_answer: false,
+            knows: 0,
+            peer_knows: 0,
+            busy_until: now,
             alive: now,
+            owed: Some(now),
             silent: false,
             srtt: None,
             peer_reports: Vec::new(),
@@ -265,13 +306,30 @@ impl Session {
         if digest != self.digest || own != self.own {
             self.hello_soon(now);
         }
+        self.own_digest = offer::digest(own.iter().map(|own| own.offer));
         (self.table, self.digest, self.own) = (table, digest, own);
     }
 
-    /// Keepalives leave at another interval from now on, and the peer may be silent for another time.
-    pub fn set_keepalive(&mut self, keepalive: Duration, silence: Duration) {
-        (self.keepalive, self.silence) = (keepalive, silence);
-        self.retry = self.retry.min(keepalive);
+    /// Keepalives leave at other intervals from now on.
+    pub fn set_keepalives(&mut self, keepalives: Keepalives) {
+        self.keepalives = keepalives;
+        self.retry = self.retry.min(keepalives.busy);
+    }
+
+    /// A frame of the session has left.
+    pub fn note_sent(&mut self, now: Instant) {
+        self.busy_until = now + self.keepalives.linger();
+        self.owed.get_or_insert(now);
+    }
+
+    /// A frame of the session has come, after [`Session::check`].
+    pub fn note_received(&mut self, now: Instant) {
+        self.busy_until = now + self.keepalives.linger();
+    }
+
+    /// Since when the peer owes a sign of life; none if it has been heard since something was sent.
+    pub const fn owed(&self) -> Option<Instant> {
+        self.owed
     }
 
     /// The number that frames carry, once a peer was accepted.
@@ -377,7 +435,7 @@ impl Session {
 
     /// Lets the time pass; an early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if !self.silent && now >= self.alive + self.silence {
+        if !self.silent && self.silence_due().is_some_and(|due| now >= due) {
             self.silent = true;
             let silent_for = now.saturating_since(self.alive);
             self.push(SessionEvent::PeerLost { silent_for });
@@ -386,19 +444,25 @@ impl Session {
 
     /// The next hello, if one is due. `reports` are the losses seen here, per service.
     pub fn poll_transmit(&mut self, now: Instant, reports: &[LossReport]) -> Option<Hello> {
-        if now < self.next_hello {
+        if now < self.hello_due() {
             return None;
         }
-        let confirmed = self.peer.as_ref().is_some_and(|peer| peer.confirmed);
+        let confirmed = self.is_confirmed();
         let interval = if confirmed {
-            self.keepalive
+            self.keepalives.busy
         } else if self.refused.is_some() && self.peer.is_none() {
             REFUSED_RETRY
         } else {
             let retry = self.retry;
-            self.retry = (retry * 2).min(self.keepalive);
+            self.retry = (retry * 2).min(self.keepalives.busy);
             retry
         };
+        let busy = now < self.busy_until;
+        self.answered = std::mem::take(&mut self.to_answer);
+        if !self.answered {
+            self.owed.get_or_insert(now);
+        }
+        self.soon = None;
         self.next_hello = now + interval;
         self.last_hello = Some(now);
         self.echoed = self.heard.map_or(0, |heard| heard.nonce);
@@ -419,12 +483,16 @@ impl Session {
             held_ns: self
                 .heard
                 .map_or(0, |heard| now.saturating_since(heard.at).as_nanos()),
-            reports: if self.peer.is_some() {
-                reports.to_vec()
-            } else {
-                Vec::new()
+            asks: self.peer.is_some() && !self.answered && !(confirmed && busy),
+            knows: self.knows,
+            reports: match self.peer.is_some() && busy {
+                true => reports.to_vec(),
+                false => Vec::new(),
             },
-            offers: self.own.iter().map(|own| own.offer).collect(),
+            offers: match known && self.peer_knows == self.own_digest {
+                true => Vec::new(),
+                false => self.own.iter().map(|own| own.offer).collect(),
+            },
             table: (!known).then(|| self.table.clone()),
         })
     }
@@ -436,11 +504,36 @@ impl Session {
 
     /// When to call [`Session::handle_timeout`] and [`Session::poll_transmit`] next.
     pub fn poll_timeout(&self) -> Instant {
-        if self.silent {
-            self.next_hello
-        } else {
-            self.next_hello.min(self.alive + self.silence)
+        let hello = self.hello_due();
+        match self.silence_due().filter(|_| !self.silent) {
+            Some(silence) => hello.min(silence),
+            None => hello,
         }
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.peer.as_ref().is_some_and(|peer| peer.confirmed)
+    }
+
+    /// When the peer has been silent for too long.
+    fn silence_due(&self) -> Option<Instant> {
+        Some(self.owed? + self.keepalives.silence)
+    }
+
+    /// When the next hello leaves.
+    fn hello_due(&self) -> Instant {
+        let Keepalives { busy, idle, .. } = self.keepalives;
+        let idles = self.is_confirmed() && self.next_hello >= self.busy_until;
+        let regular = match self.last_hello {
+            Some(last) if idles && self.peer_knows == self.own_digest => match self.owed {
+                None if self.answered => last + idle + idle / 4,
+                None => last + idle,
+                // Who is away for long is asked for less often.
+                Some(_) => last + (last.saturating_since(self.alive) / 16).min(idle).max(busy),
+            },
+            _ => self.next_hello,
+        };
+        self.soon.map_or(regular, |soon| soon.min(regular))
     }
 
     /// A hello of the epoch that we accepted.
@@ -459,8 +552,12 @@ impl Session {
         let Some(peer) = &mut self.peer else { return };
         peer.sent_ns = hello.sent_ns;
         if hello.session == peer.session {
-            self.peer_reports.clone_from(&hello.reports);
-            if self.offered.as_ref() != Some(&hello.offers) {
+            self.peer_knows = hello.knows;
+            if !hello.reports.is_empty() {
+                self.peer_reports.clone_from(&hello.reports);
+            }
+            if !hello.offers.is_empty() && self.offered.as_ref() != Some(&hello.offers) {
+                self.knows = offer::digest(hello.offers.iter().copied());
                 self.offered = Some(hello.offers.clone());
                 let offers = hello.offers.clone();
                 self.events.push_back(SessionEvent::Offered {
@@ -473,7 +570,8 @@ impl Session {
                 let session = peer.session;
                 self.push(SessionEvent::Confirmed { session });
             }
-            if !self.told {
+            self.to_answer |= hello.asks;
+            if !self.told || hello.asks {
                 // It waits for the same word from us.
                 self.hello_soon(now);
             }
@@ -486,6 +584,11 @@ impl Session {
     /// A hello that proves to be fresh, of an epoch that is not the accepted one.
     fn on_new_epoch(&mut self, now: Instant, hello: &Hello) {
         if self.left.contains(&hello.epoch) {
+            self.hello_soon(now);
+            return;
+        }
+        if hello.table.is_none() {
+            // It takes us for one that knows its services; the answer shows that we are not.
             self.hello_soon(now);
             return;
         }
@@ -526,6 +629,7 @@ impl Session {
             replaced,
         });
         self.offered = None;
+        (self.knows, self.peer_knows) = (0, 0);
         self.push(SessionEvent::Offered {
             offers: hello.offers.clone(),
             first: true,
@@ -560,6 +664,7 @@ impl Session {
     fn on_alive(&mut self, now: Instant) {
         let silent_for = now.saturating_since(self.alive);
         self.alive = now;
+        self.owed = None;
         if self.silent {
             self.silent = false;
             if self.peer.is_some() {
@@ -580,7 +685,7 @@ impl Session {
             Some(last) => now.max(last + SPACING),
             None => now,
         };
-        self.next_hello = self.next_hello.min(soon);
+        self.soon = Some(self.soon.map_or(soon, |before| before.min(soon)));
     }
 
     fn push(&mut self, event: SessionEvent) {

@@ -1,5 +1,7 @@
 //! What one end offers the other: the services that it has.
 
+use airlane_base::random::fnv1a;
+
 /// One service that an end has, as its hello carries it.
 ///
 /// ```text
@@ -39,6 +41,15 @@ impl ServiceOffer {
         out.extend_from_slice(&self.partner.to_be_bytes());
         out.extend_from_slice(&self.terms.to_be_bytes());
     }
+}
+
+/// Digest of what an end offers, never 0.
+pub(super) fn digest(offers: impl IntoIterator<Item = ServiceOffer>) -> u64 {
+    let mut bytes = Vec::new();
+    offers
+        .into_iter()
+        .for_each(|offer| offer.encode(&mut bytes));
+    fnv1a(&bytes).max(1)
 }
 
 /// Whether a session may begin: no service that both ends have is another one there. What one end has

@@ -1,18 +1,19 @@
 //! Parts of a frame that is longer than the path takes: one that was made before the path became narrower,
-//! and that its service may never give up. Parts travel as bodies of frames of the hello's kind.
+//! and that its service may never give up; and hellos, as nothing is known of the path before the first of them has
+//! come. Parts travel as bodies of frames of the hello's kind.
 //!
 //! ```text
 //!  0      version, as a hello's
 //!  1      flags: 16 this is a part
 //!  2      which part, from 0
 //!  3      number of parts
-//!  4..8   session
+//!  4..8   session; 0: of a hello
 //!  8..12  number of the frame
 //! then    the part's bytes: of all but the last equally many
 //! ```
 //!
 //! A frame of which a part is lost is lost, and repaired as any. Parts of [`FRAMES`] frames are kept at a
-//! time; what is older goes.
+//! time, [`LONGEST`] bytes of each; what is older goes.
 
 use super::hello::{HelloError, VERSION};
 
@@ -133,12 +134,17 @@ impl Reassembly {
         });
         let pieces = &mut self.frames[at].parts;
         pieces[usize::from(part.index)] = Some(part.bytes.into());
+        let kept =
+            |pieces: &[Option<Box<[u8]>>]| pieces.iter().flatten().map(|p| p.len()).sum::<usize>();
+        if kept(pieces) > LONGEST {
+            self.frames.remove(at);
+            return None;
+        }
         if pieces.iter().any(Option::is_none) {
             return None;
         }
         let pieces = self.frames.remove(at).parts;
-        let frame = pieces.into_iter().flatten().collect::<Vec<_>>().concat();
-        (frame.len() <= LONGEST).then_some(frame)
+        Some(pieces.into_iter().flatten().collect::<Vec<_>>().concat())
     }
 }
 
@@ -187,6 +193,27 @@ mod tests {
                 }
                 prop_assert!(reassembly.frames.len() <= FRAMES);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_frame_is_bounded() {
+        let mut reassembly = Reassembly::default();
+        let bytes = vec![0; 40_000];
+        for index in 0..100 {
+            let part = Part {
+                session: 0,
+                number: 1,
+                index,
+                count: 101,
+                bytes: &bytes,
+            };
+            assert_eq!(reassembly.take(&part), None);
+            let kept = reassembly
+                .frames
+                .iter()
+                .flat_map(|f| f.parts.iter().flatten());
+            assert!(kept.map(|part| part.len()).sum::<usize>() <= LONGEST);
         }
     }
 

@@ -18,9 +18,15 @@
 //! confirmed at once, with fewer probes, and is the first size that is tried after that. It is never
 //! believed by itself (RFC 8899, section 4.6.1).
 //!
+//! A path that does not even take [`LEAST`], while controls are answered, is *too narrow*: it is looked at again ever
+//! later, and carries nothing meanwhile.
+//!
 //! Invariants: no more than the interface takes is ever used, and no less than [`LEAST`] for what the path
 //! does; what is used rises only to a size of which a probe was answered, and once, when the search has
 //! ended; after `handle_timeout` at `t` the next deadline is later than `t`.
+//!
+//! Where nothing longer than [`LEAST`] leaves, nothing is confirmed or looked for: it would be of no use, and costs
+//! more than all else on an idle link. The first that leaves again has it confirmed at once.
 //!
 //! Left out: data as probes (section 4.1), which would lose it.
 
@@ -30,9 +36,8 @@ use airlane_base::{Duration, Instant, Rng, Streams};
 
 /// What every path of IPv6 takes (RFC 8200, section 5), and nearly every one of IPv4.
 const BASE: usize = 1280;
-/// What is used of a path that takes less: what hosts of IPv4 put together at least (RFC 1122, section
-/// 3.3.2).
-const LEAST: usize = 576;
+/// The narrowest path that is used: of less, headers and seals leave next to nothing.
+pub const LEAST: usize = 256;
 /// Probes of a size that stay without an answer while their controls get one, before it is too long.
 const MISSES: u8 = 4;
 /// As many where the system has heard that it is.
@@ -103,6 +108,9 @@ pub struct PathSearch {
     due: Instant,
     raise: Duration,
     raise_due: Instant,
+    /// Whether something has left since the last search that a narrower path would swallow.
+    used_since: bool,
+    too_narrow: bool,
     numbers: Rng,
     to_send: [Option<ProbeRequest>; 2],
     round_trip: Option<Duration>,
@@ -123,6 +131,8 @@ impl PathSearch {
             due: Instant::FAR_FUTURE,
             raise: RAISE.0,
             raise_due: Instant::ORIGIN,
+            used_since: false,
+            too_narrow: false,
             numbers: Streams::new(seed, 0).stream("path.probes"),
             to_send: [None; 2],
             round_trip: None,
@@ -133,6 +143,11 @@ impl PathSearch {
     /// The longest IP packet to be sent.
     pub const fn mtu(&self) -> usize {
         self.used
+    }
+
+    /// Whether the path does not even take that, as far as is known.
+    pub const fn is_too_narrow(&self) -> bool {
+        self.too_narrow
     }
 
     /// Says how long a round trip takes, as far as that is known, and the longest datagram on the link.
@@ -179,7 +194,13 @@ impl PathSearch {
         match said.cmp(&self.used) {
             Ordering::Less => {
                 self.hint = Some(said);
-                self.confirm(now, None);
+                // A search goes on to where it was going.
+                let beyond = match self.phase {
+                    Phase::Confirm(_, beyond) => beyond,
+                    Phase::Search(_, beyond) => Some(beyond),
+                    Phase::Idle | Phase::Settled => None,
+                };
+                self.confirm(now, beyond);
             }
             // What narrowed it may be gone.
             Ordering::Greater if self.used < self.most => self.begin(now),
@@ -187,18 +208,32 @@ impl PathSearch {
         }
     }
 
+    /// An IP packet of this length has left.
+    pub const fn note_sent(&mut self, length: usize) {
+        self.used_since |= length > LEAST;
+    }
+
     /// When [`PathSearch::handle_timeout`] wants to be called.
-    pub const fn poll_timeout(&self) -> Instant {
-        self.due
+    pub fn poll_timeout(&self) -> Instant {
+        match self.phase == Phase::Settled && !self.used_since && !self.too_narrow {
+            true => Instant::FAR_FUTURE,
+            false => self.due,
+        }
     }
 
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.due > now {
+        if self.poll_timeout() > now {
             return;
         }
         match self.phase {
             Phase::Idle => self.due = Instant::FAR_FUTURE,
+            Phase::Settled if self.too_narrow => self.confirm(now, Some(self.most + 1)),
+            // It has idled: first, whether what is used is still true.
+            Phase::Settled if now > self.due + CONFIRM => {
+                self.raise_due = self.raise_due.max(now + CONFIRM);
+                self.confirm(now, None);
+            }
             Phase::Settled if self.used < self.most && self.raise_due <= now => {
                 self.raise = (self.raise * 2).min(RAISE.1);
                 // Whether there is anything to gain shows with the least that would be.
@@ -246,6 +281,7 @@ impl PathSearch {
         match self.phase {
             Phase::Confirm(test, beyond) => {
                 self.found = test.size;
+                self.too_narrow = false;
                 match beyond {
                     Some(beyond) => self.search(now, beyond),
                     None => self.settle(now),
@@ -262,16 +298,18 @@ impl PathSearch {
     /// Looks whether the path takes what is used, then for more below what is `beyond` it.
     fn confirm(&mut self, now: Instant, beyond: Option<usize>) {
         self.found = self.used;
-        match self.used > LEAST {
-            true => self.test(now, self.used, |test| Phase::Confirm(test, beyond)),
-            // Less is never used, so nothing would follow of it.
-            false => self.search(now, beyond.unwrap_or(self.found + 1)),
-        }
+        self.test(now, self.used, |test| Phase::Confirm(test, beyond));
     }
 
     /// What is used does not arrive.
     fn on_black_hole(&mut self, now: Instant) {
         let lost = self.used;
+        if lost <= LEAST {
+            self.too_narrow = true;
+            self.raise_due = now + self.raise;
+            self.raise = (self.raise * 2).min(RAISE.1);
+            return self.settle(now);
+        }
         self.used = if lost > BASE { BASE } else { LEAST };
         (self.raise, self.raise_due) = (RAISE.0, now);
         self.confirm(now, Some(lost));
@@ -295,13 +333,15 @@ impl PathSearch {
             (self.raise, self.raise_due) = (RAISE.0, now);
         }
         self.phase = Phase::Settled;
+        self.used_since = false;
         self.hint = None;
         self.to_send = [None; 2];
         if self.raise_due <= now {
             self.raise_due = now + self.raise;
         }
-        let wider = Some(self.raise_due).filter(|_| self.used < self.most);
-        let confirm = Some(now + CONFIRM.max(self.cost * SHARE)).filter(|_| self.used > LEAST);
+        let again = self.used < self.most || self.too_narrow;
+        let wider = Some(self.raise_due).filter(|_| again);
+        let confirm = Some(now + CONFIRM.max(self.cost * SHARE)).filter(|_| !self.too_narrow);
         let due = wider.into_iter().chain(confirm).min();
         self.due = due.unwrap_or(Instant::FAR_FUTURE);
     }

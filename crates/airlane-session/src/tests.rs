@@ -12,8 +12,11 @@ fn config(epoch: u64, table: &str) -> SessionConfig {
         epoch,
         table: table.to_owned(),
         peer_table: mirrored(table),
-        keepalive: SECOND,
-        silence: SECOND * 5,
+        keepalives: Keepalives {
+            busy: SECOND,
+            idle: SECOND * 4,
+            silence: SECOND * 5,
+        },
     }
 }
 
@@ -52,8 +55,10 @@ struct End {
 
 impl End {
     fn new(now: Instant, epoch: u64, table: &'static str) -> Self {
+        let mut session = Session::new(now, config(epoch, table));
+        session.set_table(now, table.to_owned(), &mirrored(table), own(table, 6));
         Self {
-            session: Session::new(now, config(epoch, table)),
+            session,
             table,
             begun: Vec::new(),
             events: Vec::new(),
@@ -73,6 +78,8 @@ struct World {
     duplication: f64,
     delay_ms: u64,
     next_epoch: u64,
+    /// Whether both ends send data.
+    traffic: bool,
 }
 
 impl World {
@@ -88,6 +95,7 @@ impl World {
             duplication: 0.0,
             delay_ms: 20,
             next_epoch: 3,
+            traffic: true,
         }
     }
 
@@ -131,6 +139,7 @@ impl World {
                     );
                     assert_eq!(frame.receiver_epoch, end.session.epoch());
                     assert_eq!(Some(frame.sender_epoch), end.session.peer_epoch());
+                    end.session.note_received(now);
                     end.accepted_data += 1;
                 }
             }
@@ -149,7 +158,7 @@ impl World {
         }
     }
 
-    /// Runs in steps of a millisecond; both ends send data all the time.
+    /// Runs in steps of a millisecond; both ends send data all the time, if they do.
     fn run(&mut self, span: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -174,8 +183,11 @@ impl World {
                 self.note_events(at);
                 let end = &self.ends[at];
                 if let (Some(session), Some(peer)) = (end.session.id(), end.session.peer_epoch())
+                    && self.traffic
                     && self.now.as_nanos().is_multiple_of(10_000_000)
                 {
+                    self.ends[at].session.note_sent(self.now);
+                    let end = &self.ends[at];
                     let frame = DataFrame {
                         session,
                         sender_epoch: end.session.epoch(),
@@ -304,8 +316,10 @@ fn another_version_is_named_once_and_changes_nothing() {
     world.run(SECOND);
     let id = world.ends[0].session.id();
     for _ in 0..3 {
-        let error = world.ends[0].session.handle_hello(world.now, &[9, 1, 2, 3]);
-        let (ours, theirs) = (VERSION, 9);
+        let error = world.ends[0]
+            .session
+            .handle_hello(world.now, &[VERSION + 1, 1, 2, 3]);
+        let (ours, theirs) = (VERSION, VERSION + 1);
         assert_eq!(error, Err(HelloError::Version { ours, theirs }));
     }
     world.note_events(0);
@@ -368,6 +382,119 @@ fn loss_reports_reach_the_sender() {
     assert_eq!(peer.peer_reports(), [report]);
 }
 
+/// Hellos of both ends in a time, and their bytes with what is around each: 28 of UDP, 24 of the secure session, 2 of
+/// the frame.
+fn hellos(world: &World, since: usize) -> (usize, usize) {
+    let bodies = world.history[since..]
+        .iter()
+        .filter_map(|(_, item)| match item {
+            Wire::Hello(body) => Some(body.len() + 54),
+            Wire::Data(_) => None,
+        });
+    (bodies.clone().count(), bodies.sum())
+}
+
+/// Services of an end with such a table.
+fn own(table: &str, services: u8) -> Vec<OwnService> {
+    let own = |service| OwnService {
+        offer: ServiceOffer {
+            service,
+            instance: 7,
+            partner: 0,
+            terms: fnv1a(table.as_bytes()),
+        },
+        fits: fnv1a(mirrored(table).as_bytes()),
+    };
+    (0..services).map(own).collect()
+}
+
+#[test]
+fn an_idle_session_says_little_and_nothing_twice() {
+    let mut world = World::new(1, ["t", "t"]);
+    world.delay_ms = 40;
+    for end in &mut world.ends {
+        let session = &mut end.session;
+        session.set_keepalives(Keepalives {
+            idle: SECOND * 25,
+            ..session.keepalives
+        });
+    }
+    world.run(SECOND * 2);
+    world.assert_established();
+    world.traffic = false;
+    // The last frames linger for three seconds.
+    world.run(SECOND * 40);
+    let since = world.history.len();
+    world.run(SECOND * 3_600);
+    let (count, bytes) = hellos(&world, since);
+    assert!(
+        (2 * 3_600 / 32..=2 * 3_600 / 25 + 2).contains(&count),
+        "{count}"
+    );
+    // 50 MB a month for both ways together, less 13 MB for keys and what confirms that they are in use.
+    assert!(
+        (bytes as f64) < 37e6 / (30.0 * 24.0),
+        "{bytes} B in an hour"
+    );
+    world.assert_established();
+    // What is new is said at once, and again.
+    let since = world.history.len();
+    world.ends[0]
+        .session
+        .set_table(world.now, "t".to_owned(), "t", own("t", 5));
+    world.run(SECOND);
+    let offered = world.ends[1]
+        .events
+        .iter()
+        .rev()
+        .find_map(|event| match event {
+            SessionEvent::Offered { offers, .. } => Some(offers.len()),
+            _ => None,
+        });
+    assert_eq!(offered, Some(5));
+    assert!(hellos(&world, since).0 <= 3);
+}
+
+/// The last hello with a new table is lost, and the next ones: an idle session repeats it until the peer knows.
+#[test]
+fn a_new_table_is_repeated_until_it_is_known() {
+    let mut world = World::new(1, ["t", "t"]);
+    world.run(SECOND * 2);
+    world.traffic = false;
+    world.run(SECOND * 20);
+    world.loss = 1.0;
+    world.ends[0]
+        .session
+        .set_table(world.now, "t".to_owned(), "t", own("t", 5));
+    world.run(SECOND * 2);
+    world.loss = 0.0;
+    world.run(SECOND + MS * 100);
+    let offers = |event: &SessionEvent| match event {
+        SessionEvent::Offered { offers, .. } => Some(offers.len()),
+        _ => None,
+    };
+    assert_eq!(world.ends[1].events.iter().rev().find_map(offers), Some(5));
+}
+
+/// Within the time that a peer may be silent when something is sent, and without traffic after the next question.
+#[test]
+fn a_dead_peer_is_noticed() {
+    for traffic in [false, true] {
+        let mut world = World::new(1, ["t", "t"]);
+        world.run(SECOND * 2);
+        world.traffic = false;
+        world.run(SECOND * 60);
+        world.assert_established();
+        (world.loss, world.traffic) = (1.0, traffic);
+        let within = if traffic { SECOND * 5 } else { SECOND * 10 };
+        world.run(within + MS * 20);
+        assert_eq!(world.states(), [SessionState::Disconnected; 2], "{traffic}");
+        world.loss = 0.0;
+        world.run(SECOND * 4);
+        world.assert_established();
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Run(u64),
@@ -376,6 +503,7 @@ enum Op {
     Loss(f64),
     Duplication(f64),
     Delay(u64),
+    Traffic(bool),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -386,6 +514,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (0.0..1.0).prop_map(Op::Loss),
         1 => (0.0..1.0).prop_map(Op::Duplication),
         1 => (1u64..3000).prop_map(Op::Delay),
+        1 => any::<bool>().prop_map(Op::Traffic),
     ]
 }
 
@@ -408,11 +537,14 @@ proptest! {
                 Op::Loss(loss) => world.loss = loss,
                 Op::Duplication(duplication) => world.duplication = duplication,
                 Op::Delay(ms) => world.delay_ms = ms,
+                Op::Traffic(traffic) => world.traffic = traffic,
             }
         }
+        // Who has nothing to send finds out when it asks next.
+        let patience = if world.traffic { SECOND * 3 } else { SECOND * 8 };
         (world.loss, world.delay_ms) = (0.0, 20);
         world.wire.clear();
-        world.run(SECOND * 3);
+        world.run(patience);
         if world.ends[0].table == world.ends[1].table {
             world.assert_established();
         } else {
@@ -434,14 +566,15 @@ proptest! {
 
     #[test]
     fn hellos_round_trip(
-        words in prop::array::uniform7(any::<u64>()),
+        words in prop::array::uniform8(any::<u64>()),
+        asks: bool,
         session: u32,
         retired: bool,
         reports in prop::collection::vec((0u8..16, any::<u64>(), any::<u64>(), prop::option::of(0u32..=1_000_000)), 0..=16),
         offers in prop::collection::vec((0u8..16, any::<u32>(), any::<u32>(), any::<u64>()), 0..=16),
         table in prop::option::of(".{0,200}"),
     ) {
-        let [epoch, nonce, echo, digest, sent_ns, echo_sent_ns, held_ns] = words;
+        let [epoch, nonce, echo, digest, sent_ns, echo_sent_ns, held_ns, knows] = words;
         let reports = reports.into_iter().map(|(service, received_packets, lost_packets, loss_ppm)| LossReport {
             service,
             received_packets,
@@ -455,7 +588,7 @@ proptest! {
             terms,
         }).collect();
         let hello = Hello {
-            epoch, nonce, echo, digest, session, retired, sent_ns, echo_sent_ns, held_ns, reports, offers, table,
+            epoch, nonce, echo, digest, session, retired, sent_ns, echo_sent_ns, held_ns, asks, knows, reports, offers, table,
         };
         let mut body = Vec::new();
         hello.encode(&mut body);

@@ -44,6 +44,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
         sending_rate_bps: 12_000_000,
         found_rate: None,
         path_mtu_bytes: 1500,
+        path_too_narrow: false,
         path_narrowed: 0,
         datagrams_sent: 0,
         sent_bytes: 0,

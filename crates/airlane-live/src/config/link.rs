@@ -14,6 +14,10 @@ use super::underlay::UnderlayConfig;
 use crate::packet::ecn::Outer;
 use crate::security::Security;
 
+/// Shorter than translators of addresses keep a mapping.
+const USUAL_KEEPALIVE: Duration = Duration::from_secs(25);
+/// Busy links say hello so often; and by then keys have to be renewed.
+pub(crate) const KEEPALIVES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
 /// More than nearly every link: it paces nothing by itself.
 const USUAL_DELAY: Duration = Duration::from_millis(50);
 
@@ -27,6 +31,8 @@ pub struct LinkConfig {
     pub rate_limit: RateLimit,
     /// Its one-way delay.
     pub delay: Duration,
+    /// How often it says hello while it idles.
+    pub keepalive: Duration,
     /// What frames travel in.
     pub underlay: UnderlayConfig,
     /// Whether packets longer than a frame travel in parts.
@@ -63,6 +69,9 @@ struct WrittenLink {
     /// The link has this one-way delay, which fixed timers use, and all others until round trips were
     /// measured. Left out: 50 ms.
     delay: Option<Duration>,
+    /// While nothing is sent, this end asks so often whether the other is there, which keeps the mappings of address
+    /// translators and firewalls open: `"1 s"` to `"2 min"`. Left out: 25 s.
+    keepalive: Option<Duration>,
     /// What frames travel in.
     underlay: UnderlayConfig,
     /// Whether packets longer than a frame travel in parts, and how long a datagram may be then: what the
@@ -131,6 +140,7 @@ impl From<WrittenLink> for LinkConfig {
             rate: written.rate.unwrap_or(RateLimit::UNSTATED),
             rate_limit: written.rate_limit.unwrap_or(limit),
             delay: written.delay.unwrap_or(USUAL_DELAY),
+            keepalive: written.keepalive.unwrap_or(USUAL_KEEPALIVE),
             underlay: written.underlay,
             fragment: written.fragment,
             security: written.security,

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{PeerAddress, Refused};
+use airlane_session::LEAST;
 use rustix::event::{PollFd, PollFlags};
 
 use super::findings::{Findings, Grade};
@@ -87,6 +88,10 @@ fn check_session(
     }
     let mut bad = |found: String, help: &str| findings.add("peer", Grade::Bad, found, help);
     match (&*session.state, &session.refused) {
+        ("confirmed", _) if peer.path_too_narrow => bad(
+            format!("the path to {who} takes datagrams of less than {LEAST} B: nothing is sent"),
+            "what stands between both ends, and which MTU does it have?",
+        ),
         ("confirmed", _) => findings.good("peer", format!("the session with {who} is confirmed")),
         ("accepted", _) => {
             let found = format!("the session with {who} has begun, and is not confirmed yet");

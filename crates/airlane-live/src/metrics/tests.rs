@@ -57,6 +57,7 @@ fn sample() -> Status {
         sending_rate_bps: 6_000_000,
         found_rate: None,
         path_mtu_bytes: 1500,
+        path_too_narrow: false,
         path_narrowed: 65,
         datagrams_sent: 81,
         sent_bytes: 82,

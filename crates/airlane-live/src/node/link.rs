@@ -11,7 +11,9 @@ use airlane_link::config::ConfigError;
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
 use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
-use airlane_session::{LossReport, Part, Probe, Reassembly, Session, SessionConfig};
+use airlane_session::{
+    Keepalives, LEAST, LossReport, Part, Probe, Reassembly, Session, SessionConfig,
+};
 
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
@@ -29,7 +31,7 @@ use crate::packet::{Lease, LivePacket};
 use crate::security::random_number;
 use crate::status::RefusedTables;
 
-/// A hello a second, unless that is more than a hundredth of the link.
+/// A hello a second while there is traffic, unless that is more than a hundredth of the link.
 const KEEPALIVE: Duration = Duration::from_secs(1);
 /// Keepalives in a row whose loss means that the link is disconnected (docs/spec/multi-service.md, 10.5),
 /// if nothing else was heard either.
@@ -66,9 +68,14 @@ pub(super) struct PeerLink {
     /// The log has said that the path is policed.
     policed: bool,
     pub(super) path: Path,
-    /// Frames that were cut for a path that had become narrower, and parts of such frames of the peer.
+    /// Frames and hellos that were cut, and parts of the peer's.
     cut: u32,
     parts: Reassembly,
+    hello_parts: Reassembly,
+    /// No hello's IP packet is longer: it has to get there before anything is known of the path.
+    hello_mtu: usize,
+    /// How often to say hello while the link idles.
+    keepalive: Duration,
     /// The name of its host, where the file has that.
     pub(super) lookup: Option<Lookup>,
     /// What the peer has cost in the present turn.
@@ -126,15 +133,13 @@ impl PeerLink {
             ..PortConfig::new(link.header(), rate, link.delay, sizes.max_payload)
         })
         .map_err(|problems: Vec<ConfigError>| UpError::Config { problems })?;
-        let (keepalive, silence) = hellos(rate);
         let session = Session::new(
             now,
             SessionConfig {
                 epoch: random_number()?,
                 table: port.service_table(),
                 peer_table: port.peer_service_table(),
-                keepalive,
-                silence,
+                keepalives: keepalives(rate, link.keepalive),
             },
         );
         let mut link = Self {
@@ -154,6 +159,9 @@ impl PeerLink {
             path,
             cut: 0,
             parts: Reassembly::default(),
+            hello_parts: Reassembly::default(),
+            hello_mtu: link.fragment.map_or(LEAST, |f| f.datagram(LEAST)),
+            keepalive: link.keepalive,
             lookup: peer.host().map(|host| Lookup::new(now, host.clone())),
             spent: Spent::default(),
             room: link.fragment.map(|_| sizes.left),
@@ -214,6 +222,7 @@ impl PeerLink {
         if !self.session.check(now, session) {
             return Err(Reason::StaleSession);
         }
+        self.session.note_received(now);
         if !self.port.is_agreed(header.service) {
             return Err(Reason::ServiceNotAgreed);
         }
@@ -254,7 +263,7 @@ impl PeerLink {
         }
         let hello = self.session.poll_timeout();
         // Without a session, or with a full socket, the port's frames have nowhere to go.
-        if self.session.id().is_none() || below.transmit.is_blocked() {
+        if self.session.id().is_none() || below.transmit.is_blocked() || self.path.is_too_narrow() {
             return hello;
         }
         let port = match shared.offered(self.to.link) {
@@ -300,7 +309,7 @@ impl PeerLink {
 
     /// Whether frames can leave.
     fn is_open(&self, now: Instant, below: &Below) -> bool {
-        self.session.id().is_some() && below.is_open(now, self.to)
+        self.session.id().is_some() && !self.path.is_too_narrow() && below.is_open(now, self.to)
     }
 
     /// It is the port's turn: a frame goes into the batch, unless by now that is another one, whose turn
@@ -338,6 +347,11 @@ impl PeerLink {
             let packet = frame.packet().filter(|_| frame.header.kind.is_packet());
             let class = packet.and_then(LivePacket::traffic_class);
             let mark = below.outer.traffic_class(class);
+            self.session.note_sent(now);
+            if let Some(search) = &mut self.path.search {
+                let around = below.underlay.overhead(self.to.address) + below.sealing();
+                search.note_sent(around + length + payload.len());
+            }
             self.push(now, (mark, true), &[&header[..length], payload], below);
         }
     }
@@ -346,7 +360,9 @@ impl PeerLink {
     fn push(&mut self, now: Instant, how: (u8, bool), parts: &[&[u8]], below: &mut Below) {
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         if length + below.sealing() > self.to.longest {
-            return self.push_in_parts(now, how, &parts.concat(), below);
+            let session = self.session.id().unwrap_or_default();
+            let room = self.to.longest;
+            return self.push_in_parts(now, how, (session, &parts.concat(), room), below);
         }
         let waiting = || self.port.waiting_bytes();
         if let Err(reason) = below.push(now, self.to, how, parts, waiting) {
@@ -354,13 +370,19 @@ impl PeerLink {
         }
     }
 
-    /// Puts a frame into the batch that was made before the path became narrower.
-    fn push_in_parts(&mut self, now: Instant, how: (u8, bool), frame: &[u8], below: &mut Below) {
+    /// Puts a frame into the batch in datagrams of at most `longest` bytes: one that was made before the path became
+    /// narrower, or a hello.
+    fn push_in_parts(
+        &mut self,
+        now: Instant,
+        how: (u8, bool),
+        (session, frame, longest): (u32, &[u8], usize),
+        below: &mut Below,
+    ) {
         let header = self.hello_header();
         let around = below.sealing() + header.len();
         self.cut = self.cut.wrapping_add(1);
-        let session = self.session.id().unwrap_or_default();
-        let room = self.to.longest.saturating_sub(around);
+        let room = longest.saturating_sub(around);
         for part in Part::of(session, self.cut, frame, room) {
             if below.transmit.is_full() {
                 self.drops.count(now, Reason::TooBig);
@@ -379,6 +401,9 @@ impl PeerLink {
         now: Instant,
         part: &Part<'_>,
     ) -> Result<Option<Vec<u8>>, Reason> {
+        if part.session == 0 {
+            return Ok(self.hello_parts.take(part));
+        }
         match self.session.check(now, part.session) {
             true => Ok(self.parts.take(part)),
             false => Err(Reason::StaleSession),
@@ -386,7 +411,7 @@ impl PeerLink {
     }
 
     /// Sends the hello that is due. It bypasses the schedulers: it must get through when the services
-    /// are stuck, and there is one a second.
+    /// are stuck, and there is at most one a second.
     fn say_hello(&mut self, now: Instant, below: &mut Below) {
         if !below.is_open(now, self.to) {
             return;
@@ -403,7 +428,15 @@ impl PeerLink {
     /// Puts what travels as a hello does into the batch, beside the services.
     pub(super) fn push_beside(&mut self, now: Instant, body: &[u8], below: &mut Below) {
         let (header, mark) = (self.hello_header(), below.outer.traffic_class(None));
-        self.push(now, (mark, false), &[&header, body], below);
+        let longest = below.longest(self.to.address, self.hello_mtu);
+        let longest = longest.min(self.to.longest);
+        match header.len() + body.len() + below.sealing() > longest {
+            true => {
+                let hello = [&header, body].concat();
+                self.push_in_parts(now, (mark, false), (0, &hello, longest), below);
+            }
+            false => self.push(now, (mark, false), &[&header, body], below),
+        }
     }
 
     /// The header of a hello, or of what travels as one.
@@ -449,8 +482,8 @@ impl PeerLink {
     /// Takes over the rate of the link, where the peer has none of its own, or the peer's.
     pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) {
         self.port.set_link_rate(now, rate);
-        let (keepalive, silence) = hellos(rate);
-        self.session.set_keepalive(keepalive, silence);
+        let keepalives = keepalives(rate, self.keepalive);
+        self.session.set_keepalives(keepalives);
     }
 
     /// Takes over what changed of the peer, but for its rate.
@@ -475,9 +508,13 @@ impl PeerLink {
 
 /// How often hellos leave at a rate, and how long the peer may be silent: half an interval more than so
 /// many, for the last of them to be late.
-fn hellos(rate: Rate) -> (Duration, Duration) {
-    let keepalive = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
-    (keepalive, keepalive * LOST_KEEPALIVES + keepalive / 2)
+fn keepalives(rate: Rate, idle: Duration) -> Keepalives {
+    let busy = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
+    Keepalives {
+        busy,
+        idle: idle.max(busy),
+        silence: busy * LOST_KEEPALIVES + busy / 2,
+    }
 }
 
 /// A peer for the log.

@@ -63,6 +63,11 @@ impl Path {
         self.search.as_ref().map_or(self.interface, PathSearch::mtu)
     }
 
+    /// Whether it takes next to nothing: see [`LEAST`](airlane_session::LEAST).
+    pub(super) fn is_too_narrow(&self) -> bool {
+        self.search.as_ref().is_some_and(PathSearch::is_too_narrow)
+    }
+
     pub(super) fn poll_timeout(&self) -> Instant {
         if self.mtu() != self.noted {
             return Instant::ORIGIN;

@@ -1,6 +1,6 @@
 //! A port that the path swallows: translations and firewalls keep a mapping that leads nowhere for as long as datagrams
-//! come, and only another port begins another one. So the end that calls leaves its port when nothing has come for
-//! [`SWALLOWED`], for a fresh one and back by turns; its peers know it by its key. Where both ends call, and both have left
+//! come, and only another port begins another one. So the end that calls leaves its port when nothing that it has sent was
+//! answered for [`SWALLOWED`], for a fresh one and back by turns; its peers know it by its key. Where both ends call, and both have left
 //! their ports during an outage, neither finds the other until one is back: so a fresh port has [`FRESH`] alone.
 
 use airlane_base::{Duration, Instant};
@@ -19,8 +19,13 @@ impl Node {
         let UnderlayConfig::Udp { listen, .. } = &self.config.link.underlay else {
             return;
         };
-        let heard = self.links.iter().map(|link| link.heard).max();
-        let since = heard.unwrap_or_default().max(self.port_since);
+        // Who owes nothing was heard through it since something was sent.
+        let owed = self.links.iter().map(|link| link.session.owed());
+        let Some(owed) = owed.collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let heard = self.links.iter().map(|link| link.heard);
+        let since = heard.chain(owed).fold(self.port_since, Instant::max);
         let is_own = self.below.underlay.port() == Some(listen.port());
         let patience = match is_own || listen.port() == 0 {
             true => SWALLOWED,
@@ -39,7 +44,7 @@ impl Node {
                         link.seek(now, address, below);
                     }
                 }
-                let (was, why) = (self.listen, "nothing has come to it for 30 s");
+                let (was, why) = (self.listen, "nothing sent from it was answered for 30 s");
                 self.listen = at;
                 if self.port_said.speak(now, || 0).is_some() {
                     tracing::info!(%was, listen = %at, why, "another port");

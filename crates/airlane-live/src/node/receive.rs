@@ -283,6 +283,10 @@ impl Node {
             link.drops.count(now, Reason::PacketWithoutSession);
             return;
         }
+        if link.path.is_too_narrow() {
+            link.drops.count(now, Reason::TooBig);
+            return;
+        }
         let mut lease = self.pool.lease();
         let Some(length) = write(lease.bytes_mut()) else {
             link.drops.count(now, Reason::Oversized);

@@ -200,6 +200,7 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
         ("link.delay", old.link.delay != new.link.delay),
+        ("link.keepalive", old.link.keepalive != new.link.keepalive),
         ("link.underlay", here != new_here),
         ("link.security", secured(old) != secured(new)),
         ("link.outer", old.link.outer != new.link.outer),

@@ -117,6 +117,7 @@ impl PeerLink {
             sending_rate_bps: self.port.rate().as_bps(),
             found_rate: self.port.found_rate(),
             path_mtu_bytes: self.path.mtu(),
+            path_too_narrow: self.path.is_too_narrow(),
             path_narrowed: self.narrowed,
             datagrams_sent: self.datagrams_sent,
             sent_bytes: self.sent_bytes,

@@ -227,7 +227,12 @@ impl Node {
             ..self.sizes
         };
         let path = match self.below.underlay.is_routed() {
-            true => Path::probed(now, facts, self.widest, random_number()?),
+            true => {
+                // No longer datagrams than these are of use.
+                let fragment = file.link.fragment;
+                let most = fragment.map_or(self.widest, |f| f.datagram(self.widest));
+                Path::probed(now, facts, most, random_number()?)
+            }
             false => Path::of_interface(now, facts),
         };
         PeerLink::new(now, peer, file, sizes, path)

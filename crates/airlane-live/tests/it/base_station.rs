@@ -242,6 +242,11 @@ fn a_narrow_path_is_one_peers_affair() {
     (0..3).for_each(send);
     // True, and said by nobody: what is too long vanishes. A cable leaves room for a VLAN's tag.
     site.stations[0].ip("link set wire mtu 1400");
+    // A path is looked at where it is used.
+    site.base.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        socket.send_to(&vec![7; mtu - 28], "10.7.0.2:9").unwrap();
+    });
     let narrow = base.wait_until("narrower", |status| {
         (1400..=1404).contains(&status.peers[0].path_mtu_bytes)
     });

@@ -14,6 +14,7 @@ mod ethernet;
 mod faults;
 mod filling;
 mod hostile;
+mod idle;
 mod lossy_link;
 mod mtu;
 mod names;

@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use crate::common::traffic::{address, transfer};
-use crate::common::{FILES, Namespace, Running, cable, can_run};
+use crate::common::{FILES, Namespace, PATIENCE, Running, cable, can_run};
 
 fn file(end: usize, directory: &std::path::Path) -> String {
     let (last, other) = (end + 1, 2 - end);
@@ -130,9 +130,17 @@ fn find_a_black_hole(name: &str, here: [&str; 2], to: [&str; 2]) {
     });
     transfer(&left, &right, server, 1_000_000);
     right.ip("link set wire mtu 1500");
-    nodes[0].wait_until("wider", |s| {
-        (s.peers[0].path_mtu_bytes, s.tun.mtu_bytes) == (1500, at_first.tun.mtu_bytes)
-    });
+    // A path that nobody uses is not looked at.
+    let deadline = std::time::Instant::now() + PATIENCE;
+    let wider = (1500, at_first.tun.mtu_bytes);
+    while {
+        let status = nodes[0].status();
+        (status.peers[0].path_mtu_bytes, status.tun.mtu_bytes) != wider
+    } {
+        assert!(std::time::Instant::now() < deadline, "it stays narrow");
+        transfer(&left, &right, server, 100_000);
+        std::thread::sleep(Duration::from_millis(500));
+    }
     let drops = nodes[0].status().all_drops();
     assert!(drops.is_empty(), "{drops:?}");
     transfer(&left, &right, server, 1_000_000);
@@ -155,6 +163,63 @@ fn a_black_hole_of_ipv6_is_left_and_left_behind_again() {
 fn a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4() {
     let name = "a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4";
     find_a_black_hole(name, ["[::]", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]);
+}
+
+/// The right end takes `mtu` B, and nobody tells the left one.
+fn narrow(mtu: usize, more: &str) -> (Namespace, Namespace, [Running; 2], tempfile::TempDir) {
+    let (left, right) = router_pair();
+    right.ip(&format!("link set wire mtu {mtu}"));
+    let directory = tempfile::tempdir().unwrap();
+    let text = |end| {
+        let link = format!("[link]\n{more}");
+        file(end, directory.path()).replace("[link]\n", &link)
+    };
+    let nodes = [(&left, 0), (&right, 1)].map(|(end, at)| Running::start(end, &text(at)).unwrap());
+    for node in &nodes {
+        node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
+    }
+    (left, right, nodes, directory)
+}
+
+#[test]
+fn paths_of_256_bytes_and_more_work() {
+    if !can_run("paths_of_256_bytes_and_more_work") {
+        return;
+    }
+    for (mtu, more) in [
+        (500, ""),
+        (500, "fragment = \"450 B\"\n"),
+        (256, "fragment = \"auto\"\n"),
+    ] {
+        let (left, right, nodes, _directory) = narrow(mtu, more);
+        let takes = nodes[0].wait_until("narrow", |s| s.peers[0].path_mtu_bytes <= mtu + 4);
+        transfer(&left, &right, address("10.7.0.2:8080"), 50_000);
+        let found = takes.peers[0].path_mtu_bytes;
+        assert!(
+            !takes.peers[0].path_too_narrow && found >= mtu.min(450) / 2,
+            "{mtu}: {found}"
+        );
+    }
+}
+
+#[test]
+fn a_path_that_is_too_narrow_is_named_and_carries_nothing() {
+    if !can_run("a_path_that_is_too_narrow_is_named_and_carries_nothing") {
+        return;
+    }
+    let (left, right, nodes, _directory) = narrow(220, "");
+    let sent = nodes[0].wait_until("too narrow", |s| s.peers[0].path_too_narrow);
+    left.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        (0..100).for_each(|_| _ = socket.send_to(&[7; 150], "10.7.0.2:9").unwrap());
+    });
+    let dropped =
+        |s: &airlane_live::status::Status| s.all_drops().get("send-too-big") >= Some(&100);
+    let after = nodes[0].wait_until("dropped", dropped);
+    assert!(after.peers[0].sent_bytes - sent.peers[0].sent_bytes < 5_000);
+    right.ip("link set wire mtu 1500");
+    nodes[0].wait_until("wide enough", |s| !s.peers[0].path_too_narrow);
+    transfer(&left, &right, address("10.7.0.2:8080"), 50_000);
 }
 
 #[test]

@@ -17,7 +17,9 @@ use airlane_live::config::LiveConfig;
 use airlane_live::node::Node;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
-use airlane_session::{Hello, Offer, Session, SessionConfig, SessionState, StatusProbe};
+use airlane_session::{
+    Hello, Keepalives, Offer, Session, SessionConfig, SessionState, StatusProbe,
+};
 use airlane_testkit::TestPacket;
 
 use crate::common::PATIENCE;
@@ -49,8 +51,11 @@ impl Station {
             epoch,
             table: port.service_table(),
             peer_table: port.peer_service_table(),
-            keepalive: second,
-            silence: second * 30,
+            keepalives: Keepalives {
+                busy: second,
+                idle: second,
+                silence: second * 30,
+            },
         };
         let mut session = Session::new(Instant::ORIGIN, config);
         let (table, own) = (port.service_table(), port.own_services());

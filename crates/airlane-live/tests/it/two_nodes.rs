@@ -211,6 +211,13 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
     nodes.iter().for_each(established);
     let id = nodes[0].status().peers[0].session.id;
     pair.right.ip("link set wire down");
+    // Who has nothing to send would ask within 25 s only.
+    for (end, from, to) in [(&pair.left, 1, 2), (&pair.right, 2, 1)] {
+        end.run(|| {
+            let socket = UdpSocket::bind(format!("10.7.0.{from}:0")).unwrap();
+            socket.send_to(b"there?", format!("10.7.0.{to}:9")).unwrap();
+        });
+    }
     for node in &nodes {
         // Three keepalives of a second each, and half of one.
         let status = node.wait_until("disconnected", |s| {

@@ -21,6 +21,8 @@ struct World {
     on_way: Vec<(u64, u64)>,
     sent: u64,
     sent_bytes: u64,
+    /// Whether long packets leave all the time.
+    busy: bool,
 }
 
 impl World {
@@ -38,6 +40,7 @@ impl World {
             on_way: Vec::new(),
             sent: 0,
             sent_bytes: 0,
+            busy: true,
         }
     }
 
@@ -47,7 +50,7 @@ impl World {
 
     fn send(&mut self) {
         while let Some(probe) = self.search.poll_probe() {
-            let size = probe.size.unwrap_or(100);
+            let size = probe.size.unwrap_or(70);
             self.sent += 1;
             self.sent_bytes += size as u64;
             let lost = self.random.chance(self.loss) || self.random.chance(self.loss);
@@ -61,6 +64,8 @@ impl World {
         let end = self.now + ms;
         self.send();
         loop {
+            self.search
+                .note_sent(if self.busy { self.mtu() } else { 200 });
             let due = self.search.poll_timeout().saturating_since(at(0));
             let due = (due.as_nanos() / 1_000_000).max(self.now);
             self.on_way.sort_unstable();
@@ -91,6 +96,24 @@ fn a_path_as_wide_as_the_interface_is_confirmed_by_one_pair() {
     // From then on a pair every five seconds.
     world.run(60_000);
     assert!((20..=26).contains(&world.sent), "{}", world.sent);
+}
+
+#[test]
+fn an_idle_path_is_not_probed_and_is_confirmed_when_it_is_used_again() {
+    let mut world = World::new(1500, 1400, 11);
+    world.run(30_000);
+    world.busy = false;
+    world.run(10_000);
+    let sent = world.sent;
+    world.run(3_600_000);
+    assert_eq!((world.mtu(), world.sent), (1400, sent));
+    // It became narrower meanwhile.
+    world.takes = 1300;
+    world.busy = true;
+    world.run(2_000);
+    assert!(world.mtu() <= 1300, "{}", world.mtu());
+    world.run(20_000);
+    assert_eq!(world.mtu(), 1300);
 }
 
 #[test]
@@ -132,6 +155,19 @@ fn a_hint_is_looked_into_and_no_more() {
     assert!(world.sent - sent < 20, "{} since {from}", world.sent - sent);
 }
 
+/// Nothing else would look for more on a path that idles from then on.
+#[test]
+fn a_hint_does_not_end_a_search() {
+    let mut world = World::new(1500, 1400, 12);
+    while world.mtu() != BASE {
+        world.run(10);
+    }
+    world.busy = false;
+    world.search.hear(at(world.now), 600);
+    world.run(30_000);
+    assert_eq!(world.mtu(), 1400);
+}
+
 #[test]
 fn a_path_that_becomes_wider_is_noticed_and_one_that_does_not_is_left_alone() {
     let mut world = World::new(1500, 1400, 4);
@@ -149,12 +185,24 @@ fn a_path_that_becomes_wider_is_noticed_and_one_that_does_not_is_left_alone() {
 }
 
 #[test]
-fn a_path_narrower_than_any_should_be_has_the_least() {
-    for (takes, found) in [(600, 600), (576, 576), (300, LEAST)] {
+fn a_path_is_used_down_to_the_least_and_said_to_be_too_narrow_below() {
+    for takes in [600, 500, 300, LEAST] {
         let mut world = World::new(1500, takes, 6);
         world.run(60_000);
-        assert_eq!(world.mtu(), found, "{takes}");
+        assert_eq!(world.mtu(), takes);
+        assert!(!world.search.is_too_narrow(), "{takes}");
     }
+    let mut world = World::new(1500, LEAST - 1, 6);
+    world.run(20_000);
+    assert!(world.search.is_too_narrow());
+    let sent = world.sent;
+    world.run(3_600_000);
+    assert!(world.sent - sent < 100, "{}", world.sent - sent);
+    // Nothing else leaves on it, and it is looked at all the same.
+    (world.busy, world.takes) = (false, 1_400);
+    world.run(620_000);
+    assert!(!world.search.is_too_narrow());
+    assert_eq!(world.mtu(), 1_400);
     let mut world = World::new(500, 500, 7);
     world.run(60_000);
     assert_eq!(world.mtu(), 500, "the interface decides");

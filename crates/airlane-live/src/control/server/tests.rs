@@ -145,6 +145,7 @@ fn sample() -> Status {
             sending_rate_bps: 1,
             found_rate: None,
             path_mtu_bytes: 1500,
+            path_too_narrow: false,
             path_narrowed: 0,
             datagrams_sent: 0,
             sent_bytes: 0,

@@ -2,7 +2,7 @@
 
 use airlane_base::Instant;
 use airlane_secure::PeerAddress;
-use airlane_session::{PathSearch, Probe, ProbeRequest, SessionState};
+use airlane_session::{LEAST, PathSearch, Probe, ProbeRequest, SessionState};
 
 use super::PeerLink;
 use crate::node::below::Below;
@@ -32,8 +32,17 @@ impl PeerLink {
         if self.path.is_due(now) {
             self.ask_path(now, below);
         }
+        let was_too_narrow = self.path.is_too_narrow();
         if let Some(search) = &mut self.path.search {
             search.handle_timeout(now);
+        }
+        if self.path.is_too_narrow() && !was_too_narrow {
+            let peer = self.who();
+            tracing::error!(
+                %peer,
+                why = "nothing can be sent there until it takes more; that is looked for again and again",
+                "the path to the peer takes datagrams of less than {LEAST} B"
+            );
         }
         self.send_probes(now, below);
         let Some(was) = self.path.take_change() else {

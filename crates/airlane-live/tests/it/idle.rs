@@ -1,0 +1,40 @@
+//! What a link costs that nobody uses.
+
+use std::time::Duration;
+
+use crate::common::Namespace;
+use crate::common::pair::{Pair, established};
+
+/// Ethernet's bytes that came to and left an end's cable.
+fn on_cable(end: &Namespace) -> u64 {
+    let said = end.ip("-s link show wire");
+    let below = |title: &str| {
+        let mut lines = said.lines().skip_while(|line| !line.contains(title));
+        let numbers = lines.nth(1).unwrap().split_whitespace();
+        numbers.map(|n| n.parse::<u64>().unwrap()).next().unwrap()
+    };
+    below("RX:") + below("TX:")
+}
+
+#[test]
+fn a_link_that_idles_costs_next_to_nothing() {
+    let Some(pair) = Pair::new("a_link_that_idles_costs_next_to_nothing") else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    for node in &nodes {
+        established(node);
+    }
+    pair.transfer();
+    // Until the kernel has looked for routers, and the last frames are old.
+    std::thread::sleep(Duration::from_secs(20));
+    let before = on_cable(&pair.ends[0]);
+    std::thread::sleep(Duration::from_secs(50));
+    let bytes = on_cable(&pair.ends[0]) - before;
+    println!("{bytes} B in 50 s, both ways");
+    // Two questions and their answers, or three, of 140 B each, and ARP; 50 MB a month are 960 B.
+    assert!((280..1_500).contains(&bytes), "{bytes} B in 50 s");
+    let status = nodes[0].status();
+    assert_eq!(status.peers[0].session.state, "confirmed");
+    assert_eq!(status.peers[0].session.disconnections, 0);
+}
