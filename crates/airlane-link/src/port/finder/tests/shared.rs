@@ -155,8 +155,9 @@ impl Shared {
                         *flight -= 1.0;
                         let since = now.saturating_since(*cut).as_secs_f64();
                         if came {
-                            let flat = (*most * 0.3 / 0.4).cbrt();
-                            let cubic = 0.4 * (since - flat).powi(3) + *most;
+                            let flat = libm::cbrt(*most * 0.3 / 0.4);
+                            let off = since - flat;
+                            let cubic = 0.4 * off * off * off + *most;
                             let reno = *most * 0.7 + 0.53 * since / round;
                             let aims = cubic.max(reno).min(1.5 * *window);
                             *window += match *most < 1e9 {
@@ -209,7 +210,8 @@ fn neither_of_two_starves() {
         (50.0, 10, 40),
         (5.0, 50, 200),
     ];
-    let pairs: [(&str, [fn(&mut Shared); 2]); 3] = [
+    type Add = fn(&mut Shared);
+    let pairs: [(&str, [Add; 2]); 3] = [
         ("two found rates", [Shared::found, Shared::found]),
         ("CUBIC, then a found rate", [Shared::cubic, Shared::found]),
         ("a found rate, then CUBIC", [Shared::found, Shared::cubic]),
