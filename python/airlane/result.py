@@ -211,7 +211,7 @@ class DirectionResult:
     at its rate, or at the opportunities that had passed."""
     channel: Mapping[str, Count]
     """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
-    and `lost_handoff`."""
+    and `lost_handoff`; with `jitter`, `overtaken`."""
     under_way: Count
     """Frames offered, and neither dropped, lost nor delivered when the applications stopped."""
     services: Mapping[str, ServiceResult]

@@ -68,6 +68,12 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
+
+    /// Normal with mean 0 and deviation 1 (Box and Muller 1958, of whose two values one is taken).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(self.exponential(2.0));
+        radius * libm::cos(std::f64::consts::TAU * self.uniform())
+    }
 }
 
 #[cfg(test)]

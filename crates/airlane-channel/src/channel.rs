@@ -13,17 +13,18 @@
 //! sends at given times only ([`Opportunities`](crate::Opportunities)) has no rate to serialise at: a frame waits in
 //! the queue for its first opportunity, also on an idle link.
 //!
-//! Invariants: departures and arrivals never go back; `offered = dropped_queue + lost_air +
+//! Invariants: departures never go back, nor do arrivals without [jitter](crate::JitterConfig); `offered = dropped_queue + lost_air +
 //! delivered + in flight`; no allocation once the deques have grown to the link's content.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airlane_base::{Bucket, Duration, Instant, QueueLimit, Rate, Serialised};
+use airlane_base::{Bucket, Duration, Instant, QueueLimit, Rate, Rng, Serialised};
 use serde::{Deserialize, Serialize};
 
+use crate::jitter::Jitter;
 use crate::opportunities::Cursor;
-use crate::{ErrorModel, LinkRate, PolicerConfig, RateSteps};
+use crate::{ErrorModel, JitterConfig, LinkRate, PolicerConfig, RateSteps};
 
 /// What one direction of a link is, besides its error model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,11 +88,15 @@ pub struct ChannelStats {
     pub lost_policed: Count,
     /// Taken out at the other end.
     pub delivered: Count,
+    /// Of these, frames that arrived after one that was sent later, where delays differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overtaken: Option<Count>,
 }
 
 #[derive(Clone, Debug)]
 struct InFlight<T> {
     arrives: Instant,
+    overtaken: bool,
     len: usize,
     item: T,
 }
@@ -127,6 +132,8 @@ pub struct Channel<T> {
     absences: VecDeque<[Instant; 2]>,
     /// What drops all that exceeds it, where something does.
     police: Option<Bucket>,
+    /// What makes delays differ, where something does.
+    jitter: Option<Box<Jitter>>,
     /// When the transmitter has sent all it was given.
     free: Instant,
     /// When the last frame that it was given begins to leave.
@@ -136,9 +143,9 @@ pub struct Channel<T> {
     waiting_bytes: usize,
     /// Length of the frame that had begun to leave last by then.
     leaving: usize,
-    /// Frames that will arrive, in order.
+    /// Frames that will arrive, in order of that.
     pipe: VecDeque<InFlight<T>>,
-    /// When the last of these arrives, or has.
+    /// When the last of these arrives, or has; where frames overtake each other, by their usual delay.
     last_arrival: Instant,
     /// Frames that will arrive destroyed by errors, likewise, where somebody asks for them.
     destroyed: Option<VecDeque<InFlight<T>>>,
@@ -156,6 +163,7 @@ impl<T> Channel<T> {
             outages: VecDeque::new(),
             absences: VecDeque::new(),
             police: None,
+            jitter: None,
             free: Instant::ORIGIN,
             last_start: Instant::ORIGIN,
             waiting: VecDeque::new(),
@@ -209,6 +217,14 @@ impl<T> Channel<T> {
     #[must_use]
     pub fn with_police(mut self, police: Option<PolicerConfig>) -> Self {
         self.police = police.map(|police| police.bucket());
+        self
+    }
+
+    /// Makes delays differ, by draws from this stream.
+    #[must_use]
+    pub fn with_jitter(mut self, jitter: Option<JitterConfig>, random: Rng) -> Self {
+        self.stats.overtaken = jitter.map(|_| Count::default());
+        self.jitter = jitter.map(|config| Box::new(Jitter::new(config, random)));
         self
     }
 
@@ -290,18 +306,39 @@ impl<T> Channel<T> {
         let lost = self.errors.loses(start, departs, len);
         let down = meets(&mut self.outages, start, departs);
         let late = self.errors.lateness(start);
-        let arrives = (departs + self.config.delay + late).max(self.last_arrival);
+        let due = (departs + self.config.delay + late).max(self.last_arrival);
+        let (arrives, in_order) = match &mut self.jitter {
+            None => (due, true),
+            Some(jitter) if jitter.keeps_order() => {
+                let usual = departs + self.config.delay + late;
+                (jitter.arrival(departs, usual).max(self.last_arrival), true)
+            }
+            Some(jitter) => (jitter.arrival(departs, due), false),
+        };
         let gone = meets(&mut self.absences, start, arrives);
         let exceeds = self
             .police
             .as_mut()
             .is_some_and(|police| !police.take(departs, len));
+        let frame = InFlight {
+            arrives,
+            overtaken: false,
+            len,
+            item,
+        };
         if lost || down || gone || exceeds {
-            let frame = InFlight { arrives, len, item };
             self.lose(frame, [down, gone, exceeds]);
         } else {
-            self.last_arrival = arrives;
-            self.pipe.push_back(InFlight { arrives, len, item });
+            match in_order {
+                true => {
+                    self.last_arrival = arrives;
+                    self.pipe.push_back(frame);
+                }
+                false => {
+                    self.last_arrival = due;
+                    self.overtake(frame);
+                }
+            }
         }
         departs
     }
@@ -329,6 +366,17 @@ impl<T> Channel<T> {
         }
     }
 
+    /// Puts a frame before those that arrive later than it.
+    fn overtake(&mut self, frame: InFlight<T>) {
+        let later = self.pipe.iter_mut().rev();
+        let mut behind = 0;
+        for other in later.take_while(|other| other.arrives > frame.arrives) {
+            other.overtaken = true;
+            behind += 1;
+        }
+        self.pipe.insert(self.pipe.len() - behind, frame);
+    }
+
     /// Forgets the frames that are no longer in the queue at `now`.
     fn begin_transmissions(&mut self, now: Instant) {
         while let Some(head) = self.waiting.front()
@@ -340,11 +388,14 @@ impl<T> Channel<T> {
         }
     }
 
-    /// The next frame that has arrived by `now`, in the order of sending.
+    /// The next frame that has arrived by `now`, in the order of arrival.
     #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
         let frame = self.pipe.pop_front_if(|frame| frame.arrives <= now)?;
         self.stats.delivered.add(frame.len);
+        if let Some(overtaken) = self.stats.overtaken.as_mut().filter(|_| frame.overtaken) {
+            overtaken.add(frame.len);
+        }
         Some(frame.item)
     }
 
@@ -539,6 +590,36 @@ mod tests {
         let s = c.stats();
         assert_eq!((s.lost_policed.frames, s.lost_air.frames), (88, 88));
         assert_eq!(s.offered.frames, s.lost_air.frames + s.delivered.frames);
+    }
+
+    #[test]
+    fn a_frame_that_is_late_is_overtaken() {
+        let jitter = JitterConfig {
+            late: MS * 25,
+            share: Probability::new(0.1).unwrap(),
+            ..JitterConfig::default()
+        };
+        let random = || Streams::new(1, 0).stream("jitter");
+        // A frame takes 10 ms.
+        let mut c = channel(8_000, MS * 5, "9999 packets", 0.0).with_jitter(Some(jitter), random());
+        for id in 0..1_000_u64 {
+            assert!(c.send(Instant::ORIGIN, 10, id).is_ok());
+        }
+        let mut arrived = vec![];
+        while let Some(at) = c.poll_timeout() {
+            let id = c.poll_deliver(at).unwrap();
+            let usual = Instant::ORIGIN + MS * (10 * (id + 1) + 5);
+            assert!(at == usual || at == usual + MS * 25, "{id}");
+            arrived.push(id);
+        }
+        let mut draws = random();
+        let late = (0..1_000).filter(|_| draws.chance(0.1)).count();
+        let behind = |at: usize| arrived[..at].iter().any(|id| *id > arrived[at]);
+        let overtaken = (0..arrived.len()).filter(|at| behind(*at)).count() as u64;
+        assert_eq!(arrived.len(), 1_000);
+        assert_eq!(c.stats().overtaken.unwrap().frames, overtaken);
+        // Two late ones in a row keep their order, and the last are overtaken by nobody.
+        assert!(overtaken <= late as u64 && overtaken > 80, "{overtaken}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! * [`trace`]: recordings of real links, as files and as an error model.
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
+//! * [`JitterConfig`]: delays that differ from frame to frame, so that frames overtake each other.
 //! * [`PolicerConfig`]: a token bucket that drops what exceeds it.
 //! * [`RateSteps`]: rates that follow each other; a queue is sent at the rate that the link has by then.
 //! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
@@ -21,6 +22,7 @@ mod channel;
 mod columns;
 mod config;
 mod errors;
+mod jitter;
 mod opportunities;
 mod police;
 mod rate;
@@ -31,6 +33,7 @@ pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
 pub use columns::ColumnsError;
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError, load_traces};
 pub use errors::{CustomErrors, ErrorModel};
+pub use jitter::{Distribution, JitterConfig, LinkJitter};
 pub use opportunities::{Opportunities, OpportunitiesError};
 pub use police::{PoliceConfig, PolicerConfig};
 pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};

@@ -16,10 +16,13 @@ pub(crate) fn links_text(summary: &Summary) -> String {
     if summary.links.is_empty() {
         return String::new();
     }
-    let mut table = table(["link", "direction"], &LINK_METRICS);
+    // A column that no link has a number for is left out.
+    let known = |metric: &MediumMetric| summary.links.iter().any(|l| l.get(metric.name).is_some());
+    let metrics: Vec<_> = LINK_METRICS.into_iter().filter(known).collect();
+    let mut table = table(["link", "direction"], &metrics);
     for (index, link) in summary.links.iter().enumerate() {
         let name = if index % 2 == 0 { &link.link } else { "" };
-        let numbers = LINK_METRICS.iter();
+        let numbers = metrics.iter();
         let numbers = numbers.map(|metric| metric.show(link.get(metric.name)));
         let words = [name.to_owned(), link.direction.to_owned()];
         table.row(words.into_iter().chain(numbers));

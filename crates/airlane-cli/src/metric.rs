@@ -111,13 +111,14 @@ impl MediumMetric {
 }
 
 /// What tables show of links.
-pub(crate) const LINK_METRICS: [MediumMetric; 6] = [
+pub(crate) const LINK_METRICS: [MediumMetric; 7] = [
     MediumMetric::of("utilisation_ratio", "utilisation", Unit::Ratio),
     MediumMetric::of("frames", "offered", Unit::Count),
     MediumMetric::of("dropped_frames", "dropped, queue full", Unit::Count),
     MediumMetric::of("lost_frames", "lost on the air", Unit::Count),
     MediumMetric::of("delivered_frames", "delivered", Unit::Count),
     MediumMetric::of("under_way_frames", "under way", Unit::Count),
+    MediumMetric::of("overtaken_frames", "overtaken", Unit::Count),
 ];
 
 /// What tables show of the stations of radio channels.

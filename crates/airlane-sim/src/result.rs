@@ -427,15 +427,18 @@ impl LinkResult {
 
 impl DirectionResult {
     /// The metrics that are worth a mean over repetitions.
-    pub fn scalars(&self) -> [Scalar; 6] {
+    pub fn scalars(&self) -> Vec<Scalar> {
         let channel = &self.channel;
-        [
+        let overtaken = channel.overtaken.map(|count| count.frames as f64);
+        let all = [
             ("utilisation_ratio", self.utilisation_ratio),
             ("frames", channel.offered.frames as f64),
             ("dropped_frames", channel.dropped_queue.frames as f64),
             ("lost_frames", channel.lost_air.frames as f64),
             ("delivered_frames", channel.delivered.frames as f64),
             ("under_way_frames", self.under_way.frames as f64),
-        ]
+        ];
+        let overtaken = overtaken.map(|frames| ("overtaken_frames", frames));
+        all.into_iter().chain(overtaken).collect()
     }
 }

@@ -26,7 +26,7 @@ use std::net::Ipv4Addr;
 use airlane_base::config::{Document, RefusedFile};
 use airlane_base::random::fnv1a;
 use airlane_base::{BothWays, Duration, QueueLimit, Size};
-use airlane_channel::{ErrorsConfig, LinkRates, PoliceConfig};
+use airlane_channel::{ErrorsConfig, LinkJitter, LinkRates, PoliceConfig};
 use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
@@ -180,6 +180,10 @@ pub struct LinkConfig {
     pub rate: LinkRates,
     /// A frame travels for this long, one way.
     pub delay: BothWays<Duration>,
+    /// The delays of frames differ so, each way or one way, and what is late is overtaken. Left out: all frames
+    /// take the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<LinkJitter>,
     /// How much may wait in front of the transmitter: the IP queue. With services of `study` headers: how much may
     /// wait in front of each that states no queue of its own; those of other headers have their own (`fq-codel`). Left
     /// out: 50 packets.

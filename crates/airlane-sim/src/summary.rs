@@ -212,16 +212,16 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
 }
 
 /// Of metrics that every run has in one order.
-fn summaries<const N: usize>(
+fn summaries<S: AsRef<[Scalar]>>(
     runs: &[RunResult],
-    of: impl Fn(&RunResult) -> [Scalar; N],
+    of: impl Fn(&RunResult) -> S,
 ) -> Vec<MetricSummary> {
     let all: Vec<_> = runs.iter().map(of).collect();
     let summary = |at: usize| {
-        let values: Vec<f64> = all.iter().map(|run| run[at].1).collect();
-        MetricSummary::new(all[0][at].0, &values)
+        let values: Vec<f64> = all.iter().map(|run| run.as_ref()[at].1).collect();
+        MetricSummary::new(all[0].as_ref()[at].0, &values)
     };
-    (0..N).map(summary).collect()
+    (0..all[0].as_ref().len()).map(summary).collect()
 }
 
 fn radio_summary(runs: &[RunResult], first: &RunResult, index: usize) -> RadioSummary {

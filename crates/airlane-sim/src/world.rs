@@ -323,17 +323,17 @@ fn direction(
     };
     let medium = if let Some(gsm) = &link.gsm {
         let limit = config.queue;
-        let channel = channel(site, (name, down), config, errors);
+        let channel = channel((site, streams), (name, down), config, errors);
         Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
     } else if link.services.is_empty() {
-        Medium::Packets(channel(site, (name, down), config, errors))
+        Medium::Packets(channel((site, streams), (name, down), config, errors))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
         // its rate changes, or nobody states that rate.
         if !link.rate.of(down).varies() && link.rate_limit != Some(RateLimit::Found) {
             config.queue = QueueLimit::Packets(1);
         }
-        Medium::Frames(channel(site, (name, down), config, errors))
+        Medium::Frames(channel((site, streams), (name, down), config, errors))
     };
     Direction {
         medium,
@@ -346,18 +346,22 @@ fn direction(
 }
 
 fn channel<T>(
-    site: &Site<'_>,
+    (site, streams): (&Site<'_>, Streams),
     (name, down): (&str, bool),
     config: ChannelConfig,
     errors: ErrorModel,
 ) -> Channel<T> {
     let scenario = site.scenario;
     let link = &scenario.links[name];
+    let way = if down { "down" } else { "up" };
+    let jitter = link.jitter.and_then(|jitter| jitter.of(down));
+    let random = streams.stream(&format!("link.{name}.{way}.jitter"));
     let channel = Channel::new(config, errors)
         .with_rate(link.rate.of(down))
         .with_overhead(scenario.overhead(link))
         .with_outages(outages(link))
         .with_police(link.police.and_then(|police| police.of(down)))
+        .with_jitter(jitter, random)
         .with_absences(scenario.absences(name));
     match site.notified {
         true => channel.with_destroyed(),

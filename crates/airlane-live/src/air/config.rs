@@ -16,7 +16,9 @@
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{BothWays, Duration, QueueLimit};
 use airlane_channel::trace::TraceFileError;
-use airlane_channel::{ErrorModelConfig, ErrorsConfig, LinkRates, PoliceConfig, load_traces};
+use airlane_channel::{
+    ErrorModelConfig, ErrorsConfig, LinkJitter, LinkRates, PoliceConfig, load_traces,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,10 @@ pub struct AirConfig {
     /// A frame travels for this long, one way.
     #[serde(default)]
     pub delay: BothWays<Duration>,
+    /// The delays of frames differ so, each way or one way, and what is late is overtaken. Left out: all frames
+    /// take the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<LinkJitter>,
     /// How much may wait for the transmitter.
     #[serde(default = "default_queue")]
     pub queue: BothWays<QueueLimit>,
@@ -132,6 +138,9 @@ impl Validate for AirConfig {
                 format!("no full Ethernet frame ever passes a bucket of {burst}"),
                 "a burst of at least \"1514 B\", and several times that as a rule",
             );
+        }
+        if let Some([wrong, right]) = self.jitter.and_then(|jitter| jitter.problem()) {
+            problems.add("jitter", wrong, right);
         }
         for (key, direction, queue) in [
             ("queue.down", "down", self.queue.down),

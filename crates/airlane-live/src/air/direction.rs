@@ -91,10 +91,13 @@ impl Direction {
         let way = if down { "down" } else { "up" };
         let name = format!("link.{}.{way}", config.name);
         let errors = ErrorModel::new(model, channel.rate, streams, &name);
+        let jitter = config.jitter.and_then(|jitter| jitter.of(down));
+        let random = streams.stream(&format!("{name}.jitter"));
         Self {
             channel: Channel::new(channel, errors)
                 .with_rate(rate)
-                .with_police(config.police.and_then(|police| police.of(down))),
+                .with_police(config.police.and_then(|police| police.of(down)))
+                .with_jitter(jitter, random),
             model: model.clone(),
             mtu,
             refused: Refused::default(),
@@ -262,6 +265,7 @@ impl Direction {
             dropped_queue: stats.dropped_queue,
             lost_air: stats.lost_air,
             lost_policed: stats.lost_policed,
+            overtaken: stats.overtaken,
             delivered: self.delivered,
             in_flight: Count {
                 frames: left(

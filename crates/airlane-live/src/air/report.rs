@@ -40,6 +40,9 @@ pub struct DirectionReport {
     pub lost_policed: Count,
     /// Frames sent out at the other end.
     pub delivered: Count,
+    /// Of these, frames that went out after one that was sent later, where delays differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overtaken: Option<Count>,
     /// Frames still in the queue or on the air at the end.
     pub in_flight: Count,
     /// Frames that never entered the link, by reason.
@@ -106,11 +109,16 @@ impl fmt::Display for AirReport {
         row("", &|d| format!("{} -> {}", d.from, d.to))?;
         row("frames offered", &|d| count(d.offered))?;
         row("  lost on the air", &|d| count(d.lost_air))?;
-        row("  dropped, queue full", &|d| count(d.dropped_queue))?;
         if both.iter().any(|d| !d.lost_policed.is_zero()) {
             row("    of these, by the policer", &|d| count(d.lost_policed))?;
         }
+        row("  dropped, queue full", &|d| count(d.dropped_queue))?;
         row("  delivered", &|d| count(d.delivered))?;
+        if both.iter().any(|d| d.overtaken.is_some()) {
+            row("    of these, overtaken", &|d| {
+                count(d.overtaken.unwrap_or_default())
+            })?;
+        }
         row("  still on the way", &|d| count(d.in_flight))?;
         row("frame error rate asked", &|d| {
             format!("{:.3} %", d.fer_asked * 100.0)

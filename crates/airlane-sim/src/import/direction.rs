@@ -1,13 +1,14 @@
 //! One direction of a link that is being put together.
 
 use airlane_base::{Duration, Probability, QueueLimit, Rate};
-use airlane_channel::{ErrorModelConfig, LinkRate};
+use airlane_channel::{ErrorModelConfig, JitterConfig, LinkRate};
 
 /// A link of its own, before anything is said about it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Direction {
     pub(super) rate: LinkRate,
     pub(super) delay: Duration,
+    pub(super) jitter: Option<JitterConfig>,
     pub(super) queue: QueueLimit,
     pub(super) errors: ErrorModelConfig,
 }
@@ -21,6 +22,7 @@ impl Direction {
         Self {
             rate: LinkRate::Constant(UNLIMITED),
             delay: Duration::ZERO,
+            jitter: None,
             queue,
             errors: ErrorModelConfig::None,
         }

@@ -3,8 +3,8 @@
 //! `tc`'s qdiscs and classes are kept as it keeps them (`tree`), while a script runs (`script`); what one way through them
 //! meets becomes one direction of a link (`chain`).
 //!
-//! What netem says exactly, and a link here does exactly: `delay`, `rate`, `limit`, `loss` (random),
-//! `loss gemodel` and the two-state form of `loss state`. Everything else is put as near as it can be
+//! What netem says exactly, and a link here does exactly: `delay`, with jitter and its distribution, `rate`, `limit`,
+//! `loss` (random), `loss gemodel`, the two-state form of `loss state`, and `reorder` without a gap. Everything else is put as near as it can be
 //! or left out, with a note.
 //!
 //! `loss state` is a chain of four states, received and lost in gaps and in bursts. Gaps and bursts are

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use airlane_base::{BothWays, Duration, QueueLimit};
+use airlane_channel::LinkJitter;
 use serde::Serialize;
 use toml::Value;
 
@@ -54,6 +55,10 @@ impl Draft<'_> {
         let ways = &self.ways;
         let rates = inline(&ways.as_ref().map(|way| way.rate.clone()));
         let delays = inline(&ways.as_ref().map(|way| way.delay));
+        let jitter = match (ways.down.jitter, ways.up.jitter) {
+            (None, None) => String::new(),
+            (down, up) => format!("jitter = {}\n", inline(&LinkJitter::Each { down, up })),
+        };
         let queues = inline(&ways.as_ref().map(|way| way.queue));
         let errors = inline(&ways.as_ref().map(|way| way.errors.clone()));
         write!(
@@ -71,7 +76,7 @@ duration = \"{duration}\"
 ends = [\"{near}\", \"{far}\"]
 rate = {rates}
 delay = {delays}
-queue = {queues}
+{jitter}queue = {queues}
 errors = {errors}
 # A link that repairs its losses (one queue for both directions, then):
 # frame = \"{packet} B\"
@@ -115,7 +120,8 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
     /// What fills the pipe and, once more at most, the queue, segments.
     fn window(&self) -> u64 {
         let (packet, _) = self.packet;
-        let round_trip: Duration = self.ways.down.delay + self.ways.up.delay;
+        let usual = |way: &Direction| way.delay + way.jitter.unwrap_or_default().late;
+        let round_trip = usual(&self.ways.down) + usual(&self.ways.up);
         let rate = self.ways.down.rate.mean();
         let pipe = rate.map_or(0, |rate| rate.bytes_within(round_trip) as u64);
         let queue = match self.ways.down.queue {

@@ -128,6 +128,13 @@ impl Scenario {
                 "`noise`, `signal` or `errors` of the medium, and no errors and no outages here",
             );
         }
+        if link.police.is_some() || link.jitter.is_some() {
+            problems.add(
+                "medium",
+                "nothing stands between the stations of a radio channel",
+                "no police and no jitter here",
+            );
+        }
         if wifi.source_header.as_bytes() > 0 {
             problems.add(
                 "medium",

@@ -264,6 +264,9 @@ impl Scenario {
                 format!("a burst of at least \"{longest} B\", and several times that as a rule"),
             );
         }
+        if let Some([wrong, right]) = link.jitter.and_then(|jitter| jitter.problem()) {
+            problems.add("jitter", wrong, right);
+        }
         let ErrorsConfig { down, up } = &link.errors;
         if let Err(e) = down.validate().and_then(|()| up.validate()) {
             problems.add("errors", e.to_string(), "");

@@ -1,6 +1,7 @@
 //! What other tools were told, as scenarios: each is one that runs, and what differs is said.
 
-use airlane_channel::ErrorModelConfig;
+use airlane_base::Probability;
+use airlane_channel::{Distribution, ErrorModelConfig, JitterConfig};
 use airlane_sim::import::{ImportedApp, ImportedScenario, NetemChoice, from_mahimahi, from_netem};
 use airlane_sim::{Scenario, run};
 use proptest::prelude::*;
@@ -120,6 +121,47 @@ fn four_states_lose_as_many_as_two() {
 }
 
 #[test]
+fn jitter_and_reordering_are_those_of_netem() {
+    for (text, delay, jitter, in_order) in [
+        ("netem delay 25ms", "25 ms", None, false),
+        (
+            "netem delay 25ms 5ms distribution normal",
+            "25 ms",
+            Some(("5 ms", Distribution::Normal, "0 s", 0.0)),
+            false,
+        ),
+        // One in ten does not wait: the others are late.
+        (
+            "netem delay 20ms reorder 10%",
+            "0 s",
+            Some(("0 s", Distribution::Uniform, "20 ms", 0.9)),
+            false,
+        ),
+        // With a rate a packet waits for the one before it.
+        (
+            "netem rate 20mbit delay 25ms 5ms",
+            "25 ms",
+            Some(("5 ms", Distribution::Uniform, "0 s", 0.0)),
+            true,
+        ),
+    ] {
+        let (scenario, _) = netem(text);
+        let link = &scenario.links["link"];
+        assert_eq!(link.delay.down.to_string(), delay, "{text}");
+        let found = link.jitter.and_then(|jitter| jitter.of(true));
+        let shown = jitter.map(|(spread, distribution, late, share)| JitterConfig {
+            spread: spread.parse().unwrap(),
+            distribution,
+            late: late.parse().unwrap(),
+            share: Probability::new(share).unwrap(),
+            in_order,
+        });
+        assert_eq!(found, shown, "{text}");
+        assert!(link.jitter.is_none_or(|jitter| jitter.of(false).is_none()));
+    }
+}
+
+#[test]
 fn what_tc_prints_is_read_and_what_differs_is_said() {
     let text = "qdisc noqueue 0: dev lo root refcnt 2 \n\
         qdisc netem 1: dev eth0 root refcnt 2 limit 500 delay 25ms  5ms 25% loss gemodel p 1% r 10% \
@@ -131,9 +173,10 @@ fn what_tc_prints_is_read_and_what_differs_is_said() {
     assert_eq!(link.rate.down.to_string(), "10 Mbit/s");
     assert_eq!(link.queue.unwrap().down.to_string(), "504.096 kB");
     for part in [
-        "jitter of 5 ms",
+        "correlation of 25%",
         "duplicate 1%",
-        "reorder 2%",
+        "gap 5",
+        "has jitter, too",
         "corrupt",
         "overhead",
         "slot",

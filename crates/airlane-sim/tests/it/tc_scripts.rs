@@ -263,13 +263,14 @@ fn slips_of_units_are_read_as_tc_reads_them() {
     assert_eq!(link.queue.unwrap().down.to_string(), "131072000 packets");
     assert_eq!(
         (link.delay.down.to_string(), link.rate.down.to_string()),
-        ("100 us".to_owned(), "80 Mbit/s".to_owned())
+        ("0 s".to_owned(), "80 Mbit/s".to_owned())
     );
+    let jitter = link.jitter.and_then(|jitter| jitter.of(true)).unwrap();
+    assert_eq!(jitter.late.to_string(), "100 us");
     for part in [
         "limit 1000mbit",
         "microseconds",
         "bytes a second",
-        "reorder 25%",
         "correlation of 50%",
         "gap 5",
     ] {

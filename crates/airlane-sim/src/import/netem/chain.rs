@@ -42,6 +42,14 @@ impl Shaped {
                 Step::Qdisc(qdisc) => match &qdisc.shaper {
                     Shaper::Netem(netem) => {
                         direction.delay = direction.delay + netem.delay;
+                        match (direction.jitter, netem.jitter()) {
+                            (Some(_), Some(_)) => {
+                                notes.push(
+                                    "jitter: of several in a row the first counts".to_owned(),
+                                );
+                            }
+                            (before, jitter) => direction.jitter = before.or(jitter),
+                        }
                         if !direction.also_errs(&netem.errors) {
                             return Err(qdisc.word.wrong(
                                 "two links with bursts in a row are no Gilbert-Elliott link",
@@ -55,7 +63,7 @@ impl Shaped {
                         rates.extend(netem.rate.map(|rate| (rate, place)));
                         limits.push((place, netem.limit.unwrap_or(USUAL_LIMIT)));
                         seed = seed.or(netem.seed);
-                        waits_below |= netem.delay > Duration::ZERO;
+                        waits_below |= netem.delay > Duration::ZERO || netem.jitter().is_some();
                         notes.extend(netem.notes().cloned());
                     }
                     Shaper::Queue {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Probability, QueueLimit, Rate};
-use airlane_channel::ErrorModelConfig;
+use airlane_channel::{Distribution, ErrorModelConfig, JitterConfig};
 
 use super::units::{count, percent, percents, rate, size, time};
 use crate::import::words::{ImportError, Word, Words};
@@ -24,6 +24,9 @@ pub(super) const USUAL_LIMIT: QueueLimit = QueueLimit::Packets(1_000);
 pub(super) struct Netem {
     pub(super) rate: Option<Rate>,
     pub(super) delay: Duration,
+    pub(super) jitter: JitterConfig,
+    /// This part of packets does not wait.
+    reorder: Probability,
     pub(super) errors: ErrorModelConfig,
     pub(super) corrupt: Option<Probability>,
     pub(super) limit: Option<QueueLimit>,
@@ -43,6 +46,11 @@ impl Netem {
             Some(before) => Self {
                 rate: before.rate,
                 corrupt: before.corrupt,
+                reorder: before.reorder,
+                jitter: JitterConfig {
+                    distribution: before.jitter.distribution,
+                    ..JitterConfig::default()
+                },
                 seed: before.seed,
                 notes: before.notes.clone(),
                 ..Self::default()
@@ -50,7 +58,32 @@ impl Netem {
         };
         netem.notes.retain(|of, _| STAYS.contains(of));
         netem.netem(words)?;
+        netem.settle();
         Ok(netem)
+    }
+
+    /// What does not wait is early, and what does is late then.
+    fn settle(&mut self) {
+        let jitters = self.jitter.spread > Duration::ZERO;
+        // A packet begins to leave when the one before it has left, late or not.
+        self.jitter.in_order = jitters && self.rate.is_some() && self.reorder == Probability::ZERO;
+        if self.reorder == Probability::ZERO || self.delay == Duration::ZERO {
+            return;
+        }
+        self.jitter.late = std::mem::take(&mut self.delay);
+        self.jitter.share = probability(1.0 - self.reorder.value());
+        if jitters {
+            self.note(
+                "reorder",
+                "reorder: netem sends what does not wait at once; here its delay has jitter, too",
+            );
+        }
+    }
+
+    /// How the delays of its packets differ, if they do.
+    pub(super) fn jitter(&self) -> Option<JitterConfig> {
+        let JitterConfig { spread, late, .. } = self.jitter;
+        (spread > Duration::ZERO || late > Duration::ZERO).then_some(self.jitter)
     }
 
     pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
@@ -78,7 +111,20 @@ impl Netem {
                 }
                 "delay" | "latency" => self.delay(&mut words)?,
                 "distribution" => {
-                    words.expect("a distribution, such as \"normal\"")?;
+                    let word = words.expect("a distribution, such as \"normal\"")?;
+                    self.jitter.distribution = match word.text.as_str() {
+                        "uniform" => Distribution::Uniform,
+                        "normal" => Distribution::Normal,
+                        "pareto" => Distribution::Pareto,
+                        "paretonormal" => Distribution::ParetoNormal,
+                        other => {
+                            let note = format!(
+                                "distribution {other}: its table is not known here; taken as normal"
+                            );
+                            self.note("delay", note);
+                            Distribution::Normal
+                        }
+                    };
                 }
                 "loss" | "drop" => self.loss(&mut words)?,
                 "corrupt" => {
@@ -105,22 +151,18 @@ impl Netem {
                     );
                 }
                 "reorder" => {
-                    let part = words.expect("a percentage")?;
-                    percent(part)?;
+                    let part = percent(words.expect("a percentage")?)?;
                     self.notes.remove("reorder");
                     self.correlation("reorder", &mut words)?;
-                    self.note(
-                        "reorder",
-                        format!("reorder {}: left out; links here keep the order", part.text),
-                    );
+                    self.reorder = part;
                 }
                 "gap" => {
                     let gap = count(words.expect("a number of packets")?)?;
-                    if gap > 0 {
-                        self.note(
-                            "gap",
-                            format!("gap {gap}: left out; links here keep the order"),
+                    if gap > 1 {
+                        let note = format!(
+                            "gap {gap}: left out; any packet may be the one that does not wait"
                         );
+                        self.note("gap", note);
                     }
                 }
                 "rate" => {
@@ -164,12 +206,7 @@ impl Netem {
             let jitter = time(word)?;
             let correlation = words.next_number();
             let part = correlation.map(percent).transpose()?;
-            if jitter > Duration::ZERO {
-                self.note("delay", format!(
-                    "delay: the jitter of {jitter} is left out; every packet takes {delay}, the mean, and none \
-                     overtakes another"
-                ));
-            }
+            self.jitter.spread = jitter;
             if let Some(word) = correlation.filter(|_| part > Some(Probability::ZERO)) {
                 self.note(
                     "delay",

@@ -28,7 +28,7 @@ const QUEUES: [&str; 10] = [
 /// A qdisc's own part of what it does.
 #[derive(Clone, Debug)]
 pub(super) enum Shaper {
-    Netem(Netem),
+    Netem(Box<Netem>),
     /// A queue: at this rate, if it has one, and with so much room.
     Queue {
         rate: Option<Rate>,
@@ -50,10 +50,10 @@ impl Shaper {
         Ok(match word.text.as_str() {
             "netem" => {
                 let before = match before {
-                    Some(Self::Netem(netem)) => Some(netem),
+                    Some(Self::Netem(netem)) => Some(&**netem),
                     _ => None,
                 };
-                Self::Netem(Netem::new(words, before)?)
+                Self::Netem(Box::new(Netem::new(words, before)?))
             }
             "tbf" => tbf(words)?,
             kind @ ("pfifo" | "bfifo" | "pfifo_head_drop") => {
