@@ -61,7 +61,8 @@ pub enum ShipError {
     Job(Failure),
     /// Nobody answered.
     #[error(
-        "nobody answers at {0}: is `airlane recv` running there with this ticket, and may UDP reach its port?"
+        "nobody answers at {0}: is `airlane recv` running there with this ticket, may UDP reach its port, and is this \
+         host's clock right?"
     )]
     Nobody(SocketAddr),
     /// Somebody asked for the end.

@@ -12,6 +12,12 @@ pub enum Failure {
     /// The other end does not want the files, or cannot keep them.
     #[error("the other end refuses: {0}")]
     Refused(String),
+    /// The receiver is with a sender of the same ticket that was started later.
+    #[error(
+        "the receiver is with a sender of this ticket that was started later: another host, or this one before its \
+         clock was set back; each sender needs a ticket and a receiver of its own"
+    )]
+    Later,
     /// It said something that this version does not understand.
     #[error(
         "the other end said what this version does not understand ({0}); run the same version of airlane at both ends"

@@ -10,6 +10,7 @@
 //!    4     reached: the length of a hello that came (2), and which start of the receiver it is (2)
 //!    5     a part of a message: its turn (2), number (4) and count (4) of parts, and its bytes
 //!    6     got: turn (2), the lowest part that is missing (4), which of the 64 behind it came (8)
+//!    7     later: when the sender was started that the receiver is with (8), to one that was started before it
 //! ```
 
 use airlane_link::wire::Report;
@@ -37,6 +38,7 @@ const HELLO: u8 = 3;
 const REACHED: u8 = 4;
 const PART: u8 = 5;
 const GOT: u8 = 6;
+const LATER: u8 = 7;
 
 /// One datagram's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(crate) enum Message<'a> {
     Reached(u16, u16),
     Part(Part<'a>),
     Got(Got),
+    /// When the sender was started that the receiver is with: later than the one that it says so to.
+    Later(u64),
 }
 
 /// A part of a longer message.
@@ -127,6 +131,7 @@ impl Message<'_> {
                     part.bytes,
                 ],
             ),
+            Message::Later(started) => write(LATER, &[&started.to_be_bytes()]),
             Message::Got(got) => write(
                 GOT,
                 &[
@@ -174,6 +179,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u16, Message<'_>)> {
             next: fields.four()?,
             later: fields.eight()?,
         }),
+        LATER => Message::Later(fields.eight()?),
         _ => return None,
     };
     fields
@@ -244,7 +250,7 @@ mod tests {
 
     fn messages() -> impl Strategy<Value = (u8, Vec<u8>, u64, u32)> {
         (
-            0_u8..7,
+            0_u8..8,
             prop::collection::vec(any::<u8>(), 1..1_200),
             any::<u64>(),
             any::<u32>(),
@@ -263,6 +269,7 @@ mod tests {
                 3 => Message::Hello(long, 12 + bytes.len()),
                 4 => Message::Reached(turn, !turn),
                 5 => Message::Part(Part { turn, number, count: !number, bytes: &bytes }),
+                6 => Message::Later(long),
                 _ => Message::Got(Got { turn, next: number, later: long }),
             };
             let mut out = [7; 2_000];

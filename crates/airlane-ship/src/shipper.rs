@@ -17,6 +17,9 @@ use crate::ranges::Ranges;
 
 /// Nothing was heard for so long: nobody is there any more (CLAP-P17).
 const GIVE_UP: Duration = Duration::from_secs(64);
+/// Nothing is sent but hellos to whom nothing was heard from for so long, or for three round trips: he is gone, and it
+/// would reach whoever has his address next.
+const QUIET: Duration = Duration::from_secs(1);
 /// Who waits for an answer says so often that it is there.
 const HELLO_EVERY: Duration = Duration::from_secs(1);
 /// A length that was tried so often, and was not reached, is too long.
@@ -75,6 +78,8 @@ pub struct Shipper {
     total: u64,
     exchange: Exchange,
     heard: Instant,
+    /// Nothing was heard for too long to send files.
+    quiet: bool,
     // How long datagrams may be.
     sizes: Vec<usize>,
     size: usize,
@@ -135,6 +140,7 @@ impl Shipper {
             manifest,
             exchange: Exchange::default(),
             heard: now,
+            quiet: false,
             size: sizes.last().copied().unwrap_or(OVERHEAD + 1),
             to_try: 0,
             sizes,
@@ -239,7 +245,7 @@ impl Shipper {
     pub fn handle(&mut self, now: Instant, bytes: &[u8]) {
         let mine = decode(bytes).filter(|(session, _)| *session == self.session);
         let Some((_, message)) = mine else { return };
-        self.heard = now;
+        (self.heard, self.quiet) = (now, false);
         match message {
             Message::Reached(size, instance) => self.on_reached(now, size.into(), instance),
             Message::Got(got) => self.exchange.handle_got(now, got),
@@ -257,8 +263,9 @@ impl Shipper {
                     clap.handle(now, &feedback);
                 }
             }
+            Message::Later(started) if started > self.started => self.fail(Failure::Later),
             // What is late, or what only a sender says.
-            Message::Clap(..) | Message::Mark(_) | Message::Hello(..) => {}
+            Message::Clap(..) | Message::Mark(_) | Message::Hello(..) | Message::Later(_) => {}
         }
     }
 
@@ -417,7 +424,10 @@ impl Shipper {
         if now >= self.hello_at {
             self.on_hello(now);
         }
-        let Some(clap) = &mut self.clap else { return };
+        self.quiet = now >= self.quiet_from();
+        let Some(clap) = self.clap.as_mut().filter(|_| !self.quiet) else {
+            return;
+        };
         if let Some(due) = clap.poll_timeout().filter(|due| *due <= now) {
             clap.handle_timeout(due.max(Instant::from_nanos(
                 now.as_nanos().saturating_sub(LATE.as_nanos()),
@@ -430,6 +440,12 @@ impl Shipper {
             Some(failure) => self.fail(Failure::NotUnderstood(failure.to_string())),
             None => {}
         }
+    }
+
+    /// When it is quiet if nothing is heard until then.
+    fn quiet_from(&self) -> Instant {
+        let round_trip = self.exchange.round_trip().unwrap_or_default();
+        self.heard + QUIET.max(round_trip * 3)
     }
 
     fn on_hello(&mut self, now: Instant) {
@@ -500,7 +516,8 @@ impl Shipper {
         out: &mut [u8],
         fill: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Option<usize>, E> {
-        let packet = self.clap.as_mut().and_then(|clap| clap.poll_transmit(now));
+        let clap = self.clap.as_mut().filter(|_| !self.quiet);
+        let packet = clap.and_then(|clap| clap.poll_transmit(now));
         let Some(packet) = packet else {
             return Ok(None);
         };
@@ -529,10 +546,13 @@ impl Shipper {
         if matches!(self.phase, ShipperPhase::Done | ShipperPhase::Failed) {
             return None;
         }
-        let clap = self.clap.as_ref().and_then(ClapSender::poll_timeout);
+        let clap = self.clap.as_ref().filter(|_| !self.quiet);
+        let quiet = clap.map(|_| self.quiet_from());
+        let clap = clap.and_then(ClapSender::poll_timeout);
         let mine = [self.hello_at, self.heard + GIVE_UP];
         mine.into_iter()
             .chain(clap)
+            .chain(quiet)
             .chain(self.exchange.poll_timeout())
             .min()
     }

@@ -51,6 +51,8 @@ pub struct Taker {
     size: usize,
     /// A hello of this length came.
     reached: Option<usize>,
+    /// The session of a sender that was started earlier than the present one, and calls all the same.
+    earlier: Option<u16>,
     exchange: Exchange,
     manifest: Option<Manifest>,
     digests: Vec<Digest>,
@@ -83,6 +85,7 @@ impl Taker {
             session: 0,
             size: LEAST_SIZE,
             reached: None,
+            earlier: None,
             exchange: Exchange::default(),
             manifest: None,
             digests: Vec::new(),
@@ -281,14 +284,18 @@ impl Taker {
                 }
             }
             // What only a receiver says.
-            Message::Clap(..) | Message::Report(..) | Message::Hello(..) | Message::Reached(..) => {
-            }
+            Message::Clap(..)
+            | Message::Report(..)
+            | Message::Hello(..)
+            | Message::Reached(..)
+            | Message::Later(..) => {}
         }
         Ok(())
     }
 
     fn on_hello(&mut self, now: Instant, session: u16, started: u64, len: usize) {
         if started < self.started {
+            self.earlier = Some(session);
             return;
         }
         if started > self.started {
@@ -394,6 +401,9 @@ impl Taker {
             let len = u16::try_from(len).unwrap_or(u16::MAX);
             let reached = Message::Reached(len, self.instance);
             return Some(reached.encode(session, now, out));
+        }
+        if let Some(earlier) = self.earlier.take() {
+            return Some(Message::Later(self.started).encode(earlier, now, out));
         }
         if let Some((number, report)) = self.report.take() {
             return Some(Message::Report(number, report).encode(session, now, out));

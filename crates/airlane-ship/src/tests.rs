@@ -445,3 +445,60 @@ fn who_refuses_is_heard() {
         Some(&Failure::Refused("the disk is full".to_owned()))
     );
 }
+
+/// Two hosts with one ticket, or one whose clock was set back: the earlier one is told.
+#[test]
+fn a_sender_that_was_started_earlier_is_told_so() {
+    let mut world = World::new(Path::new(20.0, 5, 0.02), &[1_000_000]);
+    let most = Rate::from_bps(1_000_000_000).unwrap();
+    let mut earlier =
+        Shipper::new(Instant::ORIGIN, manifest(&[10]), &[1_448, 1_232], 6, most).unwrap();
+    let mut out = [0; 2_048];
+    while world.taker.phase() != TakerPhase::Receiving {
+        world.step();
+    }
+    earlier.handle_timeout(world.now);
+    let mut fill = |_, _: &mut [u8]| Ok::<_, Infallible>(());
+    while let Ok(Some(len)) = earlier.poll_transmit(world.now, &mut out, &mut fill) {
+        let hello = out[..len].to_vec();
+        let Ok(()) =
+            world.taker.handle(
+                world.now,
+                &hello,
+                &mut |_, _: &[u8]| Ok::<_, Infallible>(()),
+            );
+        while let Some(len) = world.taker.poll_transmit(world.now, &mut out) {
+            earlier.handle(world.now, &out[..len]);
+            world.shipper.handle(world.now, &out[..len]);
+        }
+    }
+    assert_eq!(earlier.failure(), Some(&Failure::Later));
+    world.run();
+    assert!(world.is_intact(), "the later one is none the worse");
+}
+
+/// What is sent to a receiver that is gone goes to whoever has its address next.
+#[test]
+fn little_is_sent_to_a_receiver_that_is_gone() {
+    for loss in [0.0, 0.05] {
+        let mut world = World::new(Path::new(50.0, 20, loss), &[400_000_000]);
+        while world.now < Instant::ORIGIN + Duration::from_secs(5) {
+            world.step();
+        }
+        let before = world.sent;
+        world.path.loss = 1.0;
+        while world.now < Instant::ORIGIN + Duration::from_secs(6) {
+            world.step();
+        }
+        let fell = world.sent;
+        while world.now < Instant::ORIGIN + Duration::from_secs(26) {
+            world.step();
+        }
+        let rest = world.sent - fell;
+        assert!(
+            rest < 20 * 10,
+            "{rest} datagrams in 20 s, {} in the first, at {loss}",
+            fell - before
+        );
+    }
+}

@@ -38,10 +38,13 @@ pub(super) struct Line {
     batch: Vec<u8>,
     size: usize,
     to: Option<PeerAddress>,
+    /// Where a sender calls. Nothing goes elsewhere, wherever what comes from there seems to come from: who copies a
+    /// datagram and is first would lead a flood to any host.
+    called: Option<SocketAddr>,
     /// The address of this machine that the other end called last.
     from: Option<IpAddr>,
-    /// Who called last with other keys.
-    stranger: Option<PeerAddress>,
+    /// Who called last and was refused, and why.
+    stranger: Option<(PeerAddress, &'static str)>,
     plain: Box<[u8]>,
 }
 
@@ -55,6 +58,7 @@ impl Line {
         let udp = Udp::bind(listen)?;
         let seed =
             random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
+        let called = peer.address.and_then(udp_of);
         let key = peer.key;
         let refused = |error: airlane_secure::PeersError| ShipError::Input(error.to_string());
         let mut secure = Secure::new(clock::now(), private, &[peer], Limits::default(), seed)
@@ -71,6 +75,7 @@ impl Line {
             batch: Vec::with_capacity(SEND_MAX),
             size: 0,
             to: None,
+            called,
             from: None,
             stranger: None,
             plain: vec![0; 1 << 16].into_boxed_slice(),
@@ -107,13 +112,14 @@ impl Line {
         self.secure.is_established(now, self.peer)
     }
 
-    /// Who called with another ticket since the last call of this.
-    pub(super) fn take_stranger(&mut self) -> Option<PeerAddress> {
+    /// Who was refused since the last call of this, and why.
+    pub(super) fn take_stranger(&mut self) -> Option<(PeerAddress, &'static str)> {
         self.stranger.take()
     }
 
     /// Calls the other end at another address.
     pub(super) fn seek(&mut self, now: Instant, at: SocketAddr) {
+        self.called = Some(at);
         self.secure.seek(now, self.peer, PeerAddress::Udp(at));
     }
 
@@ -141,12 +147,13 @@ impl Line {
             self.batch.truncate(from);
             return;
         };
-        if self.to != Some(sealed.to) && from > 0 {
+        let to = self.called.map_or(sealed.to, PeerAddress::Udp);
+        if self.to != Some(to) && from > 0 {
             let last = self.batch.split_off(from);
             self.flush();
             self.batch.extend_from_slice(&last);
         }
-        self.to = Some(sealed.to);
+        self.to = Some(to);
         if self.size == 0 {
             self.size = len;
         }
@@ -198,6 +205,7 @@ impl Line {
             plain,
             from: own,
             stranger,
+            called,
             ..
         } = self;
         for _ in 0..RECEIVES_IN_A_ROW {
@@ -214,11 +222,14 @@ impl Line {
                 match accepted {
                     Ok(_) => *own = came.to,
                     Err(Refused::Mac1 | Refused::UnknownKey | Refused::Preshared) => {
-                        *stranger = Some(came.from);
+                        *stranger = Some((came.from, "with another ticket"));
+                    }
+                    Err(Refused::OldInitiation) => {
+                        *stranger = Some((came.from, "with a clock behind that of the last call; set it, or start this end again"));
                     }
                     Err(_) => {}
                 }
-                say(secure, udp, came.to);
+                say(secure, udp, (*called, came.to));
                 if let Ok(AcceptedDatagram::Data { len, .. }) = accepted {
                     taken = take(&plain[..len]);
                 }
@@ -234,7 +245,7 @@ impl Line {
         if self.secure.poll_timeout().is_some_and(|due| due <= now) {
             self.secure.handle_timeout(now, clock::wall());
         }
-        say(&mut self.secure, &self.udp, None);
+        say(&mut self.secure, &self.udp, (self.called, None));
     }
 
     /// Waits until something comes, something is due, or somebody asks for the end: whether somebody does.
@@ -260,12 +271,81 @@ impl Line {
     }
 }
 
-/// What the session has to say; an answer leaves from the address that was called.
-fn say(secure: &mut Secure, udp: &Udp, from: Option<IpAddr>) {
+fn udp_of(address: PeerAddress) -> Option<SocketAddr> {
+    match address {
+        PeerAddress::Udp(address) => Some(address),
+        PeerAddress::Ethernet(_) => None,
+    }
+}
+
+/// What the session has to say, to the end that is called or whoever called; an answer leaves from the address that was
+/// called.
+fn say(secure: &mut Secure, udp: &Udp, (called, from): (Option<SocketAddr>, Option<IpAddr>)) {
     while let Some(message) = secure.poll_transmit() {
-        if let PeerAddress::Udp(to) = message.to {
+        if let Some(to) = called.or(udp_of(message.to)) {
             // Handshakes are repeated.
             let _sent = udp.send_to(to, from, message.bytes());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::net::UdpSocket;
+
+    use super::super::Ticket;
+    use super::*;
+
+    /// Whoever is on the path may bring a datagram first, from where he likes.
+    #[test]
+    fn a_sender_sends_to_no_address_but_the_one_that_it_called() {
+        let local = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (middle, elsewhere) = (local(), local());
+        for socket in [&middle, &elsewhere] {
+            socket.set_nonblocking(true).unwrap();
+        }
+        let ticket = Ticket::new().unwrap();
+        let line = |private, key, address| {
+            let preshared = Some(ticket.preshared().clone());
+            let peer = SecurePeer {
+                key,
+                address,
+                preshared,
+            };
+            Line::open("127.0.0.1:0".parse().unwrap(), private, peer).unwrap()
+        };
+        let receiver = line(ticket.receiver(), ticket.sender().public(), None);
+        let at = PeerAddress::Udp(middle.local_addr().unwrap());
+        let sender = line(ticket.sender(), ticket.receiver().public(), Some(at));
+        let addresses = [&receiver, &sender].map(|line| line.local().unwrap());
+        let (mut ends, mut buffer) = ([receiver, sender], [0; 2_000]);
+        let (mut heard, mut strayed) = ([0; 2], 0);
+        let deadline = clock::now() + Duration::from_secs(20);
+        while heard.iter().any(|heard| *heard < 5) && clock::now() < deadline {
+            for (end, line) in ends.iter_mut().enumerate() {
+                let now = clock::now();
+                let Ok(()) = line.receive(now, |_| {
+                    heard[end] += 1;
+                    Ok::<_, Infallible>(())
+                });
+                line.send(now, b"something");
+                line.flush();
+            }
+            while let Ok((len, from)) = middle.recv_from(&mut buffer) {
+                let (socket, to) = match from == addresses[1] {
+                    true => (&middle, addresses[0]),
+                    // What the receiver says comes from elsewhere.
+                    false => (&elsewhere, addresses[1]),
+                };
+                socket.send_to(&buffer[..len], to).unwrap();
+            }
+            while elsewhere.recv_from(&mut buffer).is_ok() {
+                strayed += 1;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(heard.iter().all(|heard| *heard >= 5), "{heard:?}");
+        assert_eq!(strayed, 0);
     }
 }

@@ -19,8 +19,6 @@ use crate::clock;
 const TELL: Duration = Duration::from_millis(100);
 /// What is missing is remembered so often.
 const SAVE: Duration = Duration::from_secs(1);
-/// So long a receiver that has all waits for a word that it was heard.
-const LAST_WORD: Duration = Duration::from_secs(5);
 /// How often those are mentioned who call with another ticket.
 const STRANGERS_AGAIN: Duration = Duration::from_secs(60);
 /// Stretches to take in before something else has its turn.
@@ -76,22 +74,24 @@ pub fn receive(
                 _ => Ok(()),
             })
         });
-        if let Some(stranger) = line.take_stranger()
+        if let Some((stranger, how)) = line.take_stranger()
             && strangers.is_none_or(|then| now >= then + STRANGERS_AGAIN)
         {
             strangers = Some(now);
             watch(ShipEvent::Note(format!(
-                "somebody at {stranger} calls with another ticket, which is refused"
+                "somebody at {stranger} calls {how}, and is refused"
             )));
         }
         if options
             .timeout
             .is_some_and(|timeout| now >= heard + timeout)
         {
-            return Err(match job {
-                Some(_) => ShipError::Job(Failure::Silence),
-                None => ShipError::Unheard,
-            });
+            return match job {
+                // Nobody has said that he heard it; the files are here all the same.
+                Some(job) if job.done => Ok(()),
+                Some(_) => Err(ShipError::Job(Failure::Silence)),
+                None => Err(ShipError::Unheard),
+            };
         }
         if job.as_ref().is_some_and(|job| job.number != taker.job()) {
             // Its sender was started anew, or gave way to another: what it has left is on the disk.
@@ -168,10 +168,9 @@ fn go_on(
             None => Ok(false),
         },
         TakerPhase::Done => {
-            let Some(done) = job.as_ref().and_then(|job| job.done) else {
-                return Ok(false);
-            };
-            let ends = taker.is_heard() || now >= done + LAST_WORD;
+            // A sender that has not heard the last word asks for it as long.
+            let is_done = job.as_ref().is_some_and(|job| job.done);
+            let ends = is_done && (taker.is_heard() || taker.is_alone(now));
             if ends {
                 *job = None;
             }
@@ -214,7 +213,7 @@ struct Job {
     /// Whether the digester can go on at once.
     more: bool,
     saved: Instant,
-    done: Option<Instant>,
+    done: bool,
 }
 
 impl Job {
@@ -238,7 +237,7 @@ impl Job {
             digester: Digester::new(manifest),
             more: false,
             saved: now,
-            done: None,
+            done: false,
         };
         Ok((job, missing))
     }
@@ -337,7 +336,7 @@ impl Job {
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         taker.accept();
-        self.done = Some(now);
+        self.done = true;
         let took = now.saturating_since(self.began);
         let shipment = Shipment::new(files, self.had, took, taker.packets());
         watch(ShipEvent::Done(shipment));

@@ -144,17 +144,12 @@ impl List {
         } else {
             Kind::File
         };
-        // Those beyond 2554 have no room.
-        let seconds = u64::try_from(facts.mtime()).unwrap_or(0);
-        let since = seconds
-            .saturating_mul(1_000_000_000)
-            .saturating_add(facts.mtime_nsec() as u64);
         self.entries.push(Entry {
             path: text.to_owned(),
             kind,
             bytes: if kind == Kind::File { facts.len() } else { 0 },
             mode: facts.mode() & 0o777,
-            modified_ns: since,
+            modified_ns: nanoseconds(facts.mtime(), facts.mtime_nsec() as u64),
         });
         self.paths.push(path.to_owned());
         if kind == Kind::Folder {
@@ -173,9 +168,25 @@ impl List {
     }
 }
 
+/// A time of a file in nanoseconds since 1970. What is before that has none, and those beyond the year 2554 are the last.
+pub(super) fn nanoseconds(seconds: i64, nanoseconds: u64) -> u64 {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanoseconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_has_no_room_is_the_last_or_none() {
+        assert_eq!(nanoseconds(1, 7), 1_000_000_007);
+        assert_eq!(nanoseconds(20_000_000_000, 999_999_999), u64::MAX);
+        assert_eq!(nanoseconds(i64::MAX, u64::MAX), u64::MAX);
+        assert_eq!(nanoseconds(-5, 7), 7);
+    }
 
     #[test]
     fn a_row_of_bytes_goes_over_files_and_folders_in_the_order_of_names() {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ShipError;
 use super::inbox::{Inbox, is_folder};
+use super::source::nanoseconds;
 
 /// Neighbours are written together, up to this.
 const TOGETHER: usize = 256 << 10;
@@ -440,10 +441,7 @@ fn is_there(inbox: &Inbox, entry: &Entry) -> ShipError {
 
 fn is_as_sent(facts: &Stat, entry: &Entry) -> bool {
     let is_file = rustix::fs::FileType::from_raw_mode(facts.st_mode).is_file();
-    let modified = u64::try_from(facts.st_mtime)
-        .unwrap_or(0)
-        .saturating_mul(1_000_000_000)
-        + facts.st_mtime_nsec;
+    let modified = nanoseconds(facts.st_mtime, facts.st_mtime_nsec);
     is_file && facts.st_size as u64 == entry.bytes && modified.abs_diff(entry.modified_ns) < ROUNDED
 }
 
