@@ -105,10 +105,10 @@ pub enum Command {
     /// removed and the counters are printed.
     #[command(after_help = node::UP_EXAMPLES)]
     Up(UpArgs),
-    /// Make the files of both ends of a new link, with keys
+    /// Make the files of both ends of a new link, or of a base and its stations, with keys
     ///
     /// Asks four questions, or takes four options, and writes a file and a key for each end, which nobody but
-    /// their owner may read. What is there is not replaced without --force.
+    /// their owner may read. With --station this end is a base, and each station gets files of its own. What is there is not replaced without --force.
     #[command(after_help = setup::SETUP_EXAMPLES)]
     Setup(SetupArgs),
     /// Make a key for one end of a secured link

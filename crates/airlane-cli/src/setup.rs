@@ -1,4 +1,4 @@
-//! `airlane setup`: asks what a link needs, and writes the files of both ends.
+//! `airlane setup`: asks what a link needs, and writes the files of all ends.
 
 use std::io::BufRead as _;
 use std::net::IpAddr;
@@ -35,28 +35,37 @@ pub(crate) fn setup(args: &SetupArgs) -> anyhow::Result<()> {
 
 /// What is not on the command line is asked for, and has an answer that is taken if none is given.
 fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
-    let json = args.json;
+    let (json, is_base) = (args.json, !args.station.is_empty());
     let here = ask(
         (args.here.as_deref(), "--here", json),
-        "At which address or host name does the other end reach this one?",
+        match is_base {
+            true => "At which address or host name do the stations reach this end?",
+            false => "At which address or host name does the other end reach this one?",
+        },
         NOBODY,
-        place,
+        |text| match is_base && text == NOBODY {
+            true => Err("stations call their base, which has to be reached".to_owned()),
+            false => place(text),
+        },
     )?;
-    let there = ask(
-        (args.there.as_deref(), "--there", json),
-        "At which address or host name does this end reach the other?",
-        NOBODY,
-        place,
-    )?;
+    let there = match is_base {
+        true => NOBODY.to_owned(),
+        false => ask(
+            (args.there.as_deref(), "--there", json),
+            "At which address or host name does this end reach the other?",
+            NOBODY,
+            place,
+        )?,
+    };
     let network = ask(
         (args.network.as_deref(), "--network", json),
-        "Which network is inside? The ends have its first two addresses.",
+        "Which network is inside? The ends have its first addresses.",
         "10.7.0.0/24",
         str::parse::<Cidr>,
     )?;
     let port = ask(
         (args.port.as_deref(), "--port", json),
-        "Which UDP port do both use?",
+        "Which UDP port do all use?",
         "7007",
         |text| {
             let port: Option<NonZeroU16> = text.parse().ok();
@@ -68,6 +77,7 @@ fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
     Ok(LinkPlan {
         name: args.name.clone(),
         reached_at: [reached(here), reached(there)],
+        stations: args.station.clone(),
         network,
         port,
         rate: args.rate,
@@ -123,7 +133,7 @@ fn answer(option: &str, question: &str, usual: &str) -> anyhow::Result<String> {
     }
 }
 
-fn json(args: &SetupArgs, ends: &[PlannedEnd; 2]) -> serde_json::Value {
+fn json(args: &SetupArgs, ends: &[PlannedEnd]) -> serde_json::Value {
     let end = |end: &PlannedEnd| {
         let files = end.files(&args.folder);
         serde_json::json!({
@@ -134,14 +144,36 @@ fn json(args: &SetupArgs, ends: &[PlannedEnd; 2]) -> serde_json::Value {
             "files": files,
         })
     };
-    serde_json::json!({ "here": end(&ends[0]), "there": end(&ends[1]) })
+    let others: Vec<_> = ends[1..].iter().map(end).collect();
+    match args.station.is_empty() {
+        true => serde_json::json!({ "here": end(&ends[0]), "there": others[0] }),
+        false => serde_json::json!({ "here": end(&ends[0]), "stations": others }),
+    }
 }
 
-fn text(folder: &Path, plan: &LinkPlan, [here, there]: &[PlannedEnd; 2]) -> String {
+fn text(folder: &Path, plan: &LinkPlan, ends: &[PlannedEnd]) -> String {
     let list = |end: &PlannedEnd| {
         let files = end.files(folder);
         let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
         files.join(" ")
+    };
+    let [here, there] = ends else {
+        let (here, stations) = (&ends[0], &ends[1..]);
+        let lists: String = stations
+            .iter()
+            .map(|end| format!("{:15} {}\n", format!("{}:", end.name), list(end)))
+            .collect();
+        return format!(
+            "This end:       {}\n{lists}\n\
+             All belong to you alone, and hold secret keys. Bring those of each station there by a way that nobody \n\
+             else reads, and run, as root,\n\n  \
+             airlane up {}          here\n  \
+             airlane up NAME.toml     at each station, in the folder of its files\n\n\
+             Then each has its address: ping {}, or `airlane test`. Delete the stations' files here.\n",
+            list(here),
+            here.files(folder)[0].display(),
+            stations[0].inside.address,
+        );
     };
     let calls = plan.reached_at.iter().position(Option::is_none);
     let calls = calls.map_or(String::new(), |at| {

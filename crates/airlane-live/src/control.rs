@@ -29,6 +29,7 @@ mod server;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,6 +41,7 @@ use airlane_link::{ClassConfig, ServiceConfig};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::config::{LiveConfig, default_socket};
 use crate::record::Recorded;
@@ -390,6 +392,14 @@ fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, Control
     begin(path, request).map(|(answer, _)| answer)
 }
 
+/// A stream to whoever listens at `path`, if he takes it in time: nobody waits for one who takes none.
+fn call(path: &Path) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    Ok(OwnedFd::from(socket).into())
+}
+
 /// Asks, and gives what may follow the answer.
 fn begin<A: DeserializeOwned>(
     path: &Path,
@@ -404,7 +414,7 @@ fn begin<A: DeserializeOwned>(
         path: path(),
         source,
     };
-    let mut stream = UnixStream::connect(path()).map_err(connect)?;
+    let mut stream = call(&path()).map_err(connect)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(talk)?;
     stream
         .write_all(request.to_line().as_bytes())

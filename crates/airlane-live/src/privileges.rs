@@ -9,7 +9,7 @@
 use std::ffi::CString;
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, lchown};
 use std::path::Path;
 
 use nix::unistd::{Gid, Uid, User, initgroups, setresgid, setresuid};
@@ -93,7 +93,7 @@ impl Account {
     /// If the system refuses.
     pub fn make_folder(&self, folder: &Path) -> io::Result<()> {
         match DirBuilder::new().mode(0o755).create(folder) {
-            Ok(()) => chown(folder, Some(self.uid.as_raw()), Some(self.gid.as_raw())),
+            Ok(()) => lchown(folder, Some(self.uid.as_raw()), Some(self.gid.as_raw())),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }

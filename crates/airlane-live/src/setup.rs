@@ -1,5 +1,5 @@
-//! Both files of a link, and the keys for them, out of four facts: where each end reaches the other, which
-//! network is inside, and which port is used.
+//! The files of all ends of a link, and the keys for them, out of four facts: where each end reaches the other, which
+//! network is inside, and which port is used. With the names of stations the first end is a base, which they call.
 //!
 //! The files say nothing else: what a link does is found out by itself. Each names its keys by names of files
 //! beside it, so that a folder can be moved as it is.
@@ -20,17 +20,22 @@ use crate::config::{LiveConfig, PeerEndpoint};
 use crate::netlink::Cidr;
 use crate::security::random;
 
+/// The end that stations call is called so.
+const BASE: &str = "base";
+
 /// What has to be known of a link.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// Both interfaces are called so; the ends so with `-1` and `-2`.
+    /// All interfaces are called so; two ends so with `-1` and `-2`.
     pub name: String,
     /// Address or host name at which the other end reaches the first, and the first the other. None: it
     /// cannot, so that this one calls.
     pub reached_at: [Option<String>; 2],
-    /// The ends have the first two addresses of this network inside.
+    /// Names of the stations, where the first end is the base of several; none: the link has two ends.
+    pub stations: Vec<String>,
+    /// The ends have the first addresses of this network inside.
     pub network: Cidr,
-    /// The UDP port of both.
+    /// The UDP port of all.
     pub port: u16,
     /// The rate of the link below, where it shall not be found out.
     pub rate: Option<Rate>,
@@ -62,12 +67,24 @@ pub enum SetupError {
         "neither end is reached by the other: give an address or host name of at least one of them"
     )]
     Unreachable,
+    /// Stations cannot call a base that nobody reaches.
+    #[error("stations call their base: give an address or host name of this end")]
+    NoBase,
+    /// Two ends would have one name.
+    #[error(
+        "several ends would be called \"{0}\": give each station a name of its own, and none that of the base"
+    )]
+    Twice(String),
     /// An address is none.
     #[error("{0}")]
     Address(String),
-    /// The network has no room for two.
-    #[error("{network} has no room for both ends: a network such as 10.7.0.0/24 or fd07::/64 has")]
+    /// The network has no room for all.
+    #[error(
+        "{network} has no room for {ends} ends: a network such as 10.7.0.0/24 or fd07::/64 has"
+    )]
     Network {
+        /// How many there are.
+        ends: usize,
         /// The network.
         network: Cidr,
     },
@@ -100,11 +117,11 @@ pub enum SetupError {
 }
 
 impl LinkPlan {
-    /// Makes both ends, with keys that nobody else has.
+    /// Makes all ends, with keys that nobody else has.
     ///
     /// # Errors
     /// If a file could not be used.
-    pub fn ends(&self) -> Result<[PlannedEnd; 2], SetupError> {
+    pub fn ends(&self) -> Result<Vec<PlannedEnd>, SetupError> {
         let random = || {
             random().map_err(|source| SetupError::System {
                 what: "read",
@@ -112,41 +129,72 @@ impl LinkPlan {
                 source,
             })
         };
-        let inside = self.inside()?;
+        let names = self.names()?;
+        let inside = self.inside(names.len())?;
         let endpoints = [self.endpoint(0)?, self.endpoint(1)?];
-        if endpoints.iter().all(Option::is_none) {
-            return Err(SetupError::Unreachable);
+        match (&endpoints, self.stations.is_empty()) {
+            ([None, None], true) => return Err(SetupError::Unreachable),
+            ([None, _], false) => return Err(SetupError::NoBase),
+            _ => {}
         }
-        let keys = [
-            PrivateKey::generate(random()?),
-            PrivateKey::generate(random()?),
-        ];
-        let preshared = match self.preshared {
-            true => Some(PresharedKey::generate(random()?)),
-            false => None,
-        };
-        let end = |at: usize| {
-            let name = format!("{}-{}", self.name, at + 1);
-            let peer = (keys[1 - at].public(), endpoints[1 - at].as_ref());
-            let listen = self.listen(&endpoints);
-            let text = self.text(&name, inside[at], listen, peer);
+        let keys: Vec<_> = (names.iter().map(|_| Ok(PrivateKey::generate(random()?))))
+            .collect::<Result<_, SetupError>>()?;
+        // One for each pair: the first end with each of the others.
+        let preshared: Vec<_> = (names[1..].iter().filter(|_| self.preshared))
+            .map(|_| Ok(PresharedKey::generate(random()?)))
+            .collect::<Result<_, SetupError>>()?;
+        let listen = self.listen(&endpoints);
+        let planned = names.iter().enumerate().map(|(at, name)| {
+            let peers: Vec<Other<'_>> = match at {
+                0 => (1..names.len()).collect(),
+                _ => vec![0],
+            }
+            .into_iter()
+            .map(|other: usize| Other {
+                name: &names[other],
+                key: keys[other].public(),
+                inside: inside[other],
+                endpoint: endpoints.get(other).and_then(Option::as_ref),
+                preshared: preshared.get(at.max(other) - 1),
+                secret: match (at, names.len()) {
+                    (0, 3..) => format!("{name}.{}.psk", names[other]),
+                    _ => format!("{name}.psk"),
+                },
+            })
+            .collect();
+            let text = self.text(name, inside[at], listen, &peers);
             // What is written can be used.
             airlane_base::config::load::<LiveConfig>(&text, &format!("{name}.toml"))?;
             let mut secrets = vec![(format!("{name}.key"), keys[at].to_text())];
             secrets.extend(
-                preshared
-                    .iter()
-                    .map(|key| (format!("{name}.psk"), key.to_text())),
+                peers
+                    .into_iter()
+                    .filter_map(|peer| Some((peer.secret, peer.preshared?.to_text()))),
             );
-            Ok::<_, SetupError>(PlannedEnd {
+            Ok(PlannedEnd {
                 text,
                 public: keys[at].public(),
                 inside: inside[at],
                 secrets,
-                name,
+                name: name.clone(),
             })
-        };
-        Ok([end(0)?, end(1)?])
+        });
+        planned.collect()
+    }
+
+    /// What the ends are called.
+    fn names(&self) -> Result<Vec<String>, SetupError> {
+        if self.stations.is_empty() {
+            return Ok([1, 2].map(|end| format!("{}-{end}", self.name)).to_vec());
+        }
+        let mut names = vec![BASE.to_owned()];
+        for station in &self.stations {
+            if names.contains(station) {
+                return Err(SetupError::Twice(station.clone()));
+            }
+            names.push(station.clone());
+        }
+        Ok(names)
     }
 
     fn endpoint(&self, at: usize) -> Result<Option<PeerEndpoint>, SetupError> {
@@ -181,24 +229,26 @@ impl LinkPlan {
         (any, self.port).into()
     }
 
-    fn inside(&self) -> Result<[Cidr; 2], SetupError> {
+    /// The first addresses of the network, for so many ends.
+    fn inside(&self, ends: usize) -> Result<Vec<Cidr>, SetupError> {
         let network = self.network;
         let bits: u8 = if network.address.is_ipv4() { 32 } else { 128 };
+        let hosts = 1_u128.checked_shl(u32::from(bits - network.prefix));
         // The first address is the network's, and the last of IPv4 everybody's.
-        if bits.saturating_sub(network.prefix) < 2 {
-            return Err(SetupError::Network { network });
+        if hosts.is_some_and(|hosts| hosts < ends as u128 + 2) {
+            return Err(SetupError::Network { ends, network });
         }
-        let at = |host: u8| {
+        let at = |host: usize| {
             let address = match network.network() {
-                IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() + u32::from(host)).into(),
-                IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() + u128::from(host)).into(),
+                IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() + host as u32).into(),
+                IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() + host as u128).into(),
             };
             Cidr {
                 address,
                 prefix: network.prefix,
             }
         };
-        Ok([at(1), at(2)])
+        Ok((1..=ends).map(at).collect())
     }
 
     fn text(
@@ -206,9 +256,8 @@ impl LinkPlan {
         name: &str,
         inside: Cidr,
         listen: std::net::SocketAddr,
-        (key, endpoint): (PublicKey, Option<&PeerEndpoint>),
+        peers: &[Other<'_>],
     ) -> String {
-        let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut text = String::new();
         // Writing to a string cannot fail.
         _ = writeln!(
@@ -221,25 +270,58 @@ impl LinkPlan {
         if let Some(rate) = self.rate {
             _ = writeln!(text, "rate = \"{rate}\"");
         }
-        let peer = match endpoint {
-            Some(endpoint) => format!(", peer = \"{endpoint}\""),
-            None => String::new(),
-        };
+        let own = quoted(&format!("{name}.key"));
+        if let [peer] = peers {
+            let key = peer.key;
+            let endpoint = peer.endpoint.map(|at| format!(", peer = \"{at}\""));
+            _ = writeln!(
+                text,
+                "underlay = {{ kind = \"udp\", listen = \"{listen}\"{} }}\n\
+                 security = {{ private-key = {own}, peer-key = \"{key}\"{} }}",
+                endpoint.unwrap_or_default(),
+                peer.preshared_key(", ")
+            );
+            return text;
+        }
         _ = writeln!(
             text,
-            "underlay = {{ kind = \"udp\", listen = \"{listen}\"{peer} }}"
+            "underlay = {{ kind = \"udp\", listen = \"{listen}\" }}\nsecurity = {{ private-key = {own} }}"
         );
-        let preshared = match self.preshared {
-            true => format!(", preshared-key = {}", quoted(&format!("{name}.psk"))),
-            false => String::new(),
-        };
-        _ = writeln!(
-            text,
-            "security = {{ private-key = {}, peer-key = \"{key}\"{preshared} }}",
-            quoted(&format!("{name}.key"))
-        );
+        for peer in peers {
+            let (address, key) = (peer.inside.address, peer.key);
+            let bits = if address.is_ipv4() { 32 } else { 128 };
+            _ = writeln!(
+                text,
+                "\n[[peers]]\nname = {}\nkey = \"{key}\"\nprefixes = [\"{address}/{bits}\"]{}",
+                quoted(peer.name),
+                peer.preshared_key("\n")
+            );
+        }
         text
     }
+}
+
+/// Somebody at another end, as a file names him.
+struct Other<'a> {
+    name: &'a str,
+    key: PublicKey,
+    inside: Cidr,
+    endpoint: Option<&'a PeerEndpoint>,
+    preshared: Option<&'a PresharedKey>,
+    /// The file of that.
+    secret: String,
+}
+
+impl Other<'_> {
+    /// The line that names the pre-shared key, if there is one.
+    fn preshared_key(&self, before: &str) -> String {
+        let line = |_| format!("{before}preshared-key = {}", quoted(&self.secret));
+        self.preshared.map_or_else(String::new, line)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
 }
 
 impl PlannedEnd {
@@ -251,12 +333,12 @@ impl PlannedEnd {
     }
 }
 
-/// Writes both ends' files into a folder, which is made if there is none, for their owner alone. What is there
+/// Writes all ends' files into a folder, which is made if there is none, for their owner alone. What is there
 /// stays, unless it is to be replaced: then nothing is written.
 ///
 /// # Errors
 /// If files are there, or the system refuses.
-pub fn write(folder: &Path, ends: &[PlannedEnd; 2], replace: bool) -> Result<(), SetupError> {
+pub fn write(folder: &Path, ends: &[PlannedEnd], replace: bool) -> Result<(), SetupError> {
     let files = || ends.iter().flat_map(|end| end.files(folder));
     if let Some(there) = files().find(|file| !replace && file.symlink_metadata().is_ok()) {
         return Err(SetupError::There(there));
@@ -302,6 +384,7 @@ mod tests {
         LinkPlan {
             name: "air0".to_owned(),
             reached_at: [here, there].map(|text| text.map(str::to_owned)),
+            stations: Vec::new(),
             network: "10.7.0.0/24".parse().unwrap(),
             port: 7007,
             rate: None,
@@ -322,7 +405,7 @@ mod tests {
             (Some("2001:db8::1"), Some("gate.example.org"), "[::]:7007"),
         ] {
             let ends = plan(here, there).ends().unwrap();
-            let files = ends.each_ref().map(|end| load(&end.text));
+            let files: Vec<_> = ends.iter().map(|end| load(&end.text)).collect();
             for at in 0..2 {
                 let peer = &files[at].peers()[0];
                 assert_eq!(peer.key, Some(ends[1 - at].public));
@@ -339,12 +422,80 @@ mod tests {
     }
 
     #[test]
+    fn a_base_and_its_stations_fit_each_other() {
+        for (network, preshared) in [("10.7.0.0/24", false), ("fd07::/64", true)] {
+            let plan = LinkPlan {
+                stations: ["farm", "mill", "pier"].map(str::to_owned).to_vec(),
+                network: network.parse().unwrap(),
+                preshared,
+                ..plan(Some("192.0.2.1"), None)
+            };
+            let directory = tempfile::tempdir().unwrap();
+            let ends = plan.ends().unwrap();
+            write(directory.path(), &ends, false).unwrap();
+            let files: Vec<_> = ends.iter().map(|end| load(&end.text)).collect();
+            let base = files[0].peers();
+            assert_eq!(base.len(), 3);
+            for (peer, (station, file)) in base.iter().zip(ends.iter().zip(&files).skip(1)) {
+                assert_eq!((&*peer.name, peer.key), (file.name(), Some(station.public)));
+                assert!(
+                    peer.prefixes
+                        .iter()
+                        .all(|prefix| prefix.covers(station.inside.address))
+                );
+                assert_eq!(peer.prefixes[0].network(), station.inside.address);
+                let calls = &file.peers()[0];
+                assert_eq!(calls.key, Some(ends[0].public));
+                assert_eq!(calls.fixed_address(), "192.0.2.1:7007".parse().ok());
+                let secrets = [peer, calls].map(|peer| peer.preshared_key.clone());
+                assert_eq!(secrets.each_ref().map(Option::is_some), [preshared; 2]);
+                if let [Some(here), Some(there)] = secrets {
+                    assert_ne!(here, there, "files of one end may go away");
+                    let read = |name: &Path| read_preshared(&directory.path().join(name)).unwrap();
+                    assert_eq!(read(&here), read(&there));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_cannot_be_a_link_is_refused_with_what_would_be_right() {
         let says = |plan: &LinkPlan, part: &str| {
             let error = plan.ends().unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         };
         says(&plan(None, None), "at least one");
+        let with = |here, stations: &[&str], network: &str| LinkPlan {
+            stations: stations.iter().map(|name| (*name).to_owned()).collect(),
+            network: network.parse().unwrap(),
+            ..plan(here, None)
+        };
+        let here = Some("192.0.2.1");
+        says(
+            &with(None, &["farm", "mill"], "10.7.0.0/24"),
+            "stations call their base",
+        );
+        says(
+            &with(here, &["farm", "farm"], "10.7.0.0/24"),
+            "a name of its own",
+        );
+        says(
+            &with(here, &["farm", "base"], "10.7.0.0/24"),
+            "a name of its own",
+        );
+        says(
+            &with(here, &["the farm", "mill"], "10.7.0.0/24"),
+            "the farm",
+        );
+        says(
+            &with(here, &["a", "b", "c", "d", "e", "f"], "10.7.0.0/29"),
+            "no room for 7 ends",
+        );
+        assert!(
+            with(here, &["a", "b", "c", "d", "e"], "10.7.0.0/29")
+                .ends()
+                .is_ok()
+        );
         says(&plan(Some("192.0.2"), None), "gate.example.org");
         says(&plan(Some("the gate"), None), "gate.example.org");
         says(&plan(Some("10.7.0.9"), None), "choose another network");

@@ -14,13 +14,16 @@ pub struct SetupArgs {
     /// Address or host name at which this end reaches the other, or "none": the other then calls
     #[arg(long, value_name = "ADDRESS")]
     pub there: Option<String>,
-    /// Network inside, of which the ends have the first two addresses, such as 10.7.0.0/24
+    /// Make this end a base, and files for a station of this name; once for each station. Stations call the base
+    #[arg(long, value_name = "NAME", conflicts_with = "there")]
+    pub station: Vec<String>,
+    /// Network inside, of which the ends have the first addresses, such as 10.7.0.0/24
     #[arg(long, value_name = "NETWORK")]
     pub network: Option<String>,
-    /// UDP port of both ends, such as 7007
+    /// UDP port of all ends, such as 7007
     #[arg(long, value_name = "PORT")]
     pub port: Option<String>,
-    /// Name of both interfaces
+    /// Name of all interfaces
     #[arg(long, value_name = "NAME", default_value = "air0")]
     pub name: String,
     /// Folder for the files, which is made if there is none
@@ -44,6 +47,7 @@ pub(super) const SETUP_EXAMPLES: &str = "\
 Examples:
   airlane setup
   airlane setup --here none --there gate.example.org --network 10.7.0.0/24 --port 7007
+  airlane setup --here 192.0.2.1 --station farm --station mill --network 10.7.0.0/24 --port 7007
   airlane setup --here 192.0.2.1 --there 192.0.2.2 --network fd07::/64 --port 7007 --preshared --json
 
 Exit codes: 0 the files are written, 1 the system refused, 2 an answer is wrong, or files are there.";

@@ -1,9 +1,11 @@
 //! The node's side of the control socket.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt, chown};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{
+    DirBuilderExt, FileTypeExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt, chown,
+};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,7 @@ use airlane_base::Rate;
 use airlane_link::FlowKey;
 use rustix::event::epoll;
 
-use super::{Refusal, Reloaded, Request, RequestError, ServiceChange};
+use super::{Refusal, Reloaded, Request, RequestError, ServiceChange, call};
 use crate::clock;
 use crate::config::LiveConfig;
 use crate::device::DeviceError;
@@ -159,14 +161,9 @@ impl Server {
             next_token: 0,
             readings: Readings::default(),
         };
-        let mut mode = 0o600;
-        if let Some(group) = group {
-            let readers = group_of(group).map_err(failed("look control.group up"))?;
-            chown(path, None, Some(readers)).map_err(failed("give the socket to control.group"))?;
-            mode = 0o660;
-        }
-        fs::set_permissions(path, Permissions::from_mode(mode))
-            .map_err(failed("restrict the socket to those who may ask"))?;
+        let readers = group.map(group_of).transpose();
+        let readers = readers.map_err(failed("look control.group up"))?;
+        restrict(path, readers).map_err(failed("restrict the socket to those who may ask"))?;
         server
             .listener
             .set_nonblocking(true)
@@ -436,6 +433,23 @@ fn answer(
     }
 }
 
+/// Makes the socket at `path` one for its owner, and for a group if there is one. The folder may be another user's, such
+/// as the one that `--user` named before, who can put anything in the socket's place: nothing else is changed.
+fn restrict(path: &Path, group: Option<u32>) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_PATH | libc::O_NOFOLLOW;
+    let socket = options.read(true).custom_flags(flags).open(path)?;
+    let is = socket.metadata()?;
+    if !is.file_type().is_socket() || is.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("something else is in its place"));
+    }
+    // What is opened so is changed by this name alone.
+    let name = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    chown(&name, None, group)?;
+    let mode = if group.is_some() { 0o660 } else { 0o600 };
+    fs::set_permissions(name, Permissions::from_mode(mode))
+}
+
 /// Removes a socket that its node left behind. Anything else at `path` stays, and is an error.
 fn clear_the_way(path: &Path) -> io::Result<()> {
     let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
@@ -445,8 +459,11 @@ fn clear_the_way(path: &Path) -> io::Result<()> {
         Ok(metadata) if !metadata.file_type().is_socket() => {
             taken("there is a file of this name that is no socket")
         }
-        Ok(_) => match UnixStream::connect(path) {
+        Ok(_) => match call(path) {
             Ok(_) => taken("another node of this name is running"),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                taken("somebody listens there who answers nobody")
+            }
             Err(_) => fs::remove_file(path),
         },
     }

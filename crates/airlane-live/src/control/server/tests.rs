@@ -328,6 +328,56 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
 }
 
+/// Whoever owns the folder, such as the user of another link, may put anything in the socket's place meanwhile.
+#[test]
+fn nothing_else_than_the_own_socket_gets_other_rights() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, precious) = (
+        directory.path().join("sock"),
+        directory.path().join("shadow"),
+    );
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    let listener = UnixListener::bind(&path).unwrap();
+    restrict(&path, None).unwrap();
+    assert_eq!(mode(&path), 0o600);
+    restrict(&path, Some(rustix::process::getegid().as_raw())).unwrap();
+    assert_eq!(mode(&path), 0o660);
+    drop(listener);
+    fs::write(&precious, "text").unwrap();
+    fs::set_permissions(&precious, Permissions::from_mode(0o640)).unwrap();
+    for lies in [false, true] {
+        fs::remove_file(&path).unwrap();
+        match lies {
+            true => std::os::unix::fs::symlink(&precious, &path).unwrap(),
+            false => fs::hard_link(&precious, &path).unwrap(),
+        }
+        assert!(restrict(&path, None).is_err());
+        assert_eq!(mode(&precious), 0o640);
+    }
+    if rustix::process::geteuid().is_root() {
+        fs::remove_file(&path).unwrap();
+        let _others = UnixListener::bind(&path).unwrap();
+        chown(&path, Some(65_534), None).unwrap();
+        assert!(restrict(&path, None).is_err());
+    }
+}
+
+/// A listener whose queue is full takes nobody: a plain connect would wait for ever.
+#[test]
+fn one_who_takes_nobody_holds_nobody_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let full = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    full.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    full.listen(0).unwrap();
+    let _first = UnixStream::connect(&path).unwrap();
+    let error = Server::bind(&path, None).unwrap_err();
+    assert!(
+        error.source.to_string().contains("answers nobody"),
+        "{error}"
+    );
+}
+
 #[test]
 fn nonsense_is_refused_and_endless_requests_are_cut() {
     let directory = tempfile::tempdir().unwrap();
