@@ -17,6 +17,7 @@ mod study;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use airlane_live::status::{PROTOCOL, build};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -272,11 +273,14 @@ Examples:
   airlane completions bash > /etc/bash_completion.d/airlane
   airlane completions fish > ~/.config/fish/completions/airlane.fish";
 
-/// The version of the program, and of the protocol that two ends must have in common.
+/// The commit that the program is built of; none where its sources came without git.
+pub const COMMIT: Option<&str> = option_env!("AIRLANE_COMMIT");
+
+/// The version of the program, its commit, and the protocol that two ends must have in common.
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
-        let program = env!("CARGO_PKG_VERSION");
-        format!("{program}, protocol {}", airlane_live::status::PROTOCOL)
+        let program = build(env!("CARGO_PKG_VERSION"), COMMIT);
+        format!("{program}, protocol {PROTOCOL}")
     });
     &VERSION
 }

@@ -59,6 +59,9 @@ const BAD_INPUT: u8 = 2;
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(commit) = args::COMMIT {
+        airlane_live::status::set_commit(commit);
+    }
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,7 +1,7 @@
 //! The status of a live node, for people.
 
 use airlane_link::config::RateLimit;
-use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport};
+use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport, build};
 use anstyle::{AnsiColor, Style};
 
 use crate::output;
@@ -51,7 +51,7 @@ fn head(status: &Status) -> String {
         "{STRONG}{}{STRONG:#}: up for {}, airlane {}, protocol {}\n  {} (MTU {} B) over {}, {}, security {}{key}\n",
         status.name,
         seconds(status.uptime_ns),
-        output::plain(&status.version),
+        output::plain(&build(&status.version, status.commit.as_deref())),
         status.protocol,
         tun.name,
         tun.mtu_bytes,

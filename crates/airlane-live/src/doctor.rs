@@ -1,6 +1,7 @@
 //! `airlane doctor`: whether a link can come up, and what to do where it cannot. Everything is tried as
 //! `airlane up` does it and undone again. Of a link that runs already only its sessions are looked at.
 
+mod ends;
 mod findings;
 mod peers;
 

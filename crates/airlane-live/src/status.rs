@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::OnceLock;
 
 use airlane_link::classify::FlowStatus;
 use airlane_link::{
@@ -15,6 +16,23 @@ use serde::{Deserialize, Serialize};
 /// Version of the protocol between two ends.
 pub const PROTOCOL: u8 = airlane_session::VERSION;
 
+static COMMIT: OnceLock<&str> = OnceLock::new();
+
+/// The commit that this program was built of; its status and its peers are told. The first word stands.
+pub fn set_commit(commit: &'static str) {
+    let _first = COMMIT.set(commit);
+}
+
+/// The commit, if the program has said it.
+pub(crate) fn commit() -> Option<&'static str> {
+    COMMIT.get().copied()
+}
+
+/// A version of the program with its commit.
+pub fn build(version: &str, commit: Option<&str>) -> String {
+    format!("{version}, commit {}", commit.unwrap_or("unknown"))
+}
+
 /// Everything about one node. Raw numbers carry their unit in the name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -22,6 +40,9 @@ pub struct Status {
     pub schema: u32,
     /// Version of the program.
     pub version: String,
+    /// Of which commit that was built, if its builder knew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Version of the protocol between two ends; only equal ones have a session ([`PROTOCOL`]).
     #[serde(default)]
     pub protocol: u8,
@@ -120,6 +141,10 @@ pub enum CallFault {
     OtherPreshared,
     /// Its address is no peer's, and there are no keys.
     OtherAddress,
+    /// It has no keys, and this end has some.
+    WithoutKeys,
+    /// It has keys, and this end has none.
+    WithKeys,
 }
 
 impl CallerReport {
@@ -142,6 +167,12 @@ impl CallerReport {
             ),
             CallFault::OtherAddress => {
                 format!("datagrams come from {address}, which is no peer's address")
+            }
+            CallFault::WithoutKeys => {
+                format!("whoever is at {address} has no keys, while this end has some")
+            }
+            CallFault::WithKeys => {
+                format!("whoever is at {address} has keys, while this end has none")
             }
         }
     }
@@ -179,6 +210,12 @@ pub struct PeerStatus {
     pub key: Option<String>,
     /// Age of the keys in use; none: there are none yet.
     pub keys_age_ns: Option<u64>,
+    /// Version and commit of its program, once it has said so in the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Addresses of its interface, once it has said so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tunnel_addresses: Vec<String>,
     /// Networks behind it.
     pub prefixes: Vec<String>,
     /// Its share of the link, relative to the other peers'.
@@ -236,6 +273,9 @@ pub struct SessionReport {
     pub rtt_ns: Option<u64>,
     /// Our table of services and the peer's, where they differ.
     pub refused: Option<RefusedTables>,
+    /// The version of the protocol that the peer speaks, if it is another than ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_protocol: Option<u8>,
     /// Whose private key two hosts have, as far as the last minutes tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_key: Option<SharedKey>,

@@ -65,7 +65,8 @@ mod tests;
 pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};
 pub use limits::{Limits, Wall};
 pub use message::{
-    COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN, data_number,
+    COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN,
+    data_number, is_handshake,
 };
 pub use peer::{SecurePeer, SecurePeerStatus};
 pub use peer_address::{EthernetAddress, PeerAddress};

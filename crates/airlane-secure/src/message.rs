@@ -167,6 +167,15 @@ impl<'a> Message<'a> {
     }
 }
 
+/// Whether a datagram looks like a message of a handshake.
+pub fn is_handshake(datagram: &[u8]) -> bool {
+    let message = Message::parse(datagram);
+    matches!(
+        message,
+        Ok(Message::Initiation(_) | Message::Response { .. })
+    )
+}
+
 impl<'a> Handshake<'a> {
     fn at(whole: &'a [u8], noise: usize) -> Self {
         Self {

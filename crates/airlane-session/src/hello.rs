@@ -102,6 +102,9 @@ pub enum HelloError {
     /// A probe that says it is an answer, too.
     #[error("it says that it is a probe and the answer to one")]
     Probe,
+    /// What tells about its sender is not text.
+    #[error("what it says about its sender is not UTF-8 text")]
+    About,
     /// The table is not text.
     #[error("the peer's table of services is not UTF-8 text")]
     Table,
@@ -124,6 +127,7 @@ impl HelloError {
             | Self::Offers { .. }
             | Self::Part { .. }
             | Self::Probe
+            | Self::About
             | Self::Table => "hello-malformed",
             Self::OwnEpoch => "hello-reflected",
             Self::Old => "hello-old",

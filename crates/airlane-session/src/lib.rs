@@ -45,6 +45,7 @@ use airlane_base::random::fnv1a;
 use airlane_base::{Duration, Instant, Rng, Streams};
 use serde::Serialize;
 
+mod about;
 mod hello;
 mod offer;
 mod part;
@@ -52,6 +53,7 @@ mod path;
 mod probe;
 mod status_probe;
 
+pub use about::About;
 pub use hello::{Hello, HelloError, LossReport, VERSION};
 pub use offer::{OwnService, ServiceOffer};
 pub use part::{Part, Reassembly};
@@ -355,6 +357,11 @@ impl Session {
     /// What the peer said it lost, per service, in its last keepalive.
     pub fn peer_reports(&self) -> &[LossReport] {
         &self.peer_reports
+    }
+
+    /// The version of the protocol that the peer speaks, if it is another than ours.
+    pub const fn other_version(&self) -> Option<u8> {
+        self.other_version
     }
 
     /// Where the session stands.

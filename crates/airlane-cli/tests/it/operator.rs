@@ -29,6 +29,17 @@ fn json(output: &Output) -> Vec<Value> {
 fn the_version_is_a_verb_as_well() {
     let version = airlane(&["version"]);
     assert_eq!(version.stdout, airlane(&["--version"]).stdout);
+    let said = said(&version);
+    let (_, commit) = said.split_once(", commit ").unwrap();
+    let (commit, protocol) = commit.split_once(", protocol ").unwrap();
+    assert!(protocol.trim().parse::<u8>().is_ok(), "{said}");
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).output();
+    match head.ok().filter(|head| head.status.success()) {
+        Some(head) if commit != "unknown" => {
+            assert!(head.stdout.starts_with(commit.as_bytes()), "{said}")
+        }
+        _ => {}
+    }
 }
 
 const FILE: &str = "schema = 1\nname = \"left\"\ncontrol = { socket = \"FOLDER/left.sock\" }\n\

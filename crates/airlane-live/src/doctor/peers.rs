@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
-use airlane_secure::{PeerAddress, Refused};
+use airlane_secure::PeerAddress;
 use airlane_session::LEAST;
 use rustix::event::{PollFd, PollFlags};
 
+use super::ends;
 use super::findings::{Findings, Grade};
 use crate::clock;
 use crate::config::{LiveConfig, PeerConfig};
@@ -19,7 +20,7 @@ use crate::node::Guard;
 use crate::node::callers::Callers;
 use crate::node::drops::Reason;
 use crate::security::Keys;
-use crate::status::{CallFault, CallerReport, PeerStatus, SharedKey, Status};
+use crate::status::{CallFault, CallerReport, PROTOCOL, PeerStatus, SharedKey, Status};
 use crate::underlay::{Udp, Underlay};
 
 /// How long the peers have for an answer: two attempts of a handshake.
@@ -47,6 +48,9 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
     for peer in &status.peers {
         check_session(peer, &status.callers, ours, findings);
+        if peer.session.state == "confirmed" {
+            ends::compare(file, &status, peer, findings);
+        }
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
             check_running_way(file, (&peer.name, ip), findings);
         }
@@ -105,6 +109,13 @@ fn check_session(
             ),
             "make them equal in both files; only base-station is \"here\" at one end and \"peer\" at the other",
         ),
+        _ if session.other_protocol.is_some() => bad(
+            format!(
+                "{who} speaks protocol {}, this end {PROTOCOL}",
+                session.other_protocol.unwrap_or_default()
+            ),
+            "install one version of airlane at both ends; `airlane version` prints its protocol",
+        ),
         ("disconnected", _) => {
             let silent = Duration::from_nanos(session.disconnected_ns.unwrap_or_default());
             let found = format!("nothing was heard from {who} for {silent}");
@@ -161,6 +172,9 @@ fn cause(
             CallFault::OtherPreshared => {
                 "name the same preshared-key in both files, a copy of one file with the same text, or none in either"
                     .to_owned()
+            }
+            CallFault::WithoutKeys | CallFault::WithKeys => {
+                "write keys in both files, as `airlane setup` does, or security = \"none\" in both".to_owned()
             }
             CallFault::OtherAddress => {
                 "write that address here, or give both ends keys, by which they know each other".to_owned()
@@ -374,7 +388,8 @@ impl Asking<'_> {
                 received.for_each(|datagram, came, _| {
                     let now = clock::now();
                     if let Err(refused) = self.guard.open(now, came.from, datagram, &mut plain) {
-                        self.refuse(now, came.from, refused);
+                        let reason = Reason::from(refused).or_keys_at_one_end(true, datagram);
+                        self.refuse(now, came.from, reason);
                     }
                 });
             }
@@ -420,13 +435,12 @@ impl Asking<'_> {
         }
     }
 
-    fn refuse(&mut self, now: Instant, source: PeerAddress, refused: Refused) {
+    fn refuse(&mut self, now: Instant, source: PeerAddress, reason: Reason) {
         let expected = self
             .asked
             .iter()
             .any(|peer| peer.fixed_address() == Some(source));
         let key = self.guard.last_stranger();
-        let what = (Reason::from(refused), key);
-        self.callers.note(now, source, what, expected);
+        self.callers.note(now, source, (reason, key), expected);
     }
 }

@@ -58,6 +58,8 @@ impl Callers {
             Reason::SecureMac => (CallFault::OtherKey, None),
             Reason::SecurePreshared => (CallFault::OtherPreshared, None),
             Reason::OtherAddress => (CallFault::OtherAddress, None),
+            Reason::PeerWithoutKeys => (CallFault::WithoutKeys, None),
+            Reason::PeerWithKeys => (CallFault::WithKeys, None),
             _ => return None,
         };
         let same = |c: &Caller| c.report.address == address && c.report.why == why;

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io;
 
 use airlane_base::Instant;
-use airlane_link::FrameError;
-use airlane_secure::{Refused, SealError};
+use airlane_link::{Codec, FrameError, FrameKind, HeaderProfile};
+use airlane_secure::{Refused, SealError, is_handshake};
 use airlane_session::HelloError;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -66,6 +66,10 @@ reasons! {
     NoKeys = "no-keys",
     /// A datagram that did not come from the peer's address and port.
     OtherAddress = "other-address",
+    /// A hello without keys, at an end that has some.
+    PeerWithoutKeys = "peer-without-keys",
+    /// A handshake, at an end without keys.
+    PeerWithKeys = "peer-with-keys",
     /// Shorter than its header.
     Truncated = "truncated",
     /// Longer than any frame of this link.
@@ -143,6 +147,21 @@ impl Reason {
                 | Self::HelloOld
                 | Self::SecureUnknownSession
         )
+    }
+}
+
+impl Reason {
+    /// The reason to refuse a datagram, or that one end has keys and the other none, where the datagram shows that.
+    pub(crate) fn or_keys_at_one_end(self, have_keys: bool, datagram: &[u8]) -> Self {
+        let is_hello = || {
+            let decoded = Codec::new(HeaderProfile::Live).decode(datagram, |_| None);
+            decoded.is_ok_and(|decoded| decoded.header.kind == FrameKind::Hello)
+        };
+        match have_keys {
+            true if self == Self::SecureType && is_hello() => Self::PeerWithoutKeys,
+            false if is_handshake(datagram) => Self::PeerWithKeys,
+            _ => self,
+        }
     }
 }
 

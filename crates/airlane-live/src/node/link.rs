@@ -1,6 +1,7 @@
 //! The link with one peer: its port, its session, and what is counted of it. What all links share is the
 //! node's: [`Below`] the ports, the TUN device above them.
 
+mod about;
 mod events;
 mod way;
 
@@ -12,9 +13,10 @@ use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
 use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
 use airlane_session::{
-    Keepalives, LEAST, LossReport, Part, Probe, Reassembly, Session, SessionConfig,
+    About, Keepalives, LEAST, LossReport, Part, Probe, Reassembly, Session, SessionConfig,
 };
 
+use self::about::AboutEnds;
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::lookup::Lookup;
@@ -93,6 +95,7 @@ pub(super) struct PeerLink {
     pub(super) disconnections: u64,
     pub(super) disconnected_since: Option<Instant>,
     pub(super) rivals: Rivals,
+    pub(super) about: AboutEnds,
     /// Since when nothing is heard from the peer, and when the log last said so.
     silent: Option<(Instant, Instant)>,
 
@@ -173,6 +176,7 @@ impl PeerLink {
             disconnections: 0,
             disconnected_since: None,
             rivals: Rivals::new(),
+            about: AboutEnds::new(&file.tun.addresses),
             silent: None,
             heard: now,
             datagrams_sent: 0,
@@ -241,6 +245,9 @@ impl PeerLink {
         body: &[u8],
         below: &mut Below,
     ) -> Result<(), Reason> {
+        if let Some(about) = About::decode(body).map_err(|error| Reason::from(&error))? {
+            return self.handle_about(now, about, below);
+        }
         if let Some(probe) = Probe::decode(body).map_err(|error| Reason::from(&error))? {
             return self.handle_probe(now, probe, below);
         }
@@ -423,6 +430,7 @@ impl PeerLink {
         let mut body = Vec::new();
         hello.encode(&mut body);
         self.push_beside(now, &body, below);
+        self.ask_about(now, below);
     }
 
     /// Puts what travels as a hello does into the batch, beside the services.

@@ -4,7 +4,7 @@ use std::io;
 
 use airlane_base::{Instant, Payload};
 use airlane_link::FrameKind;
-use airlane_secure::PeerAddress;
+use airlane_secure::{PeerAddress, is_handshake};
 use airlane_session::{Part, StatusProbe};
 
 use super::drops::Reason;
@@ -62,10 +62,7 @@ impl Node {
         let (number, length, bound) = match self.open(now, datagram, came, lease.bytes_mut()) {
             Ok(Some(frame)) => frame,
             Ok(None) => return,
-            Err(reason) => {
-                let peer = self.links.expected_at(came.from);
-                return self.below.refuse(now, came.from, reason, peer);
-            }
+            Err(reason) => return self.refuse(now, came.from, reason, datagram),
         };
         let taken = self.on_frame(now, number, (lease, length, bound), mark, true);
         let Some(link) = self.links.get_mut(number) else {
@@ -79,6 +76,13 @@ impl Node {
         if link.port.deliveries() >= BATCH {
             self.deliver(now);
         }
+    }
+
+    /// A datagram was refused for this reason, or for what it shows of keys.
+    fn refuse(&mut self, now: Instant, from: PeerAddress, reason: Reason, datagram: &[u8]) {
+        let reason = reason.or_keys_at_one_end(self.below.guard.is_some(), datagram);
+        let peer = self.links.expected_at(from);
+        self.below.refuse(now, from, reason, peer);
     }
 
     /// One frame of a link, in the buffer up to a length, and whether it is bound to our session. `sent_so`:

@@ -43,6 +43,7 @@ impl Node {
         Status {
             schema: 2,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: commit().map(str::to_owned),
             protocol: PROTOCOL,
             name: self.name.clone(),
             uptime_ns: now.saturating_since(self.started).as_nanos(),
@@ -111,6 +112,13 @@ impl PeerLink {
             keys_age_ns: keys
                 .and_then(|(guard, session)| guard.keys_age(now, session))
                 .map(Duration::as_nanos),
+            version: self
+                .about
+                .theirs
+                .as_ref()
+                .map(|about| about.version.clone()),
+            tunnel_addresses: (self.about.theirs.as_ref())
+                .map_or_else(Vec::new, |about| about.addresses.clone()),
             prefixes: config.prefixes.iter().map(ToString::to_string).collect(),
             weight: config.weight,
             rate_bps: config.rate.unwrap_or(link).as_bps(),
@@ -134,6 +142,7 @@ impl PeerLink {
                 disconnected_ns: self.disconnected_since.map(since),
                 rtt_ns: self.session.srtt().map(Duration::as_nanos),
                 refused: self.refused.clone(),
+                other_protocol: self.session.other_version(),
                 shared_key: self.rivals.found(now),
             },
             services: self

@@ -1,6 +1,8 @@
 //! `airlane doctor` beside a peer that runs, is another or is not there.
 
-use crate::common::{Namespace, Running, cable, can_run};
+use std::time::Instant;
+
+use crate::common::{Namespace, PATIENCE, Running, cable, can_run};
 use airlane_live::config::LiveConfig;
 use airlane_live::doctor::{Check, Grade, examine};
 use airlane_live::security::new_key;
@@ -157,4 +159,94 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
     let [left, _] = peer_checks(["right", "right"], [&services[0], &services[1]], true);
     assert_eq!(left.0, Grade::Bad);
     assert!(left.1.contains("services of one number differ"), "{left:?}");
+}
+
+/// What two ends that run find of each other, whose files are changed so: all that is not good.
+fn two_ends(change: impl Fn(usize, String) -> String) -> [Vec<Check>; 2] {
+    let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+    cable(&left, "wire", &right, "wire");
+    left.ip("addr add 192.0.2.1/24 dev wire");
+    right.ip("addr add 192.0.2.2/24 dev wire");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let keys = [0, 1].map(|end| {
+        let made = new_key(&folder.path().join(format!("{end}.key")));
+        made.unwrap().to_string()
+    });
+    let ends = [(0, &left), (1, &right)];
+    let texts = [0, 1].map(|end| change(end, file(end, directory, &keys[1 - end], "")));
+    let nodes = ends.map(|(end, namespace)| Running::start(namespace, &texts[end]).unwrap());
+    let peer = |end: usize| nodes[end].status().peers.remove(0);
+    let deadline = Instant::now() + PATIENCE;
+    ends.map(|(end, namespace)| {
+        let found = loop {
+            let told = peer(end).version.is_some();
+            let found = checks(namespace, &texts[end]);
+            if told || peer(end).session.state != "confirmed" || Instant::now() >= deadline {
+                break found;
+            }
+        };
+        let unlike = found
+            .into_iter()
+            .filter(|check| check.verdict != Grade::Good);
+        unlike.collect()
+    })
+}
+
+#[test]
+fn both_ends_are_compared_inside_the_session() {
+    if !can_run("both_ends_are_compared_inside_the_session") {
+        return;
+    }
+    let says = |found: &[Check], what: &str, words: &str| {
+        let fits = |check: &Check| check.what == what && check.found.contains(words);
+        assert!(found.iter().any(fits), "{what}, {words}: {found:#?}");
+    };
+    let alike = two_ends(|_, text| text);
+    assert!(alike.iter().all(Vec::is_empty), "{alike:#?}");
+
+    let same = two_ends(|_, text| text.replace("10.7.0.2/24", "10.7.0.1/24"));
+    for found in &same {
+        says(found, "addresses", "both have 10.7.0.1");
+    }
+    let apart = two_ends(|_, text| text.replace("10.7.0.2/24", "10.8.0.2/24"));
+    says(
+        &apart[0],
+        "addresses",
+        "has 10.8.0.2/24, to which nothing here leads: this end has 10.7.0.1/24",
+    );
+    assert_eq!(apart[0][0].verdict, Grade::Bad);
+
+    let service = "[[link.services]]\nnumber = 7\nname = \"extra\"\nrate = 1\nscheme = { kind = \"sr-m2\" }\n";
+    let lacking = two_ends(|end, text| match end {
+        0 => text + service,
+        _ => text + &service.replace("7", "6"),
+    });
+    says(&lacking[0], "services", "has no extra");
+}
+
+#[test]
+fn keys_at_one_end_only_are_named_at_both() {
+    if !can_run("keys_at_one_end_only_are_named_at_both") {
+        return;
+    }
+    for plain in [0, 1] {
+        let found = two_ends(|end, text| {
+            let lines =
+                text.lines()
+                    .map(|line| match end == plain && line.starts_with("security") {
+                        true => "security = \"none\"",
+                        false => line,
+                    });
+            lines.collect::<Vec<_>>().join("\n")
+        });
+        for (end, words) in [
+            (plain, "has keys, while this end has none"),
+            (1 - plain, "has no keys, while this end"),
+        ] {
+            let peer = find(&found[end], "peer");
+            assert_eq!(peer.verdict, Grade::Bad);
+            assert!(peer.found.contains(words), "{peer:?}");
+        }
+    }
 }

@@ -37,6 +37,7 @@ impl PeerLink {
                     self.session_since = Some(now);
                     self.sessions += 1;
                     self.refused = None;
+                    self.about.forget();
                     self.rivals.on_session(now, self.to.address);
                     let why = if replaced {
                         "the peer was restarted"

@@ -1,0 +1,111 @@
+//! Whether the two ends of a session that stands fit each other: their addresses, services and programs.
+
+use super::findings::{Findings, Grade};
+use crate::config::LiveConfig;
+use crate::netlink::Cidr;
+use crate::status::{PeerStatus, Status, build};
+
+pub(super) fn compare(
+    file: &LiveConfig,
+    status: &Status,
+    peer: &PeerStatus,
+    findings: &mut Findings<'_>,
+) {
+    check_services(peer, findings);
+    let Some(theirs) = &peer.version else {
+        return;
+    };
+    let ours = build(&status.version, status.commit.as_deref());
+    if *theirs != ours {
+        findings.add(
+            "versions",
+            Grade::Warning,
+            format!("this end runs {ours}; {} runs {theirs}", peer.name),
+            "the protocol is the same; what else differs, the changelog says",
+        );
+    }
+    check_addresses(file, status, peer, findings);
+}
+
+/// Services that the other end does not have, and so nobody uses.
+fn check_services(peer: &PeerStatus, findings: &mut Findings<'_>) {
+    let waiting = peer.services.iter().filter(|service| service.waiting);
+    let names: Vec<_> = waiting.map(|service| &*service.name).collect();
+    if !names.is_empty() {
+        findings.add(
+            "services",
+            Grade::Warning,
+            format!(
+                "{} has no {}: their packets travel as those without a class",
+                peer.name,
+                names.join(", ")
+            ),
+            "write the same link.services in both files, then `airlane reload`",
+        );
+    }
+}
+
+/// Whether both ends have addresses of their own, and this one has a way to the peer's.
+fn check_addresses(
+    file: &LiveConfig,
+    status: &Status,
+    peer: &PeerStatus,
+    findings: &mut Findings<'_>,
+) {
+    let addresses = |peer: &PeerStatus| -> Vec<Cidr> {
+        let all = peer.tunnel_addresses.iter();
+        all.filter_map(|address| address.parse().ok()).collect()
+    };
+    let (ours, theirs) = (&file.tun.addresses, addresses(peer));
+    let others = status.peers.iter().filter(|other| other.name != peer.name);
+    let others = others.flat_map(|other| addresses(other).into_iter().map(|at| (&*other.name, at)));
+    let taken: Vec<_> = ours
+        .iter()
+        .map(|at| ("this end", *at))
+        .chain(others)
+        .collect();
+    for address in &theirs {
+        if let Some((who, _)) = taken.iter().find(|(_, at)| at.address == address.address) {
+            return findings.add(
+                "addresses",
+                Grade::Bad,
+                format!(
+                    "{} and {who} both have {} under [tun]",
+                    peer.name, address.address
+                ),
+                "give each end an address of its own in tun.addresses",
+            );
+        }
+    }
+    let routes = file.routes();
+    let mut inside = ours.iter().chain(&routes);
+    if theirs.is_empty()
+        || ours.is_empty()
+        || theirs
+            .iter()
+            .any(|to| inside.clone().any(|cidr| cidr.covers(to.address)))
+    {
+        return;
+    }
+    let list = |all: &mut dyn Iterator<Item = &Cidr>| {
+        let all: Vec<_> = all.map(ToString::to_string).collect();
+        all.join(", ")
+    };
+    // What has routes may have no business with the peer itself.
+    let grade = if routes.is_empty() {
+        Grade::Bad
+    } else {
+        Grade::Warning
+    };
+    findings.add(
+        "addresses",
+        grade,
+        format!(
+            "{} has {}, to which nothing here leads: this end has {}",
+            peer.name,
+            list(&mut theirs.iter()),
+            list(&mut inside)
+        ),
+        "give both ends addresses of one network in tun.addresses, or write a route to the other's under tun.routes",
+    );
+}
