@@ -138,6 +138,8 @@ impl ControlConnection {
 mod tests {
     use std::net::{Ipv4Addr, TcpListener};
 
+    use proptest::prelude::*;
+
     use super::*;
 
     fn pair() -> (TcpStream, ControlConnection) {
@@ -195,5 +197,54 @@ mod tests {
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         writer.join().unwrap();
+    }
+
+    proptest! {
+        #![proptest_config(few())]
+
+        /// Whatever comes on a control connection, and in whatever pieces: each line is a message or an error, none is longer
+        /// than it may be, and nothing is waited for beyond its deadline.
+        #[test]
+        fn any_lines_are_messages_or_errors(
+            pieces in prop::collection::vec(prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..300),
+                Just(b"\n".to_vec()),
+                Just(br#"{"version":2,"voice":true,"congestion_control":null,"times":{}}"#.to_vec()),
+                Just(br#"{"Err":"why"}"#.to_vec()),
+                (0_usize..6_000).prop_map(|n| vec![b' '; n]),
+            ], 0..8),
+        ) {
+            let (mut near, mut far) = pair();
+            let lines = pieces.concat().iter().filter(|byte| **byte == b'\n').count();
+            let writer = std::thread::spawn(move || {
+                // Whoever refuses a line reads no more.
+                pieces.iter().try_for_each(|piece| near.write_all(piece)).ok();
+            });
+            let mut heard = 0;
+            loop {
+                let patience = Duration::from_secs(20);
+                let error = match heard % 3 {
+                    0 => far.hear::<TestOrder>(patience, || false).err(),
+                    1 => far.hear::<Reply>(patience, || false).err(),
+                    _ => far.hear::<Finish>(patience, || false).err(),
+                };
+                prop_assert!(far.begun.len() <= LONGEST);
+                match error.as_ref().map(io::Error::kind) {
+                    None => {}
+                    Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => break,
+                    Some(_) => far.begun.clear(),
+                }
+                heard += 1;
+                prop_assert!(heard <= 4 * lines + 20, "{:?}", error);
+            }
+            drop(far);
+            writer.join().unwrap();
+        }
+    }
+
+    /// Each case has a connection and a thread: few, or as many as `make fuzz` asks for.
+    fn few() -> ProptestConfig {
+        let asked = std::env::var("PROPTEST_CASES").ok();
+        ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(32))
     }
 }

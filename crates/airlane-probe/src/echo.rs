@@ -268,6 +268,8 @@ pub fn find_server(interface: &str, port: u16) -> io::Result<Option<IpAddr>> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     fn request(token: TestToken) -> [u8; LENGTH] {
@@ -298,5 +300,42 @@ mod tests {
         packet[..4].copy_from_slice(&WHO);
         assert!(!reply(&mut packet, &desk, false, 7));
         assert!(reply(&mut packet, &desk, true, 7));
+    }
+
+    proptest! {
+        /// Only what has the token of the test is answered, or asks who is here where that is said; an answer keeps what its
+        /// request said.
+        #[test]
+        fn any_datagram_is_answered_only_where_it_may_be(
+            bytes in prop::collection::vec(any::<u8>(), LENGTH),
+            magic in prop::option::of(prop::sample::select(vec![REQUEST, ANSWER, WHO, HERE])),
+            knows: bool,
+            welcoming: bool,
+            heard: u64,
+        ) {
+            let stop = AtomicBool::new(false);
+            let desk = Desk::new(LocalClock::default(), u64::MAX, &stop);
+            let token = TestToken([7; TOKEN_LEN]);
+            let _test = desk.begin(token, None, u64::MAX, 0).unwrap();
+            let mut packet: [u8; LENGTH] = bytes.try_into().unwrap();
+            if let Some(magic) = magic {
+                packet[..4].copy_from_slice(&magic);
+            }
+            if knows {
+                packet[8..8 + TOKEN_LEN].copy_from_slice(&token.0);
+            }
+            let asked = packet;
+            let answered = reply(&mut packet, &desk, welcoming, heard);
+            let is = |of: [u8; 4]| asked[..4] == of;
+            let may = is(REQUEST) && asked[8..8 + TOKEN_LEN] == token.0 || is(WHO) && welcoming;
+            prop_assert_eq!(answered, may);
+            match answered {
+                true => {
+                    prop_assert_eq!(field(HEARD, &packet), heard);
+                    prop_assert_eq!(&packet[4..HEARD], &asked[4..HEARD]);
+                }
+                false => prop_assert_eq!(packet, asked),
+            }
+        }
     }
 }

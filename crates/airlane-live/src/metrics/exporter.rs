@@ -326,6 +326,8 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn source() -> Source {
@@ -423,5 +425,51 @@ mod tests {
             }
         }
         drop(exporter);
+    }
+
+    fn requests() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            4 => prop::sample::select(vec![
+                "GET ", "HEAD ", "POST ", "/metrics", "/metrics?x", "/", " HTTP/1.1\r\n", " HTTP/1.0\r\n", "Host: localhost\r\n",
+                "Host: evil.example\r\n", "hOsT: 127.0.0.1:9107\r\n", "Host: [::1]:1\r\n", "Accept: */*\r\n", "\r\n", "\n", ":",
+            ]).prop_map(|text| text.as_bytes().to_vec()),
+            1 => prop::collection::vec(any::<u8>(), 0..20),
+            1 => (0_usize..5_000).prop_map(|n| vec![b'x'; n]),
+        ];
+        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        /// However a request comes, it is answered once and whole, or not yet.
+        #[test]
+        fn any_request_is_refused_or_answered_whole(request in requests(), cut in 0_usize..200) {
+            let now = Instant::now();
+            let mut source = source();
+            let first = answer(&request[..cut.min(request.len())], now, &mut source);
+            let whole = answer(&request, now, &mut source);
+            prop_assert!(whole.is_some() || request.len() <= REQUEST);
+            if let (Some(first), Some(whole)) = (&first, &whole) {
+                prop_assert_eq!(first, whole, "an early answer is the same");
+            }
+            let Some(whole) = whole else { return Ok(()) };
+            let text = String::from_utf8(whole).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            let length: usize = length.unwrap().parse().unwrap();
+            prop_assert!(body.len() == length || body.is_empty() && request.starts_with(b"HEAD"));
+        }
+
+        /// A name that is not the loopback's reads nothing, wherever it stands among the headers.
+        #[test]
+        fn a_name_from_elsewhere_reads_nothing(
+            host in "[Hh][Oo][Ss][Tt]",
+            name in prop_oneof!["[a-z]{1,9}\\.example(:[0-9]{1,5})?", Just("127.0.0.1.example".to_owned()), Just("192.0.2.1:9107".to_owned())],
+            at in 0_usize..4,
+        ) {
+            let mut headers = vec!["Accept: */*".to_owned(), "Host: localhost".to_owned(), "X: y".to_owned()];
+            headers.insert(at.min(3), format!("{host}: {name}"));
+            let request = format!("GET /metrics HTTP/1.1\r\n{}\r\n\r\n", headers.join("\r\n"));
+            prop_assert_eq!(status_line(&request).unwrap(), "HTTP/1.1 421 Misdirected Request");
+        }
     }
 }

@@ -490,6 +490,8 @@ fn dress(file: &File, entry: &Entry, allowed: u32) -> io::Result<()> {
 mod tests {
     use std::fs;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     fn manifest() -> Manifest {
@@ -679,5 +681,124 @@ mod tests {
         fs::write(path.join(part(&manifest().entries()[3])), "short").unwrap();
         let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
         assert_eq!(missing.iter().collect::<Vec<_>>(), [(4, 6)]);
+    }
+
+    /// So many cases, or as many as `make fuzz` asks for: each is a folder on the disk.
+    fn cases(few: u32) -> ProptestConfig {
+        let asked = std::env::var("PROPTEST_CASES").ok();
+        ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(few))
+    }
+
+    /// Names that are, or look like, something else: links and files of the folder, what is above it, the store's own.
+    fn names() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "[abc]",
+            1 => prop::sample::select(vec![
+                "..", ".", "", "link", "mine", "/", "a\0", "a\\", WORK, LIST, MISSING, "new", "umask",
+            ]).prop_map(str::to_owned),
+        ]
+    }
+
+    fn lists() -> impl Strategy<Value = Vec<Entry>> {
+        let entry = (
+            prop::collection::vec(names(), 1..4),
+            any::<bool>(),
+            prop_oneof![0_u64..40, Just(u64::MAX)],
+            any::<u32>(),
+            prop_oneof![Just(1_000_000_007), any::<u64>()],
+        );
+        let entry = entry.prop_map(|(names, is_folder, bytes, mode, modified_ns)| Entry {
+            path: names.join("/"),
+            kind: if is_folder { Kind::Folder } else { Kind::File },
+            bytes: if is_folder { 0 } else { bytes },
+            mode,
+            modified_ns,
+        });
+        prop::collection::vec(entry, 0..6)
+    }
+
+    /// What nobody would invent.
+    fn byte(at: u64) -> u8 {
+        (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+    }
+
+    proptest! {
+        #![proptest_config(cases(48))]
+
+        /// Whatever a list says: nothing outside of the folder is touched, what is there is replaced only if that is wanted,
+        /// a later try knows what is missing, and files that got their names are whole.
+        #[test]
+        fn any_list_is_refused_or_kept_inside(
+            entries in lists(),
+            overwrite: bool,
+            interrupted in 0_u64..100,
+        ) {
+            let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            fs::write(outside.path().join("a"), "outside").unwrap();
+            std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+            fs::write(folder.path().join("mine"), "mine").unwrap();
+            let Ok(manifest) = Manifest::new(entries) else { return Ok(()) };
+            let places_mine = manifest.files().any(|(_, entry)| entry.path == "mine");
+            let fill = |store: &mut Store, missing: &Ranges, until: u64| {
+                let mut left = Ranges::none();
+                for (from, len) in missing.iter() {
+                    let now = len.min(until.saturating_sub(from));
+                    let bytes: Vec<u8> = (from..from + now).map(byte).collect();
+                    store.keep(from, &bytes).unwrap();
+                    left.push(from + now, len - now);
+                }
+                left
+            };
+            let mut ended = false;
+            if let Ok((mut store, missing)) = Store::open(folder.path(), &manifest, overwrite) {
+                prop_assert!(missing.check(manifest.total()).is_ok());
+                let left = fill(&mut store, &missing, interrupted);
+                store.save(&left).unwrap();
+                drop(store);
+                let (mut store, again) = Store::open(folder.path(), &manifest, overwrite).unwrap();
+                prop_assert_eq!(&again, &left);
+                fill(&mut store, &again, u64::MAX);
+                ended = store.finish().is_ok();
+            }
+            prop_assert_eq!(fs::read(outside.path().join("a")).unwrap(), b"outside");
+            prop_assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+            prop_assert!(folder.path().join("link").is_symlink());
+            if !overwrite || !places_mine {
+                prop_assert_eq!(fs::read(folder.path().join("mine")).unwrap(), b"mine");
+            }
+            if ended {
+                let starts = manifest.starts();
+                for (place, entry) in manifest.files() {
+                    let path = folder.path().join(&entry.path);
+                    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+                    let expected: Vec<u8> = (starts[place]..starts[place] + entry.bytes).map(byte).collect();
+                    prop_assert_eq!(fs::read(&path).unwrap(), expected, "{}", entry.path);
+                }
+                prop_assert!(!folder.path().join(WORK).exists());
+            }
+        }
+
+        /// What lies in the work folder may be of another version, or of nobody: it is believed where it fits, or not at all.
+        #[test]
+        fn any_remains_are_believed_or_not(
+            files in prop::collection::vec((prop_oneof![
+                Just(LIST.to_owned()), Just(MISSING.to_owned()), "[a-f0-9]{32}(\\.missing)?",
+            ], prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..60),
+                Just(b"[[0,4]]".to_vec()),
+                Just(br#"{"list":"","missing":[[0,18446744073709551615]]}"#.to_vec()),
+            ]), 0..5),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            drop(Store::open(folder.path(), &manifest(), false).unwrap());
+            for (name, bytes) in &files {
+                fs::write(folder.path().join(WORK).join(name), bytes).unwrap();
+            }
+            let (store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
+            prop_assert!(missing.check(10).is_ok());
+            drop(store);
+            let (_, again) = Store::open(folder.path(), &manifest(), false).unwrap();
+            prop_assert_eq!(again, missing);
+        }
     }
 }

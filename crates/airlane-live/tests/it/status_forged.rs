@@ -15,12 +15,15 @@ use airlane_base::Instant;
 use airlane_link::{Port, PortConfig};
 use airlane_live::config::LiveConfig;
 use airlane_live::node::Node;
+use airlane_live::status::Status;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
 use airlane_session::{
     Hello, Keepalives, Offer, Session, SessionConfig, SessionState, StatusProbe,
 };
 use airlane_testkit::TestPacket;
+use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
 
 use crate::common::PATIENCE;
 use crate::common::station::NAMES;
@@ -112,11 +115,17 @@ impl Station {
     }
 }
 
-/// Probes of a flow of the farm's that everybody knows: two, and who may say each.
-#[test]
-fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
-    let sockets = [0; 3].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
-    let mut text = r#"
+/// A base that runs, and its three stations, each in a session with it.
+struct Cell {
+    stations: [Station; 3],
+    stop: UnixStream,
+    node: std::thread::JoinHandle<Status>,
+}
+
+impl Cell {
+    fn new() -> Self {
+        let sockets = [0; 3].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let mut text = r#"
 schema = 1
 name = "base"
 [tun]
@@ -129,40 +138,58 @@ security = "none"
 services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } }]
 classes = []
 "#
-    .to_owned();
-    for ((name, socket), last) in NAMES.iter().zip(&sockets).zip(2..) {
-        let at = socket.local_addr().unwrap();
-        text += &format!(
-            "[[peers]]\nname = \"{name}\"\naddress = \"{at}\"\nprefixes = [\"10.7.0.{last}/32\"]\n"
-        );
-    }
-    let config: LiveConfig = airlane_base::config::load(&text, "base.toml").unwrap();
-    let udp = Udp::bind(address("127.0.0.1:0")).unwrap();
-    let base = udp.local().unwrap();
-    let (_kernel, device) = UnixDatagram::pair().unwrap();
-    let (stop, stopped) = UnixStream::pair().unwrap();
-    let file = config.clone();
-    let node = std::thread::spawn(move || {
-        let tun = Tun::from_fd(OwnedFd::from(device), "pair");
-        let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
-        node.run(stopped.as_fd()).unwrap();
-        node.status()
-    });
-    let mut epochs = 7..;
-    let mut stations =
-        sockets.map(|socket| Station::new(&file, base, socket, epochs.next().unwrap()));
-    let begun = std::time::Instant::now();
-    while stations
-        .iter()
-        .any(|s| s.session.state() != SessionState::Confirmed)
-    {
-        assert!(begun.elapsed() < PATIENCE);
-        stations.iter_mut().for_each(|station| {
-            station.hear();
+        .to_owned();
+        for ((name, socket), last) in NAMES.iter().zip(&sockets).zip(2..) {
+            let at = socket.local_addr().unwrap();
+            text += &format!(
+                "[[peers]]\nname = \"{name}\"\naddress = \"{at}\"\nprefixes = [\"10.7.0.{last}/32\"]\n"
+            );
+        }
+        let config: LiveConfig = airlane_base::config::load(&text, "base.toml").unwrap();
+        let udp = Udp::bind(address("127.0.0.1:0")).unwrap();
+        let base = udp.local().unwrap();
+        let (_kernel, device) = UnixDatagram::pair().unwrap();
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let file = config.clone();
+        let node = std::thread::spawn(move || {
+            let tun = Tun::from_fd(OwnedFd::from(device), "pair");
+            let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+            node.run(stopped.as_fd()).unwrap();
+            node.status()
         });
+        let mut epochs = 7..;
+        let mut stations =
+            sockets.map(|socket| Station::new(&file, base, socket, epochs.next().unwrap()));
+        let begun = std::time::Instant::now();
+        while stations
+            .iter()
+            .any(|s| s.session.state() != SessionState::Confirmed)
+        {
+            assert!(begun.elapsed() < PATIENCE);
+            stations.iter_mut().for_each(|station| {
+                station.hear();
+            });
+        }
+        Self {
+            stations,
+            stop,
+            node,
+        }
     }
 
-    let [farm, mill, pier] = &mut stations;
+    /// Ends the base and gives its last words.
+    fn end(self) -> Status {
+        drop(self.stop);
+        self.node.join().unwrap()
+    }
+}
+
+/// Probes of a flow of the farm's that everybody knows: two, and who may say each.
+#[test]
+fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
+    let mut cell = Cell::new();
+    let begun = std::time::Instant::now();
+    let [farm, mill, pier] = &mut cell.stations;
     let own = Offer {
         out_packets: 1,
         out_bytes: 1_000,
@@ -192,12 +219,155 @@ classes = []
         back = farm.hear();
     }
     assert_eq!(back.unwrap().number, 2);
-    drop(stop);
-    let status = node.join().unwrap();
+    let status = cell.end();
     let dropped = |at: usize| {
         let drops = &status.peers[at].drops;
         drops.get("wrong-source").copied().unwrap_or_default()
     };
     assert!(dropped(2) >= 2, "{status:#?}");
     assert_eq!((dropped(0), dropped(1)), (1, 0));
+}
+
+/// A probe that a station tells.
+#[derive(Clone, Debug)]
+struct Told {
+    speaker: usize,
+    /// The last bytes of both ends' addresses: those of the base, of its stations, and of nobody.
+    ends: [u8; 2],
+    probe: StatusProbe,
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    let end = || prop_oneof![4 => 2_u8..5, 1 => Just(1), 1 => Just(9)];
+    let offer =
+        any::<[u32; 4]>().prop_map(|[out_packets, out_bytes, underflows, room_bytes]| Offer {
+            out_packets,
+            out_bytes,
+            underflows,
+            room_bytes,
+        });
+    let rest = (
+        any::<[bool; 2]>(),
+        0_u8..20,
+        any::<u16>(),
+        any::<[u16; 2]>(),
+        any::<u8>(),
+    );
+    (0_usize..3, [end(), end()], offer, rest).prop_map(|(speaker, ends, own, rest)| {
+        let ([back, complete], hops, flow, ports, protocol) = rest;
+        let at = |end: usize| SocketAddr::from(([10, 7, 0, ends[end]], ports[end]));
+        let probe = StatusProbe::new(flow, protocol, [at(0), at(1)], 0, own);
+        let probe = StatusProbe {
+            back,
+            complete,
+            hops,
+            ..probe
+        };
+        Told {
+            speaker,
+            ends,
+            probe,
+        }
+    })
+}
+
+/// Numbers of probes that stations tell their base to hear when it has taken all before.
+const FENCES: u32 = 1 << 31;
+
+/// All that the stations hear of what they told before.
+fn hear_all(stations: &mut [Station; 3], fence: &mut u32) -> Vec<(usize, StatusProbe)> {
+    let mut heard = Vec::new();
+    for (at, station) in stations.iter_mut().enumerate() {
+        *fence += 1;
+        let own = SocketAddr::from(([10, 7, 0, at as u8 + 2], 1));
+        let nothing = Offer {
+            out_packets: 0,
+            out_bytes: 0,
+            underflows: 0,
+            room_bytes: 0,
+        };
+        let ends = [own, address("10.7.0.1:1")];
+        let probe = StatusProbe::new(0, 17, ends, FENCES + *fence, nothing);
+        let begun = std::time::Instant::now();
+        station.tell(probe);
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "the base answers no more");
+            match station.hear() {
+                Some(probe) if probe.number == FENCES + *fence => break,
+                Some(probe) => heard.push((at, probe)),
+                None => {}
+            }
+        }
+    }
+    heard
+}
+
+/// Whatever three stations say of each other's paths: a probe is heard where its path leads alone, from who has its end, and
+/// never more often than it was told; and no bytes end the base.
+#[test]
+fn probes_between_three_peers_go_where_their_paths_lead() {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    let cases = asked.and_then(|n| n.parse().ok()).unwrap_or(64);
+    let mut cell = Cell::new();
+    let (mut number, mut fence) = (0, 0);
+    let mut forged = 0;
+    let stations = &mut cell.stations;
+    let all = (
+        prop::collection::vec(told(), 1..12),
+        prop::collection::vec((0_usize..60, any::<u8>()), 1..4),
+    );
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        // What was told is told: a case cannot be tried again alike.
+        max_shrink_iters: 0,
+        ..ProptestConfig::default()
+    });
+    let ran = runner.run(&all, |(all, changes)| {
+        let first = number + 1;
+        for told in &all {
+            number += 1;
+            let probe = StatusProbe {
+                number,
+                ..told.probe
+            };
+            stations[told.speaker].tell(probe);
+            let [source, destination] = told.ends;
+            let speaks_of = if probe.back { destination } else { source };
+            forged += u64::from(usize::from(speaks_of) != told.speaker + 2);
+        }
+        let heard = hear_all(stations, &mut fence);
+        prop_assert!(heard.len() <= all.len());
+        let mut numbers = std::collections::BTreeSet::new();
+        for (at, probe) in heard {
+            prop_assert!(numbers.insert(probe.number), "{probe:?} twice");
+            let told = &all[(probe.number - first) as usize];
+            let [source, destination] = told.ends.map(|end| usize::from(end).wrapping_sub(2));
+            prop_assert_eq!(probe.ends, told.probe.ends);
+            if !probe.back {
+                prop_assert_eq!((source, destination), (told.speaker, at), "{:?}", told);
+                prop_assert!(probe.hops < told.probe.hops);
+            } else if told.probe.back {
+                prop_assert_eq!((source, destination), (at, told.speaker), "{:?}", told);
+            } else {
+                prop_assert_eq!((source, told.speaker), (at, at), "turned: {:?}", told);
+            }
+        }
+        // Bytes that nobody would send, on the way of all the others.
+        for (told, (place, byte)) in all.iter().zip(&changes) {
+            let mut body = told.probe.encode();
+            let place = place % body.len();
+            body[place] ^= byte;
+            stations[told.speaker].send(&body);
+        }
+        hear_all(stations, &mut fence);
+        Ok(())
+    });
+    if let Err(TestError::Fail(why, case)) = ran {
+        panic!("{why}: {case:#?}");
+    }
+    let status = cell.end();
+    let dropped = |peer: &airlane_live::status::PeerStatus| peer.drops.get("wrong-source").copied();
+    let dropped: u64 = status.peers.iter().filter_map(dropped).sum();
+    assert!(dropped >= forged, "{dropped} of {forged}: {status:#?}");
 }
