@@ -1,5 +1,7 @@
 //! The flows that a running link knows, for people: where each goes, why, and the rule that keeps it there.
 
+use std::net::IpAddr;
+
 use airlane_link::classify::FlowStatus;
 use airlane_live::control;
 use airlane_live::status::PeerFlows;
@@ -64,9 +66,18 @@ fn block(flow: &FlowStatus, classes: Option<&str>) -> String {
         || "only the peer has sent".to_owned(),
         |service| format!("on {STRONG}{service}{STRONG:#}"),
     );
+    // Those of a transport with ports that names none are parts of packets that IP has cut.
+    let has_ports = matches!(
+        &*flow.protocol,
+        "tcp" | "udp" | "sctp" | "dccp" | "udp-lite"
+    );
+    let cut = match has_ports && flow.here.parse::<IpAddr>().is_ok() {
+        true => " (fragments, of which only the first names ports)",
+        false => "",
+    };
     let rule = flow.rule.as_ref();
     format!(
-        "\n  {} {} -> {}: {}, {to}\n    {}\n    {} sent, {} received in {}{silent}\n{}",
+        "\n  {} {} -> {}{cut}: {}, {to}\n    {}\n    {} sent, {} received in {}{silent}\n{}",
         flow.protocol,
         flow.here,
         flow.there,
@@ -122,5 +133,12 @@ mod tests {
              there, and reload.\n"
         );
         assert!(render(&[], 1).is_empty());
+        let parts = FlowStatus {
+            here: "10.0.0.1".to_owned(),
+            there: "10.0.0.2".to_owned(),
+            ..peers[0].flows[0].clone()
+        };
+        let text = anstream::adapter::strip_str(&block(&parts, None)).to_string();
+        assert!(text.contains("10.0.0.2 (fragments, of which"), "{text}");
     }
 }

@@ -55,6 +55,7 @@ pub use fragment::FragmentConfig;
 use fragment::LEAST_DATAGRAM;
 pub(crate) use link::KEEPALIVES;
 pub use link::LinkConfig;
+pub(crate) use link::USUAL_DELAY;
 use names::{check_interface_name, is_plain};
 pub use peer::PeerConfig;
 pub(crate) use peer::PeerPlace;

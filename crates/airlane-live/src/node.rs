@@ -115,6 +115,8 @@ pub struct Node {
     /// Where ports keep journals, if they do.
     journals: Option<Journals>,
     pool: Pool,
+    /// What all packets may take of memory, bytes.
+    most_memory: usize,
     /// Taken while its datagrams are at work.
     received: Option<Box<Received>>,
     pressure: Pressure,

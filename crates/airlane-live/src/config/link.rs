@@ -19,7 +19,7 @@ const USUAL_KEEPALIVE: Duration = Duration::from_secs(25);
 /// Busy links say hello so often; and by then keys have to be renewed.
 pub(crate) const KEEPALIVES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
 /// More than nearly every link: it paces nothing by itself.
-const USUAL_DELAY: Duration = Duration::from_millis(50);
+pub(crate) const USUAL_DELAY: Duration = Duration::from_millis(50);
 
 /// The link below, `[link]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -38,7 +38,6 @@ impl JournaledPort {
     }
 
     /// What it was made from, as the journal's head has it.
-    #[cfg(test)]
     pub(crate) const fn config(&self) -> &PortConfig {
         &self.config
     }

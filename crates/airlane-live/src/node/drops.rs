@@ -115,6 +115,8 @@ reasons! {
     OverShare = "over-share",
     /// A packet from the kernel while there is no session.
     PacketWithoutSession = "packet-without-session",
+    /// A packet from the kernel while those of all peers take as much memory as they may.
+    MemoryFull = "memory-full",
     /// The network below marked congestion above a packet that takes no marks: RFC 6040 drops it.
     Congested = "congestion-marked",
     /// The kernel did not take a packet that came from the link.

@@ -68,8 +68,12 @@ impl Node {
         let Some(link) = self.links.get_mut(number) else {
             return;
         };
-        if let Err(reason) = taken {
-            link.drops.count(now, reason);
+        match taken {
+            Err(_) if self.below.guard.is_none() && is_handshake(datagram) => {
+                return self.refuse(now, came.from, Reason::PeerWithKeys, datagram);
+            }
+            Err(reason) => link.drops.count(now, reason),
+            Ok(()) => {}
         }
         // Each frame may be many packets, and each of them has a buffer: they do not wait for the last frame
         // of the batch.
@@ -289,6 +293,13 @@ impl Node {
         }
         if link.path.is_too_narrow() {
             link.drops.count(now, Reason::TooBig);
+            return;
+        }
+        // A peer with nothing that waits goes on for a while.
+        let taken = self.pool.taken_bytes();
+        let (most, spare) = (self.most_memory, self.most_memory / 8);
+        if taken >= most && (taken >= most + spare || link.port.waiting_bytes() > 0) {
+            link.drops.count(now, Reason::MemoryFull);
             return;
         }
         let mut lease = self.pool.lease();

@@ -7,9 +7,10 @@ use super::below::Below;
 use super::drops::{Drops, Reason};
 use super::link::PeerLink;
 use crate::clock;
+use crate::config::USUAL_DELAY;
 use crate::status::{
     PROTOCOL, PeerFlows, PeerStatus, ServiceReport, SessionReport, Status, TunReport,
-    UnderlayReport,
+    UnderlayReport, commit,
 };
 
 /// Flows in an answer, of all peers: what a socket takes at once.
@@ -91,6 +92,16 @@ impl Node {
 }
 
 impl PeerLink {
+    /// What the port says of the delay, with half of the measured round trip in place of one that no file states.
+    fn delay_of(&self, said: Option<f64>) -> Option<f64> {
+        let assumed = self.port.config().delay;
+        if assumed != USUAL_DELAY {
+            return said;
+        }
+        let measured = self.session.srtt()? / 2;
+        Some((said? - assumed.as_secs_f64() + measured.as_secs_f64()).max(0.0))
+    }
+
     fn status(&self, now: Instant, below: &Below, link: Rate) -> PeerStatus {
         let since = |then: Instant| now.saturating_since(then).as_nanos();
         let state = serde_json::to_value(self.session.state());
@@ -148,7 +159,11 @@ impl PeerLink {
             services: self
                 .port
                 .services()
-                .map(|service| ServiceReport::new(service, self.session.peer_reports()))
+                .map(|service| {
+                    let mut report = ServiceReport::new(service, self.session.peer_reports());
+                    report.metrics.delay_s = self.delay_of(report.metrics.delay_s);
+                    report
+                })
                 .collect(),
             drops: named(&self.drops).chain(journal).collect(),
         }

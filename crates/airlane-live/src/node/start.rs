@@ -34,6 +34,8 @@ use crate::underlay::{PathFacts, Underlay};
 const BUFFER: usize = 2048;
 /// Free buffers kept, 8 MB of the usual size.
 const BUFFERS: usize = 4096;
+/// What all packets may take of memory, whatever the queues of services admit: half of what `airlane@.service` gives.
+const MOST_MEMORY: usize = 512 << 20;
 
 impl Node {
     /// Opens everything that the file asks for: interface, underlay and control socket.
@@ -172,6 +174,7 @@ impl Node {
             resolver: None,
             journals: None,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
+            most_memory: MOST_MEMORY,
             received: Some(Box::new(below.underlay.room())),
             pressure: Pressure::default(),
             below,
@@ -204,6 +207,11 @@ impl Node {
         node.links.index();
         node.follow_paths(now);
         Ok(node)
+    }
+
+    /// Packets take at most so many bytes of memory from now on; 512 MB, if nobody says otherwise.
+    pub fn set_most_memory(&mut self, bytes: usize) {
+        self.most_memory = bytes;
     }
 
     /// A link with a peer, to which the kernel knows this of the path.

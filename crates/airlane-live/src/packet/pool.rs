@@ -3,7 +3,7 @@
 //!
 //! Single-threaded, as the port is: one thread owns it and all of its packets.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 /// Where free buffers lie.
@@ -15,6 +15,8 @@ struct Shelf {
     size: usize,
     /// Free buffers beyond this many are given back to the allocator.
     keep: usize,
+    /// Buffers that somebody has.
+    taken: Cell<usize>,
     free: RefCell<Vec<Rc<PooledBytes>>>,
 }
 
@@ -38,6 +40,7 @@ impl Pool {
         Self(Rc::new(Shelf {
             size,
             keep,
+            taken: Cell::new(0),
             free: RefCell::new(Vec::with_capacity(keep)),
         }))
     }
@@ -45,12 +48,18 @@ impl Pool {
     /// A buffer with arbitrary content.
     pub fn lease(&self) -> Lease {
         let free = self.0.free.borrow_mut().pop();
+        self.0.taken.set(self.0.taken.get() + 1);
         Lease(Buffer(free.unwrap_or_else(|| {
             Rc::new(PooledBytes {
                 bytes: vec![0; self.0.size].into_boxed_slice(),
                 home: Rc::downgrade(&self.0),
             })
         })))
+    }
+
+    /// Bytes of the buffers that somebody has.
+    pub fn taken_bytes(&self) -> usize {
+        self.0.taken.get() * self.0.size
     }
 
     /// How many buffers lie here.
@@ -86,6 +95,7 @@ impl Drop for Buffer {
         if Rc::strong_count(&self.0) == 1
             && let Some(home) = self.0.home.upgrade()
         {
+            home.taken.set(home.taken.get() - 1);
             let mut free = home.free.borrow_mut();
             if free.len() < home.keep {
                 free.push(Rc::clone(&self.0));
@@ -155,9 +165,12 @@ mod tests {
     fn the_pool_keeps_a_bounded_number_and_may_go_first() {
         let pool = Pool::new(8, 2);
         let leases: Vec<Lease> = (0..5).map(|_| pool.lease()).collect();
+        assert_eq!(pool.taken_bytes(), 5 * 8);
         drop(leases);
-        assert_eq!(pool.free(), 2);
+        assert_eq!((pool.free(), pool.taken_bytes()), (2, 0));
         let last = pool.lease().share();
+        drop(last.clone());
+        assert_eq!(pool.taken_bytes(), 8);
         drop(pool);
         assert_eq!(last.bytes().len(), 8);
     }

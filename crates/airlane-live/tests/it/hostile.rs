@@ -53,6 +53,17 @@ fn stranger() -> UdpSocket {
 impl Live {
     /// A node that listens anywhere and has `peer` for its peer.
     fn start(peer: SocketAddr, listen: SocketAddr) -> Self {
+        Self::start_with(FILE, peer, listen, |_| {})
+    }
+
+    /// A node with a file, which `prepare` sees before it runs.
+    fn start_with(
+        file: &str,
+        peer: SocketAddr,
+        listen: SocketAddr,
+        prepare: impl FnOnce(&mut Node) + Send + 'static,
+    ) -> Self {
+        let file = file.replace("127.0.0.1:2", &peer.to_string());
         let (kernel, device) = UnixDatagram::pair().unwrap();
         kernel.set_read_timeout(Some(PATIENCE)).unwrap();
         device.set_nonblocking(true).unwrap();
@@ -60,12 +71,12 @@ impl Live {
         let (stop, stopped) = UnixStream::pair().unwrap();
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let file = FILE.replace("127.0.0.1:2", &peer.to_string());
             let config: LiveConfig = airlane_base::config::load(&file, "hostile.toml").unwrap();
             let udp = Udp::bind(listen).unwrap();
             ready.send(udp.local().unwrap()).unwrap();
             let tun = Tun::from_fd(OwnedFd::from(device), "pair");
             let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+            prepare(&mut node);
             node.run(stopped.as_fd()).unwrap();
             node.status()
         });
@@ -251,4 +262,44 @@ fn frames_of_an_earlier_session_are_stale() {
     assert_eq!(dropped(&status, "frame-without-session"), 1);
     assert_eq!(dropped(&status, "stale-session"), 10);
     assert_ne!(buffer[..528], packet);
+}
+
+/// Queues admit what they like: all packets together have a bound, and what is more is named.
+#[test]
+fn packets_take_no_more_memory_than_they_may() {
+    const MOST: usize = 1 << 20;
+    let file = FILE.replace("100 Mbit/s", "100 kbit/s").replace(
+        "[[link.services]]",
+        "classes = [{ match = { protocol = \"udp\" }, service = \"files\" }]\n[[link.services]]\n\
+         queue = { kind = \"drop-tail\", limit = \"100000 packets\" }",
+    );
+    let [a, b] = two_addresses();
+    let live = Live::start_with(&file, b, a, |node| node.set_most_memory(MOST));
+    let peer = Live::start_with(&file, a, b, |_| {});
+    let (packet, mut buffer) = (udp_packet(5), [0; 2000]);
+    // Until there is a session.
+    peer.kernel
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .unwrap();
+    let arrived = (0..1_000).any(|_| {
+        live.kernel.send(&packet).unwrap();
+        peer.kernel.recv(&mut buffer).is_ok()
+    });
+    assert!(arrived);
+    for _ in 0..4_000 {
+        live.kernel.send(&packet).unwrap();
+    }
+    let status = live.stop();
+    peer.stop();
+    let waiting: usize = status.peers[0]
+        .services
+        .iter()
+        .map(|s| s.queue_packets)
+        .sum();
+    let named = dropped(&status, "memory-full");
+    // A buffer has 2 kB.
+    assert!(
+        named > 2_000 && waiting > 200 && waiting <= MOST / 2_048,
+        "{named}, {waiting}"
+    );
 }

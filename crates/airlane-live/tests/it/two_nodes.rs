@@ -107,6 +107,9 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         let status = left.status();
         let files = service(&status.peers[0], "files");
         assert!(files.ledger.sent_bytes > 20_000_000);
+        // No file states the delay: it is half of what hellos took, and not the 50 ms that timers begin with.
+        let delay = files.metrics.delay_s.unwrap();
+        assert!(delay < 0.045, "{delay}");
         let voice = service(&status.peers[0], "voice");
         assert_eq!(voice.ledger.packets_sent, 100);
         assert_eq!(voice.ledger.packets_delivered, 100);
