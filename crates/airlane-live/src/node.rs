@@ -14,6 +14,7 @@
 //! Left out: more than one thread. A port never has more than a part of one core; what several ports need
 //! beyond one is for several daemons.
 
+mod about;
 mod below;
 pub(crate) mod callers;
 mod differences;

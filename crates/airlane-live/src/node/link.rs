@@ -1,7 +1,6 @@
 //! The link with one peer: its port, its session, and what is counted of it. What all links share is the
 //! node's: [`Below`] the ports, the TUN device above them.
 
-mod about;
 mod events;
 mod way;
 
@@ -16,7 +15,7 @@ use airlane_session::{
     About, Keepalives, LEAST, LossReport, Part, Probe, Reassembly, Session, SessionConfig,
 };
 
-use self::about::AboutEnds;
+use super::about::AboutEnds;
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::lookup::Lookup;

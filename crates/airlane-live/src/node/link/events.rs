@@ -3,11 +3,12 @@
 use airlane_base::Duration;
 use airlane_base::Instant;
 use airlane_link::{AdminError, RateLimitCause};
-use airlane_session::{ServiceOffer, SessionEvent};
+use airlane_session::{About, ServiceOffer, SessionEvent, SessionState};
 
 use super::PeerLink;
 use crate::config::LiveConfig;
 use crate::node::below::Below;
+use crate::node::drops::Reason;
 use crate::status::{RefusedTables, SharedKey};
 
 /// How often the log says of a peer that it is silent.
@@ -104,6 +105,38 @@ impl PeerLink {
             let peer = &self.config.name;
             tracing::error!(peer, help = SharedKey::HELP, "{}", shared.says(peer));
         }
+    }
+
+    /// Asks a peer in the session about itself, as long as it has not said so.
+    pub(super) fn ask_about(&mut self, now: Instant, below: &mut Below) {
+        let session = self.session.id().unwrap_or_default();
+        if self.session.state() == SessionState::Confirmed
+            && let Some(question) = self.about.question(session)
+        {
+            self.push_beside(now, &question.encode(), below);
+        }
+    }
+
+    /// The peer has said something about itself.
+    pub(super) fn handle_about(
+        &mut self,
+        now: Instant,
+        about: About,
+        below: &mut Below,
+    ) -> Result<(), Reason> {
+        if !self.session.check(now, about.session) {
+            return Err(Reason::StaleSession);
+        }
+        if about.asks {
+            let answer = self.about.answer(about.session);
+            self.push_beside(now, &answer.encode(), below);
+        }
+        let peer = self.who();
+        if let Some([here, there]) = self.about.take(about) {
+            let there = there.escape_debug().to_string();
+            tracing::info!(%peer, here, there, "the peer runs another version");
+        }
+        Ok(())
     }
 
     /// Says again of a peer that it is silent, once a minute: whether it did.
