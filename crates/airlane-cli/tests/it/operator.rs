@@ -29,7 +29,7 @@ fn json(output: &Output) -> Vec<Value> {
 fn the_version_is_a_verb_as_well() {
     let version = airlane(&["version"]);
     assert_eq!(version.stdout, airlane(&["--version"]).stdout);
-    let said = said(&version);
+    let said = String::from_utf8(version.stdout).unwrap();
     let (_, commit) = said.split_once(", commit ").unwrap();
     let (commit, protocol) = commit.split_once(", protocol ").unwrap();
     assert!(protocol.trim().parse::<u8>().is_ok(), "{said}");

@@ -404,6 +404,13 @@ impl Store {
 fn here(inbox: &Inbox, manifest: &Manifest, overwrite: bool) -> Result<Vec<bool>, ShipError> {
     let look = |entry: &Entry| {
         let path = inbox.path().join(&entry.path);
+        // What is only named alike is refused as well: receivers beside each other have -2 and so on.
+        if entry.path.starts_with(WORK) {
+            return Err(ShipError::Input(format!(
+                "{}: a name that begins so is the receiver's own; send it under another",
+                printable(&path.to_string_lossy())
+            )));
+        }
         let found = inbox.look(&entry.path).map_err(|error| match error.raw_os_error() {
             Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => ShipError::Input(format!(
                 "{}: a folder of this path is a link, and nothing that comes goes through links",
