@@ -28,7 +28,7 @@ use airlane_secure::{
     AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PrivateKey, PublicKey, Secure, SecurePeer,
     Wall,
 };
-use airlane_session::{Hello, Part, Probe, Reassembly, StatusProbe};
+use airlane_session::{About, Hello, Part, Probe, Reassembly, StatusProbe};
 use airlane_ship::{
     Digest, Entry, Kind, LONGEST_DATAGRAM, Manifest, Ranges, Shipper, ShipperPhase, Taker,
     TakerPhase,
@@ -78,6 +78,9 @@ pub(crate) fn frame(data: &[u8]) {
     }
     if let Ok(Some(probe)) = StatusProbe::decode(data) {
         assert_eq!(StatusProbe::decode(&probe.encode()), Ok(Some(probe)));
+    }
+    if let Ok(Some(about)) = About::decode(data) {
+        assert_eq!(About::decode(&about.encode()), Ok(Some(about)));
     }
     if let Ok(Some(part)) = Part::decode(data) {
         let again = [&part.head()[..], part.bytes()].concat();
