@@ -369,7 +369,9 @@ fn probes_between_three_peers_go_where_their_paths_lead() {
         hear_all(stations, &mut fence);
     }
     let status = cell.end();
-    let dropped = |peer: &airlane_live::status::PeerStatus| peer.drops.get("wrong-source").copied();
-    let dropped: u64 = status.peers.iter().filter_map(dropped).sum();
-    assert!(dropped >= forged, "{dropped} of {forged}: {status:#?}");
+    // Each was refused: for whom it speaks of, or as what no node would send.
+    let drops = status.all_drops();
+    let refused = ["wrong-source", "hello-malformed"].map(|reason| drops.get(reason).copied());
+    let refused: u64 = refused.into_iter().flatten().sum();
+    assert!(refused >= forged, "{refused} of {forged}: {status:#?}");
 }
