@@ -34,7 +34,7 @@ use crate::underlay::{PathFacts, Underlay};
 const BUFFER: usize = 2048;
 /// Free buffers kept, 8 MB of the usual size.
 const BUFFERS: usize = 4096;
-/// What all packets may take of memory, whatever the queues of services admit: half of what `airlane@.service` gives.
+/// What all packets may take of memory, whatever the queues of services admit: a quarter of what `airlane@.service` gives.
 const MOST_MEMORY: usize = 512 << 20;
 
 impl Node {
