@@ -22,6 +22,7 @@ mod interval;
 mod likelihood;
 mod mixture;
 mod search;
+mod simplex;
 
 use airlane_base::Duration;
 use airlane_channel::blocks::{Blocks, Generator};

@@ -1,12 +1,10 @@
 //! The most probable model of a family.
 
 use airlane_channel::blocks::{Blocks, Geometrics};
-use argmin::core::{CostFunction, Error, Executor, State};
-use argmin::solver::neldermead::NelderMead;
 
 use crate::family::{Family, Point, Shape, model};
 use crate::likelihood::log_likelihood;
-use crate::mixture;
+use crate::{mixture, simplex};
 
 pub(crate) fn best(blocks: &Blocks, family: Family) -> Point {
     match family {
@@ -37,22 +35,6 @@ fn gilbert(blocks: &Blocks) -> Point {
     }
     let leave = |state: usize| left[state] / from[state].max(1.0);
     Point::gilbert([leave(0), leave(1)])
-}
-
-struct Cost<'a> {
-    blocks: &'a Blocks,
-    shape: Shape,
-}
-
-impl CostFunction for Cost<'_> {
-    type Param = Vec<f64>;
-    type Output = f64;
-    fn cost(&self, x: &Vec<f64>) -> Result<f64, Error> {
-        // Far out nothing changes any more, and a simplex that runs there does not come back.
-        let far: f64 = x.iter().map(|x| (x.abs() - 20.0).max(0.0)).sum();
-        let cost = far - log_likelihood(&model(self.shape, x), self.blocks);
-        Ok(if cost.is_finite() { cost } else { f64::MAX })
-    }
 }
 
 /// From several beginnings, as the likelihood of a hidden chain has several maxima.
@@ -99,15 +81,12 @@ fn climb(blocks: &Blocks, shape: Shape, start: Vec<f64>) -> (Vec<f64>, f64) {
             corners.push(corner);
         }
         let steps = 150 * best.0.len() as u64;
-        let solver = NelderMead::new(corners).with_sd_tolerance(1e-5);
-        let Ok(solver) = solver else { return best };
-        let cost = Cost { blocks, shape };
-        let run = Executor::new(cost, solver).configure(|state| state.max_iters(steps));
-        let Ok(done) = run.run() else { return best };
-        let state = done.state();
-        if let Some(x) = state.get_best_param() {
-            best = (x.clone(), state.get_best_cost());
-        }
+        best = simplex::descend(corners, 1e-5, steps, |x| {
+            // Far out nothing changes any more, and a simplex that runs there does not come back.
+            let far: f64 = x.iter().map(|x| (x.abs() - 20.0).max(0.0)).sum();
+            let cost = far - log_likelihood(&model(shape, x), blocks);
+            if cost.is_finite() { cost } else { f64::MAX }
+        });
     }
     best
 }
