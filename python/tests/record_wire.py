@@ -180,7 +180,8 @@ def answer(hello: wire.Hello, table: str, epoch: int, nonce: int) -> bytes:
     """A hello with the same services, which accepts the one that came."""
     session = wire.session_number(epoch, hello.epoch)
     body = struct.pack(">4B", wire.VERSION, 1, 0, len(hello.offers))
-    body += struct.pack(">4QI3Q", epoch, nonce, hello.nonce, hello.digest, session, nonce, 0, 0)
+    words = (epoch, nonce, hello.nonce, hello.digest, session, nonce, 0, 0, 0)
+    body += struct.pack(">4QI4Q", *words)
     for service, (instance, _, terms) in hello.offers.items():
         body += struct.pack(">BIIQ", service, instance, instance, terms)
     text = table.encode()
@@ -215,7 +216,7 @@ security = {{ private-key = "{folder}/called.key", peer-key = "{peer_key}" }}
     initiator = sealed.Initiator(static, ephemeral, responder)
     initiation = initiator.initiation(index, timestamp)
     caller.sendto(initiation, ("127.0.0.1", 7007))
-    response, messages, sent, table = b"", [], 0, ""
+    response, messages, sent, table, whole = b"", [], 0, "", wire.Whole(head=5)
     traffic = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     while sum(message[0] >> 6 & 1 for message in messages) < 4:
         traffic.sendto(b"through the link", ("10.7.0.1", 9))
@@ -228,10 +229,10 @@ security = {{ private-key = "{folder}/called.key", peer-key = "{peer_key}" }}
             messages.append(message)
             if message[0] & 0x40 or len(messages) > 3:
                 continue
-            body = sealed.opened(receive, message)[5:]
-            if body[1] & 0x3C:
+            frame = whole.frame("", sealed.opened(receive, message))
+            if frame is None or frame[6] & 0x3C:
                 continue
-            hello = wire.hello(body)
+            hello = wire.hello(frame[5:])
             table = hello.table or table
             reply = answer(hello, table, epoch, 2 * sent + 1)
         else:

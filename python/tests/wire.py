@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-VERSION = 8
+VERSION = 9
 KINDS = [
     *("data", "ack", "nak", "keepalive", "parity", "copy", "link", "retransmission"),
     *("bitmap", "hello", "mark", "report"),
@@ -75,6 +75,7 @@ class Hello:
     echo: int
     digest: int
     session: int
+    known: int
     offers: dict[int, tuple[int, int, int]]
     reports: int
     table: str | None
@@ -83,8 +84,8 @@ class Hello:
 def hello(body: bytes) -> Hello:
     version, flags, reports, offers = body[:4]
     assert (version, flags & 0x3C) == (VERSION, 0)
-    words = struct.unpack_from(">4QI3Q", body, 4)
-    at = 64 + 21 * reports
+    words = struct.unpack_from(">4QI4Q", body, 4)
+    at = 72 + 21 * reports
     found = {}
     for _ in range(offers):
         service, *rest = struct.unpack_from(">BIIQ", body, at)
@@ -94,7 +95,28 @@ def hello(body: bytes) -> Hello:
         (length,) = struct.unpack_from(">H", body, at)
         table, at = body[at + 2 : at + 2 + length].decode(), at + 2 + length
     assert at == len(body)
-    return Hello(*words[:5], found, reports, table)
+    return Hello(*words[:5], words[8], found, reports, table)
+
+
+@dataclass
+class Whole:
+    """Section 3.3: puts parts together. `head` bytes stand before a body of kind 9."""
+
+    head: int
+    parts: dict[tuple[str, int], dict[int, bytes]] = field(default_factory=dict)
+
+    def frame(self, source: str, message: bytes) -> bytes | None:
+        """The frame that this is, or whose last part; none while parts are missing."""
+        body = message[self.head :]
+        if KINDS[message[0] & 15] != "hello" or body[1] != 16:
+            return message
+        index, count, number = struct.unpack_from(">BB4xI", body, 2)
+        parts = self.parts.setdefault((source, number), {})
+        parts[index] = body[12:]
+        if len(parts) < count:
+            return None
+        del self.parts[source, number]
+        return b"".join(part for _, part in sorted(parts.items()))
 
 
 def layouts(table: str) -> dict[int, str]:
