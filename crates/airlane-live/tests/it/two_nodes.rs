@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::common::traffic::{address, echo, round_trip, transfer};
 use crate::common::{Namespace, PATIENCE, Running, cable, can_run, files_and_voice, service};
 use airlane_live::node::UpError;
+use airlane_live::status::Status;
 
 struct Pair {
     left: Namespace,
@@ -107,8 +108,11 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         let status = left.status();
         let files = service(&status.peers[0], "files");
         assert!(files.ledger.sent_bytes > 20_000_000);
-        // No file states the delay: it is half of what hellos took, and not the 50 ms that timers begin with.
-        let delay = files.metrics.delay_s.unwrap();
+        // No file states the delay: it is half of what hellos took, and not the 50 ms that timers begin with. There is one
+        // after the first second.
+        let delay_of = |status: &Status| service(&status.peers[0], "files").metrics.delay_s;
+        let measured = left.wait_until("measured", |status| delay_of(status).is_some());
+        let delay = delay_of(&measured).unwrap();
         assert!(delay < 0.045, "{delay}");
         let voice = service(&status.peers[0], "voice");
         assert_eq!(voice.ledger.packets_sent, 100);
