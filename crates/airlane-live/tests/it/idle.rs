@@ -28,13 +28,17 @@ fn a_link_that_idles_costs_next_to_nothing() {
     pair.transfer();
     // Until the kernel has looked for routers, and the last frames are old.
     std::thread::sleep(Duration::from_secs(20));
-    let before = on_cable(&pair.ends[0]);
-    std::thread::sleep(Duration::from_secs(50));
-    let bytes = on_cable(&pair.ends[0]) - before;
-    println!("{bytes} B in 50 s, both ways");
-    // Two questions and their answers, or three, of 140 B each, and ARP; 50 MB a month are 960 B. A busy machine answers
-    // late, and asks again. With a table each second it was 76 kB.
-    assert!((280..3_000).contains(&bytes), "{bytes} B in 50 s");
+    let measured = || {
+        let before = on_cable(&pair.ends[0]);
+        std::thread::sleep(Duration::from_secs(50));
+        let bytes = on_cable(&pair.ends[0]) - before;
+        println!("{bytes} B in 50 s, both ways");
+        bytes
+    };
+    // Two questions and their answers, or three, of 140 B each, and ARP. A busy machine answers late and asks again,
+    // which only adds: then it is measured once more.
+    let good = |bytes| (280..1_500).contains(&bytes);
+    assert!(good(measured()) || good(measured()), "more in 50 s, twice");
     let status = nodes[0].status();
     assert_eq!(status.peers[0].session.state, "confirmed");
     assert_eq!(status.peers[0].session.disconnections, 0);
