@@ -618,7 +618,7 @@ mod tests {
         let overtaken = (0..arrived.len()).filter(|at| behind(*at)).count() as u64;
         assert_eq!(arrived.len(), 1_000);
         assert_eq!(c.stats().overtaken.unwrap().frames, overtaken);
-        // Two late ones in a row keep their order, and the last are overtaken by nobody.
+        // Two late frames in a row keep their order, and nothing overtakes the last ones.
         assert!(overtaken <= late as u64 && overtaken > 80, "{overtaken}");
     }
 

@@ -81,7 +81,7 @@ impl<P: Packet> IngressQueue<P> {
         Self { kind }
     }
 
-    /// The link was found to have this rate and round trip: bounds that nobody stated follow.
+    /// Sets the bounds that the configuration leaves out from the rate and the round trip that were found.
     pub(crate) fn fit(&mut self, rate: Rate, round_trip: Duration) {
         if let Kind::FqCodel(queue) = &mut self.kind {
             queue.fit(rate, round_trip);

@@ -392,7 +392,7 @@ fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, Control
     begin(path, request).map(|(answer, _)| answer)
 }
 
-/// A stream to whoever listens at `path`, if he takes it in time: nobody waits for one who takes none.
+/// A stream to the listener at `path`, if it accepts in time: a listener that does not accept holds nothing up.
 fn call(path: &Path) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_write_timeout(Some(PATIENCE))?;

@@ -67,7 +67,7 @@ pub enum SetupError {
         "neither end is reached by the other: give an address or host name of at least one of them"
     )]
     Unreachable,
-    /// Stations cannot call a base that nobody reaches.
+    /// Stations cannot call a base without an address that they can reach.
     #[error("stations call their base: give an address or host name of this end")]
     NoBase,
     /// Two ends would have one name.
@@ -117,7 +117,7 @@ pub enum SetupError {
 }
 
 impl LinkPlan {
-    /// Makes all ends, with keys that nobody else has.
+    /// Makes all ends, each with fresh keys.
     ///
     /// # Errors
     /// If a file could not be used.

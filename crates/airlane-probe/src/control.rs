@@ -217,7 +217,7 @@ mod tests {
             let (mut near, mut far) = pair();
             let lines = pieces.concat().iter().filter(|byte| **byte == b'\n').count();
             let writer = std::thread::spawn(move || {
-                // Whoever refuses a line reads no more.
+                // A server that refuses a line reads no more.
                 pieces.iter().try_for_each(|piece| near.write_all(piece)).ok();
             });
             let mut heard = 0;

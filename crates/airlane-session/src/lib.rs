@@ -230,7 +230,7 @@ pub struct Session {
     /// The epoch whose table was refused.
     refused: Option<u64>,
     other_version: Option<u8>,
-    /// When the next hello leaves that nobody asked for, unless the session idles.
+    /// When the next unsolicited hello leaves, unless the session idles.
     next_hello: Instant,
     /// When one leaves that brings the session forward or answers.
     soon: Option<Instant>,

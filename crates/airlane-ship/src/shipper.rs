@@ -18,7 +18,7 @@ use crate::ranges::Ranges;
 /// Nothing was heard for so long: nobody is there any more (CLAP-P17).
 const GIVE_UP: Duration = Duration::from_secs(64);
 /// Nothing is sent but hellos to whom nothing was heard from for so long, or for three round trips: he is gone, and it
-/// would reach whoever has his address next.
+/// would reach the next holder of its address.
 const QUIET: Duration = Duration::from_secs(1);
 /// Who waits for an answer says so often that it is there.
 const HELLO_EVERY: Duration = Duration::from_secs(1);

@@ -482,7 +482,7 @@ fn a_sender_that_was_started_earlier_is_told_so() {
     assert!(world.is_intact(), "the later one is none the worse");
 }
 
-/// What is sent to a receiver that is gone goes to whoever has its address next.
+/// What is sent to a receiver that is gone reaches the next holder of its address.
 #[test]
 fn little_is_sent_to_a_receiver_that_is_gone() {
     for loss in [0.0, 0.05] {

@@ -329,7 +329,7 @@ fn direction(
         Medium::Packets(channel((site, streams), (name, down), config, errors))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
-        // its rate changes, or nobody states that rate.
+        // its rate changes, or that rate is not stated.
         if !link.rate.of(down).varies() && link.rate_limit != Some(RateLimit::Found) {
             config.queue = QueueLimit::Packets(1);
         }

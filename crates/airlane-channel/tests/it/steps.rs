@@ -52,8 +52,8 @@ fn a_queue_drains_at_the_rate_after_the_step() {
 }
 
 proptest! {
-    /// Whatever is handed over when: frames leave back to back, and between any two departures no more leaves than
-    /// the rates carry, which are added up here step by step.
+    /// Frames leave back to back, and between any two departures no more bytes leave than the rates carry, which this
+    /// test adds up step by step.
     #[test]
     fn no_more_leaves_than_the_rates_carry(
         every_us in 1u64..200_000,

@@ -417,7 +417,7 @@ proptest! {
 }
 
 #[test]
-fn bounds_that_nobody_stated_follow_the_link() {
+fn bounds_that_are_left_out_follow_the_link() {
     let [fast, slow] = [40_000_000, 64_000].map(|bps| Rate::from_bps(bps).unwrap());
     let round_trip = Duration::from_millis(600);
     let bounds = |config: QueueConfig, rate| {

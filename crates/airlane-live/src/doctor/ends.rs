@@ -27,7 +27,7 @@ pub(super) fn compare(
     check_addresses(file, status, peer, findings);
 }
 
-/// Services that the other end does not have, and so nobody uses.
+/// Services that the other end does not have, which are therefore unused.
 fn check_services(peer: &PeerStatus, findings: &mut Findings<'_>) {
     let waiting = peer.services.iter().filter(|service| service.waiting);
     let names: Vec<_> = waiting.map(|service| &*service.name).collect();

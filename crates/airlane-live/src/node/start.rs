@@ -209,7 +209,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Packets take at most so many bytes of memory from now on; 512 MB, if nobody says otherwise.
+    /// Limits the memory of all packets, bytes; 512 MB by default.
     pub fn set_most_memory(&mut self, bytes: usize) {
         self.most_memory = bytes;
     }

@@ -297,7 +297,7 @@ mod tests {
     use super::super::Ticket;
     use super::*;
 
-    /// Whoever is on the path may bring a datagram first, from where he likes.
+    /// Someone on the path may deliver a datagram first, from any address.
     #[test]
     fn a_sender_sends_to_no_address_but_the_one_that_it_called() {
         let local = || UdpSocket::bind("127.0.0.1:0").unwrap();

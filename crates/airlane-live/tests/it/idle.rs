@@ -1,4 +1,4 @@
-//! What a link costs that nobody uses.
+//! What an idle link costs.
 
 use std::time::Duration;
 

@@ -130,7 +130,7 @@ fn find_a_black_hole(name: &str, here: [&str; 2], to: [&str; 2]) {
     });
     transfer(&left, &right, server, 1_000_000);
     right.ip("link set wire mtu 1500");
-    // A path that nobody uses is not looked at.
+    // An idle path is not probed.
     let deadline = std::time::Instant::now() + PATIENCE;
     let wider = (1500, at_first.tun.mtu_bytes);
     while {

@@ -353,7 +353,7 @@ fn probes_between_three_peers_go_where_their_paths_lead() {
                 assert_eq!((source, told.speaker), (at, at), "turned: {:?}", told);
             }
         }
-        // Bytes that nobody would send, on the way of all the others.
+        // Arbitrary bytes, on the way that valid messages take.
         for (told, (place, byte)) in all.iter().zip(&changes) {
             let station = &stations[told.speaker];
             let session = station.session.id().unwrap();

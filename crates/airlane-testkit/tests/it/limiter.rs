@@ -146,7 +146,7 @@ fn an_unstated_rate_is_found() {
     }
 }
 
-/// Copies are what is left over, and of an unknown link nobody knows whether anything is.
+/// Copies use spare capacity, and an unknown link may have none.
 #[test]
 fn nothing_is_copied_into_an_unknown_link() {
     let mut setup = Setup::new(Live).rate("1 Gbit/s");

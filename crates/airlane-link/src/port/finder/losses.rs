@@ -52,7 +52,7 @@ struct Limit {
     /// More is tried then, by this part.
     again: Instant,
     raise: f64,
-    /// So often more was tried in vain.
+    /// How many times in a row a higher rate was tried in vain.
     failed: u32,
 }
 

@@ -49,7 +49,7 @@ impl Stretch {
         let took = to.left.saturating_since(from.left).as_secs_f64();
         let came = (to.came_us - from.came_us) as f64 / 1e6;
         let rest = sent - worst.0;
-        // Where a queue overflows, the mark behind what it drops follows the one before at once.
+        // When a queue overflows, the mark after the dropped bytes arrives right after the mark before them.
         let (through, through_s) = match rest > 0.0 && worst.1 > MOSTLY * worst.0 {
             true => (rest, came - worst_took_us as f64 / 1e6),
             false => (sent, came),

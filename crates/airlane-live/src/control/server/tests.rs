@@ -332,7 +332,7 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
 }
 
-/// Whoever owns the folder, such as the user of another link, may put anything in the socket's place meanwhile.
+/// The owner of the folder, such as the user of another link, may put anything in the socket's place meanwhile.
 #[test]
 fn nothing_else_than_the_own_socket_gets_other_rights() {
     let directory = tempfile::tempdir().unwrap();
@@ -366,9 +366,9 @@ fn nothing_else_than_the_own_socket_gets_other_rights() {
     }
 }
 
-/// A listener whose queue is full takes nobody: a plain connect would wait for ever.
+/// A listener whose queue is full accepts no connection: a plain connect would wait for ever.
 #[test]
-fn one_who_takes_nobody_holds_nobody_up() {
+fn a_listener_that_does_not_accept_holds_nothing_up() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
     let full = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
