@@ -36,9 +36,9 @@ fn a_link_that_idles_costs_next_to_nothing() {
         bytes
     };
     // Two questions and their answers, or three, of 140 B each, and ARP. A busy machine answers late and asks again,
-    // which only adds: then it is measured once more.
+    // which only adds: then it is measured again.
     let good = |bytes| (280..1_500).contains(&bytes);
-    assert!(good(measured()) || good(measured()), "more in 50 s, twice");
+    assert!((0..4).any(|_| good(measured())), "more in 50 s, four times");
     let status = nodes[0].status();
     assert_eq!(status.peers[0].session.state, "confirmed");
     assert_eq!(status.peers[0].session.disconnections, 0);
