@@ -66,13 +66,13 @@ fn block(flow: &FlowStatus, classes: Option<&str>) -> String {
         || "only the peer has sent".to_owned(),
         |service| format!("on {STRONG}{service}{STRONG:#}"),
     );
-    // Those of a transport with ports that names none are parts of packets that IP has cut.
+    // Those of a transport with ports that names none are fragments of IP whose first one was not seen before them.
     let has_ports = matches!(
         &*flow.protocol,
         "tcp" | "udp" | "sctp" | "dccp" | "udp-lite"
     );
     let cut = match has_ports && flow.here.parse::<IpAddr>().is_ok() {
-        true => " (fragments, of which only the first names ports)",
+        true => " (fragments that came without their first, which alone names ports)",
         false => "",
     };
     let rule = flow.rule.as_ref();
@@ -139,6 +139,9 @@ mod tests {
             ..peers[0].flows[0].clone()
         };
         let text = anstream::adapter::strip_str(&block(&parts, None)).to_string();
-        assert!(text.contains("10.0.0.2 (fragments, of which"), "{text}");
+        assert!(
+            text.contains("10.0.0.2 (fragments that came without"),
+            "{text}"
+        );
     }
 }

@@ -14,6 +14,7 @@
 mod behaviour;
 mod fields;
 mod flight;
+mod ip_fragments;
 mod profile;
 mod signs;
 mod status;
@@ -29,12 +30,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use behaviour::SHORT;
 pub use behaviour::{Behaviour, Way};
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
+use ip_fragments::IpFragments;
 pub use profile::{ClassProfile, ClassesConfig};
 pub use status::FlowStatus;
 use table::{Asked, Chosen, Table};
 pub use unreached::{Unreached, unreached};
 
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, IpFragment};
 
 /// A rule: packets that match go to the service of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -168,6 +170,8 @@ pub struct Classifier {
     generation: u32,
     /// What flows do, where a rule asks.
     flows: Option<Table>,
+    /// Of each way.
+    fragments: [IpFragments; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -212,6 +216,7 @@ impl Classifier {
             flows: rules.all.iter().any(asks).then(|| Table::new(0)),
             rules,
             generation: 0,
+            fragments: Default::default(),
         }
     }
 
@@ -220,10 +225,16 @@ impl Classifier {
     #[must_use]
     pub fn succeeding(mut self, before: Self, salt: u64) -> Self {
         self.generation = before.generation + 1;
+        self.fragments = before.fragments;
         if self.flows.is_some() {
             self.flows = before.flows.or_else(|| Some(Table::new(salt)));
         }
         self
+    }
+
+    /// The flow of what IP has cut off a packet: that of the first fragment, if it has come.
+    pub fn join(&mut self, now: Instant, way: Way, fragment: &IpFragment) -> FlowKey {
+        self.fragments[way as usize].flow(now, fragment)
     }
 
     /// The service for packets of this flow, of which nobody knows how it behaves.

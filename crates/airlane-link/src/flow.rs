@@ -27,9 +27,9 @@ pub struct FlowKey {
     pub src: IpAddr,
     /// Destination address.
     pub dst: IpAddr,
-    /// Source port; 0 where there is none, as in a later fragment.
+    /// Source port; 0 where there is none.
     pub src_port: u16,
-    /// Destination port; 0 where there is none, as in a later fragment.
+    /// Destination port; 0 where there is none.
     pub dst_port: u16,
 }
 
@@ -140,10 +140,29 @@ pub struct TcpView {
     pub rst: bool,
 }
 
+/// A part of a packet that IP has cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpFragment {
+    /// What its headers say: ports stand in the first one alone.
+    pub flow: FlowKey,
+    /// The number of the packet, which all of its fragments have.
+    pub id: u32,
+    /// Whether it is the packet's beginning.
+    pub first: bool,
+}
+
 /// A payload whose flow the classifier and the queues can read.
 pub trait Packet: Divisible {
     /// Who sends it to whom.
     fn flow(&self) -> FlowKey;
+
+    /// What it is a part of, if IP has cut it. Its flow has no ports until [`Packet::set_flow`] says them.
+    fn ip_fragment(&self) -> Option<IpFragment> {
+        None
+    }
+
+    /// Makes it part of this flow, which its headers alone do not tell.
+    fn set_flow(&mut self, _flow: FlowKey) {}
 
     /// Its traffic class (or TOS) byte, where it has one.
     fn traffic_class(&self) -> u8 {

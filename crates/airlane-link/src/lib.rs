@@ -52,7 +52,7 @@ pub mod wire;
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
 pub use context::ServiceEvent;
-pub use flow::{FlowKey, Packet, TcpView};
+pub use flow::{FlowKey, IpFragment, Packet, TcpView};
 pub use ledger::{EventCount, ServiceLedger};
 pub use measure::{ServiceMetrics, effective_goodput};
 pub use port::{

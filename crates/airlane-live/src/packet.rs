@@ -12,7 +12,7 @@ use airlane_link::pack::contents::{
     self, AGGREGATE_HEAD, FRAGMENT_HEAD, fragment_head, len_together, write_aggregate,
 };
 use airlane_link::pack::{Contents, Divisible, Fragment};
-use airlane_link::{FlowKey, Packet, TcpView};
+use airlane_link::{FlowKey, IpFragment, Packet, TcpView};
 
 use ecn::{Ecn, Outer, Unmarkable};
 pub use headers::{Headers, addresses};
@@ -230,6 +230,16 @@ impl Packet for LivePacket {
             .unwrap_or_else(headers::no_flow)
     }
 
+    fn ip_fragment(&self) -> Option<IpFragment> {
+        let bytes = self.bytes();
+        let headers = headers::may_be_fragment(bytes).then(|| Headers::parse(bytes));
+        headers.flatten()?.ip_fragment()
+    }
+
+    fn set_flow(&mut self, flow: FlowKey) {
+        self.flow = Some(flow);
+    }
+
     fn traffic_class(&self) -> u8 {
         self.traffic_class().unwrap_or(0)
     }
@@ -249,7 +259,7 @@ impl Packet for LivePacket {
 mod tests {
     use super::*;
     use airlane_base::{Duration, Instant};
-    use airlane_link::{HeaderProfile, Port};
+    use airlane_link::{ClassConfig, HeaderProfile, Port};
     use airlane_testkit::Setup;
     use etherparse::PacketBuilder;
     use std::collections::{BTreeMap, VecDeque};
@@ -419,6 +429,78 @@ mod tests {
             assert_eq!(received.delivered_bytes, sent.sent_bytes);
             assert!(sent.spared_bytes > 300 * 30, "{}", sent.spared_bytes);
         }
+    }
+
+    /// What IP has cut goes where its ports say, either way, and is one flow beside packets that are whole.
+    #[test]
+    fn fragments_of_a_flow_are_part_of_it() {
+        let pool = Pool::new(2_048, 64);
+        let queue = "kind = \"drop-tail\", limit = \"1000 packets\"";
+        let mut setup = Setup::new(HeaderProfile::Live)
+            .service(0, 0.5, "kind = \"default\"", queue)
+            .service(1, 0.5, "kind = \"default\"", queue)
+            .rate("10 Mbit/s");
+        setup.config.classes = toml::from_str::<BTreeMap<String, Vec<ClassConfig>>>(
+            "classes = [{ match = { dst-port = 5004 }, service = \"s1\" }, \
+             { match = { behaves = \"call\" }, service = \"s1\" }]",
+        )
+        .unwrap()
+        .remove("classes")
+        .unwrap();
+        let build = || Port::<LivePacket>::with_codec(setup.codec, setup.config.clone());
+        let mut ends = [build().unwrap(), build().unwrap()];
+        let (mut now, mut delivered) = (Instant::ORIGIN, 0);
+        for id in 0..20 {
+            for packet in
+                [Some(0), Some(1_000), Some(2_000), None].map(|cut| datagram(&pool, id, cut))
+            {
+                ends[0].handle_packet(now, packet);
+            }
+            for _ in 0..100 {
+                ends[0].handle_timeout(now);
+                while let Some(frame) = ends[0].poll_transmit(now) {
+                    ends[1].handle_frame(now, frame.map_packet(received));
+                }
+                now += Duration::from_micros(500);
+            }
+            while ends[1].poll_deliver().is_some() {
+                delivered += 1;
+            }
+        }
+        assert_eq!(delivered, 80);
+        let led = |number| ends[0].ledger(number).unwrap().packets_offered;
+        assert_eq!((led(0), led(1)), (0, 80));
+        for (end, ways) in [(0, (80, 0)), (1, (0, 80))] {
+            let flows = ends[end].flows(now);
+            let [flow] = &flows[..] else {
+                panic!("{end}: {flows:?}");
+            };
+            assert_eq!((flow.sent_packets, flow.received_packets), ways);
+            let ports = ["10.7.0.1:40000", "10.7.0.2:5004"];
+            assert!(ports.contains(&&*flow.here) && ports.contains(&&*flow.there));
+        }
+    }
+
+    /// A datagram of UDP, or the fragment of one that begins at a byte.
+    fn datagram(pool: &Pool, id: u16, cut: Option<u16>) -> LivePacket {
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv4([10, 7, 0, 1], [10, 7, 0, 2], 64)
+            .udp(40_000, 5_004)
+            .write(&mut bytes, &[7; 892])
+            .unwrap();
+        bytes[4..6].copy_from_slice(&id.to_be_bytes());
+        let offset = match cut {
+            None => 0,
+            // What stands where ports would is none.
+            Some(from) => (from / 8) | if from < 2_000 { 0x2000 } else { 0 },
+        };
+        if offset & 0x1fff != 0 {
+            bytes[20..].fill(0xff);
+        }
+        bytes[6..8].copy_from_slice(&offset.to_be_bytes());
+        let mut lease = pool.lease();
+        lease.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+        LivePacket::from_kernel(lease, bytes.len()).unwrap()
     }
 
     /// Frames are lost both ways and repairs come late; the receiving host says what it has without a hole.

@@ -5,6 +5,7 @@ use airlane_base::Instant;
 use super::Port;
 use super::departure::{Handed, Token};
 use super::numbers::SERVICES;
+use crate::classify::Way;
 use crate::flow::Packet;
 use crate::queue::DropReason;
 use crate::schedule::Schedule;
@@ -15,9 +16,12 @@ impl<P: Packet> Port<P> {
     ///
     /// Whether the port may have something to give by that, or another deadline: not, if the packet only
     /// waits behind others, or is dropped, while the link is busy.
-    pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
-        let (flow, len) = (packet.flow(), packet.len());
+    pub fn handle_packet(&mut self, now: Instant, mut packet: P) -> bool {
         let classifier = &mut self.classifier;
+        if let Some(fragment) = packet.ip_fragment() {
+            packet.set_flow(classifier.join(now, Way::Sent, &fragment));
+        }
+        let (flow, len) = (packet.flow(), packet.len());
         let choice = classifier.classify_packet(now, &flow, len, || packet.datagram());
         let number = usize::from(choice.service) % SERVICES;
         self.chosen = number as u8;

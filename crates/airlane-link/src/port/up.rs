@@ -4,6 +4,7 @@ use airlane_base::Instant;
 
 use super::Port;
 use super::numbers::SERVICES;
+use crate::classify::Way;
 use crate::context::Given;
 use crate::flow::Packet;
 use crate::wire::Frame;
@@ -111,8 +112,11 @@ impl<P: Packet> Port<P> {
         packet: Option<&P>,
     ) {
         for packet in packet.into_iter().chain(self.out.up.range(before..)) {
-            let (flow, len) = (packet.flow(), packet.len());
-            let datagram = || packet.datagram();
+            let flow = match packet.ip_fragment() {
+                Some(fragment) => self.classifier.join(now, Way::Received, &fragment),
+                None => packet.flow(),
+            };
+            let (len, datagram) = (packet.len(), || packet.datagram());
             self.classifier
                 .note_received(now, service, &flow, len, datagram);
         }

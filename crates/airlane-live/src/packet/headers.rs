@@ -2,11 +2,12 @@
 //! and its extension headers (RFC 8200), the ports of TCP, UDP, UDP-Lite, DCCP and SCTP.
 //!
 //! Every fragment of a packet has the same flow: the ports of all of them are zero, as later
-//! fragments do not carry any. Left out: what lies inside tunnels and encrypted payloads.
+//! fragments do not carry any. Who remembers the first one joins them ([`Headers::ip_fragment`]).
+//! Left out: what lies inside tunnels and encrypted payloads.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use airlane_link::FlowKey;
+use airlane_link::{FlowKey, IpFragment};
 
 pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -23,6 +24,9 @@ const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
+/// "More fragments" and the offset; the offset alone.
+const CUT_V4: u16 = 0x3fff;
+const OFFSET_V4: u16 = 0x1fff;
 /// A legal packet has fewer; a longer chain is not worth the walk.
 const MAX_EXTENSIONS: usize = 10;
 
@@ -36,6 +40,8 @@ pub struct Headers {
     ports: (u16, u16),
     /// Where the transport header starts and the packet ends; none in a fragment.
     transport: Option<(usize, usize)>,
+    /// Number of the packet that this is a fragment of, and whether it is the first.
+    fragment: Option<(u32, bool)>,
 }
 
 impl Headers {
@@ -56,7 +62,8 @@ impl Headers {
         if header_len < 20 || total < header_len || total > packet.len() {
             return None;
         }
-        let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+        let cut = u16::from_be_bytes([fixed[6], fixed[7]]) & CUT_V4;
+        let number = u32::from(u16::from_be_bytes([fixed[4], fixed[5]]));
         let address = |at: usize| {
             Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into()
         };
@@ -67,10 +74,9 @@ impl Headers {
             protocol: fixed[9],
             ports: (0, 0),
             transport: None,
+            fragment: (cut != 0).then_some((number, cut & OFFSET_V4 == 0)),
         };
-        if !fragment {
-            headers.read_ports(packet, header_len, total);
-        }
+        headers.read_ports(packet, header_len, total);
         Some(headers)
     }
 
@@ -92,6 +98,7 @@ impl Headers {
             protocol: fixed[6],
             ports: (0, 0),
             transport: None,
+            fragment: None,
         };
         let mut at = 40;
         for _ in 0..MAX_EXTENSIONS {
@@ -106,9 +113,16 @@ impl Headers {
                 AUTHENTICATION => (usize::from(length) + 2) * 4,
                 FRAGMENT => {
                     // Offset and "more fragments"; both are zero in an atomic fragment (RFC 6946).
-                    if u16::from_be_bytes([high, low]) & 0xfff9 != 0 {
-                        headers.protocol = next;
-                        return Some(headers);
+                    let cut = u16::from_be_bytes([high, low]) & 0xfff9;
+                    if cut != 0 {
+                        let number = packet[..total].get(at + 4..).and_then(<[u8]>::first_chunk);
+                        let number = number.copied().map(u32::from_be_bytes);
+                        let is_first = cut & 0xfff8 == 0;
+                        headers.fragment = number.map(|number| (number, is_first));
+                        if !is_first || number.is_none() {
+                            headers.protocol = next;
+                            return Some(headers);
+                        }
                     }
                     8
                 }
@@ -126,7 +140,11 @@ impl Headers {
         let Some(transport) = packet.get(at..end) else {
             return;
         };
-        self.transport = Some((at, end));
+        match self.fragment {
+            None => self.transport = Some((at, end)),
+            Some((_, true)) => {}
+            Some((_, false)) => return,
+        }
         if let (TCP | UDP | DCCP | SCTP | UDP_LITE, Some(&[a, b, c, d])) =
             (self.protocol, transport.first_chunk())
         {
@@ -134,15 +152,29 @@ impl Headers {
         }
     }
 
-    /// What the classifier may match. Ports are zero where there are none.
+    /// What the classifier may match. Ports are zero where there are none, and in every fragment.
     pub fn flow(&self) -> FlowKey {
+        self.flow_with(match self.fragment {
+            None => self.ports,
+            Some(_) => (0, 0),
+        })
+    }
+
+    /// What the packet is a part of, if IP has cut it.
+    pub fn ip_fragment(&self) -> Option<IpFragment> {
+        let (id, first) = self.fragment?;
+        let flow = self.flow_with(self.ports);
+        Some(IpFragment { flow, id, first })
+    }
+
+    fn flow_with(&self, (src_port, dst_port): (u16, u16)) -> FlowKey {
         FlowKey {
             dscp: self.dscp,
             protocol: self.protocol,
             src: self.src,
             dst: self.dst,
-            src_port: self.ports.0,
-            dst_port: self.ports.1,
+            src_port,
+            dst_port,
         }
     }
 
@@ -171,6 +203,20 @@ pub fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
         4 => Some((at::<4>(packet, 12)?.into(), at::<4>(packet, 16)?.into())),
         6 => Some((at::<16>(packet, 8)?.into(), at::<16>(packet, 24)?.into())),
         _ => None,
+    }
+}
+
+/// Whether a packet may be a fragment: all but few are known not to be by two bytes.
+pub(super) fn may_be_fragment(packet: &[u8]) -> bool {
+    let Some(fixed) = packet.first_chunk::<8>() else {
+        return false;
+    };
+    match fixed[0] >> 4 {
+        4 => u16::from_be_bytes([fixed[6], fixed[7]]) & CUT_V4 != 0,
+        _ => matches!(
+            fixed[6],
+            HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION | MOBILITY | HIP | SHIM6
+        ),
     }
 }
 
@@ -219,13 +265,19 @@ mod tests {
         later[6..8].copy_from_slice(&(185u16).to_be_bytes());
         let first = Headers::parse(&first).unwrap();
         let later = Headers::parse(&later).unwrap();
-        assert_eq!(first, later);
+        assert_eq!(first.flow(), later.flow());
         assert_eq!(first.flow().src_port, 0);
-        assert_eq!(first.tcp(), None);
+        assert_eq!((first.tcp(), first.datagram()), (None, None));
+        // What one needs to join them.
+        let [first, later] = [first, later].map(|headers| headers.ip_fragment().unwrap());
+        assert_eq!((first.flow.src_port, first.flow.dst_port), (5004, 5005));
+        assert_eq!((first.first, later.first), (true, false));
+        assert_eq!((first.id, later.flow.src_port), (later.id, 0));
         // "Don't fragment" is no fragment.
         let mut whole = udp_v4();
         whole[6] = 0x40;
-        assert_eq!(Headers::parse(&whole).unwrap().flow().src_port, 5004);
+        let whole = Headers::parse(&whole).unwrap();
+        assert_eq!((whole.flow().src_port, whole.ip_fragment()), (5004, None));
     }
 
     /// IPv6 with hop-by-hop, destination options and a fragment header before TCP.
@@ -272,7 +324,11 @@ mod tests {
             let headers = Headers::parse(&fragment).unwrap();
             assert_eq!((headers.flow().protocol, headers.flow().src_port), (6, 0));
             assert_eq!(headers.tcp(), None);
+            let part = headers.ip_fragment().unwrap();
+            assert_eq!(part.flow.src_port, if part.first { 443 } else { 0 });
+            assert_eq!(part.id, 7);
         }
+        assert_eq!(Headers::parse(&packet).unwrap().ip_fragment(), None);
     }
 
     proptest! {
@@ -285,6 +341,9 @@ mod tests {
             if let Some(headers) = Headers::parse(&packet) {
                 let flow = headers.flow();
                 prop_assert_eq!(addresses, Some((flow.src, flow.dst)));
+                if headers.ip_fragment().is_some() {
+                    prop_assert!(may_be_fragment(&packet));
+                }
                 if let Some((at, end)) = headers.tcp() {
                     prop_assert!(at <= end && end <= packet.len());
                 }
