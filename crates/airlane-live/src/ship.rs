@@ -3,6 +3,7 @@
 //!
 //! Two ends know each other by a *ticket*, 32 bytes that both have and nobody else: the keys of both follow from it.
 
+mod called;
 mod digest;
 mod inbox;
 mod interface;
@@ -28,6 +29,8 @@ use crate::device::DeviceError;
 pub use receive::{ReceiveOptions, receive};
 pub use send::{SendOptions, send};
 pub use source::Source;
+#[doc(hidden)]
+pub use store::Store;
 pub use ticket::Ticket;
 
 /// The UDP port at which a receiver listens unless it is told another.

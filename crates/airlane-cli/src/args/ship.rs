@@ -79,7 +79,7 @@ pub(super) const SEND_EXAMPLES: &str = "\
 Examples:
   airlane send photos.tar station.example --ticket-file pair.key
   airlane send notes/ map.png 192.0.2.7:9000 --ticket-file pair.key
-  airlane send image.iso '[2001:db8::7]' --most '50 Mbit/s' --json";
+  airlane send image.iso '[2001:db8::7]' --ticket-file pair.key --most '50 Mbit/s' --json";
 
 pub(super) const RECV_EXAMPLES: &str = "\
 Examples:

@@ -6,13 +6,14 @@ use std::os::fd::BorrowedFd;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
-    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Refused, Secure,
-    SecurePeer,
+    AcceptedDatagram, INITIATION_LEN, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Refused,
+    Secure, SecurePeer,
 };
 use airlane_ship::LONGEST_DATAGRAM;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::ShipError;
+use super::called::Called;
 use crate::clock;
 use crate::device::DeviceError;
 use crate::security::{has_fast_aes, random};
@@ -28,23 +29,44 @@ const RECEIVES_IN_A_ROW: usize = 16;
 /// The system's buffer is full for so long at most.
 const FULL: Duration = Duration::from_millis(50);
 
+/// Why somebody who called was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Another ticket.
+    Ticket,
+    /// The call is not later than the last one, by the wall clocks of who called.
+    Clock,
+}
+
+impl Refusal {
+    /// How it called.
+    pub(super) const fn how(self) -> &'static str {
+        match self {
+            Self::Ticket => "with another ticket",
+            Self::Clock => "with a clock behind that of the last call",
+        }
+    }
+}
+
 /// The way to the other end.
 pub(super) struct Line {
     udp: Udp,
     secure: Secure,
+    other: SecurePeer,
     peer: PeerId,
     received: Received,
     /// Sealed datagrams of `size` bytes each, the last perhaps shorter, that wait for one call.
     batch: Vec<u8>,
     size: usize,
     to: Option<PeerAddress>,
-    /// Where a sender calls. Nothing goes elsewhere, wherever what comes from there seems to come from: who copies a
-    /// datagram and is first would lead a flood to any host.
-    called: Option<SocketAddr>,
+    /// Where a sender calls.
+    called: Option<Called>,
     /// The address of this machine that the other end called last.
     from: Option<IpAddr>,
     /// Who called last and was refused, and why.
-    stranger: Option<(PeerAddress, &'static str)>,
+    stranger: Option<(PeerAddress, Refusal)>,
+    /// When something authentic came last.
+    heard: Instant,
     plain: Box<[u8]>,
 }
 
@@ -58,18 +80,18 @@ impl Line {
         let udp = Udp::bind(listen)?;
         let seed =
             random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
+        let now = clock::now();
         let called = peer.address.and_then(udp_of);
-        let key = peer.key;
-        let refused = |error: airlane_secure::PeersError| ShipError::Input(error.to_string());
-        let mut secure = Secure::new(clock::now(), private, &[peer], Limits::default(), seed)
-            .map_err(refused)?;
+        let called = called.map(|at| Called::new(now, at));
+        let other = peer.clone();
+        let mut secure =
+            Secure::new(now, private, &[peer], Limits::default(), seed).map_err(input)?;
         secure.set_fast_aes(has_fast_aes());
-        let peer = secure
-            .peer(&key)
-            .ok_or_else(|| ShipError::Input("the other end has no key".to_owned()))?;
+        let peer = id(&secure, &other)?;
         Ok(Self {
             udp,
             secure,
+            other,
             peer,
             received: Received::new(),
             batch: Vec::with_capacity(SEND_MAX),
@@ -78,6 +100,7 @@ impl Line {
             called,
             from: None,
             stranger: None,
+            heard: now,
             plain: vec![0; 1 << 16].into_boxed_slice(),
         })
     }
@@ -113,13 +136,27 @@ impl Line {
     }
 
     /// Who was refused since the last call of this, and why.
-    pub(super) fn take_stranger(&mut self) -> Option<(PeerAddress, &'static str)> {
+    pub(super) fn take_stranger(&mut self) -> Option<(PeerAddress, Refusal)> {
         self.stranger.take()
+    }
+
+    /// When something authentic came last.
+    pub(super) const fn heard(&self) -> Instant {
+        self.heard
+    }
+
+    /// Forgets who called before, and when, as a restart does.
+    pub(super) fn forget_calls(&mut self, now: Instant) -> Result<(), ShipError> {
+        self.secure.set_peers(now, &[]).map_err(input)?;
+        let again = [self.other.clone()];
+        self.secure.set_peers(now, &again).map_err(input)?;
+        self.peer = id(&self.secure, &self.other)?;
+        Ok(())
     }
 
     /// Calls the other end at another address.
     pub(super) fn seek(&mut self, now: Instant, at: SocketAddr) {
-        self.called = Some(at);
+        self.called = Some(Called::new(now, at));
         self.secure.seek(now, self.peer, PeerAddress::Udp(at));
     }
 
@@ -147,7 +184,8 @@ impl Line {
             self.batch.truncate(from);
             return;
         };
-        let to = self.called.map_or(sealed.to, PeerAddress::Udp);
+        let called = self.called.map(|called| PeerAddress::Udp(called.at()));
+        let to = called.unwrap_or(sealed.to);
         if self.to != Some(to) && from > 0 {
             let last = self.batch.split_off(from);
             self.flush();
@@ -201,11 +239,13 @@ impl Line {
         let Self {
             udp,
             secure,
+            peer,
             received,
             plain,
             from: own,
             stranger,
             called,
+            heard,
             ..
         } = self;
         for _ in 0..RECEIVES_IN_A_ROW {
@@ -217,19 +257,32 @@ impl Line {
                 if taken.is_err() {
                     return;
                 }
+                let before = secure.counters().established;
                 // Secure counts what it refuses.
                 let accepted = secure.handle_datagram(now, came.from, datagram, plain);
+                if let (Ok(accepted), Some(called), Some(from)) =
+                    (&accepted, called.as_mut(), udp_of(came.from))
+                {
+                    let is_handshake = matches!(accepted, AcceptedDatagram::Handshake { .. });
+                    match is_handshake {
+                        true if secure.counters().established > before => {
+                            called.on_answer(now, from);
+                        }
+                        // An initiation may be repeated from anywhere.
+                        true => {}
+                        false if called.on_heard(now, from) => secure.rekey(now, *peer),
+                        false => {}
+                    }
+                }
                 match accepted {
-                    Ok(_) => *own = came.to,
+                    Ok(_) => (*own, *heard) = (came.to, now),
                     Err(Refused::Mac1 | Refused::UnknownKey | Refused::Preshared) => {
-                        *stranger = Some((came.from, "with another ticket"));
+                        *stranger = Some((came.from, Refusal::Ticket));
                     }
-                    Err(Refused::OldInitiation) => {
-                        *stranger = Some((came.from, "with a clock behind that of the last call; set it, or start this end again"));
-                    }
+                    Err(Refused::OldInitiation) => *stranger = Some((came.from, Refusal::Clock)),
                     Err(_) => {}
                 }
-                say(secure, udp, (*called, came.to));
+                say(secure, udp, (called.as_mut(), came.to));
                 if let Ok(AcceptedDatagram::Data { len, .. }) = accepted {
                     taken = take(&plain[..len]);
                 }
@@ -245,7 +298,7 @@ impl Line {
         if self.secure.poll_timeout().is_some_and(|due| due <= now) {
             self.secure.handle_timeout(now, clock::wall());
         }
-        say(&mut self.secure, &self.udp, (self.called, None));
+        say(&mut self.secure, &self.udp, (self.called.as_mut(), None));
     }
 
     /// Waits until something comes, something is due, or somebody asks for the end: whether somebody does.
@@ -271,6 +324,15 @@ impl Line {
     }
 }
 
+fn input(error: impl std::error::Error) -> ShipError {
+    ShipError::Input(error.to_string())
+}
+
+fn id(secure: &Secure, peer: &SecurePeer) -> Result<PeerId, ShipError> {
+    let id = secure.peer(&peer.key);
+    id.ok_or_else(|| ShipError::Input("the other end has no key".to_owned()))
+}
+
 fn udp_of(address: PeerAddress) -> Option<SocketAddr> {
     match address {
         PeerAddress::Udp(address) => Some(address),
@@ -280,8 +342,12 @@ fn udp_of(address: PeerAddress) -> Option<SocketAddr> {
 
 /// What the session has to say, to the end that is called or whoever called; an answer leaves from the address that was
 /// called.
-fn say(secure: &mut Secure, udp: &Udp, (called, from): (Option<SocketAddr>, Option<IpAddr>)) {
+fn say(secure: &mut Secure, udp: &Udp, (mut called, from): (Option<&mut Called>, Option<IpAddr>)) {
     while let Some(message) = secure.poll_transmit() {
+        let called = called.as_mut().map(|called| match message.bytes().len() {
+            INITIATION_LEN => called.ask(),
+            _ => called.at(),
+        });
         if let Some(to) = called.or(udp_of(message.to)) {
             // Handshakes are repeated.
             let _sent = udp.send_to(to, from, message.bytes());
@@ -294,12 +360,30 @@ mod tests {
     use std::convert::Infallible;
     use std::net::UdpSocket;
 
+    use airlane_secure::is_handshake;
+
     use super::super::Ticket;
     use super::*;
 
     /// Someone on the path may deliver a datagram first, from any address.
     #[test]
     fn a_sender_sends_to_no_address_but_the_one_that_it_called() {
+        let [there, elsewhere] = says_from_elsewhere(false, |heard, _, _| heard >= 5);
+        assert!(there >= 5);
+        assert_eq!(elsewhere, 0);
+    }
+
+    /// The other end has another address by now, and answers there.
+    #[test]
+    fn a_sender_follows_who_has_answered_elsewhere() {
+        let [_, elsewhere] = says_from_elsewhere(true, |_, _, elsewhere| elsewhere >= 20);
+        assert!(elsewhere >= 20, "{elsewhere}");
+    }
+
+    /// What a receiver says comes from elsewhere than where it was called, and if it has `moved`, what goes there reaches
+    /// it, and nothing else once it has been heard. How much went to either address until `enough`, which is told how
+    /// much both ends heard at least. Handshakes do not count.
+    fn says_from_elsewhere(moved: bool, enough: impl Fn(u32, u32, u32) -> bool) -> [u32; 2] {
         let local = || UdpSocket::bind("127.0.0.1:0").unwrap();
         let (middle, elsewhere) = (local(), local());
         for socket in [&middle, &elsewhere] {
@@ -320,9 +404,9 @@ mod tests {
         let sender = line(ticket.sender(), ticket.receiver().public(), Some(at));
         let addresses = [&receiver, &sender].map(|line| line.local().unwrap());
         let (mut ends, mut buffer) = ([receiver, sender], [0; 2_000]);
-        let (mut heard, mut strayed) = ([0; 2], 0);
-        let deadline = clock::now() + Duration::from_secs(20);
-        while heard.iter().any(|heard| *heard < 5) && clock::now() < deadline {
+        let (mut heard, mut went) = ([0; 2], [0; 2]);
+        let deadline = clock::now() + Duration::from_secs(30);
+        while !enough(heard[0].min(heard[1]), went[0], went[1]) && clock::now() < deadline {
             for (end, line) in ends.iter_mut().enumerate() {
                 let now = clock::now();
                 let Ok(()) = line.receive(now, |_| {
@@ -332,20 +416,26 @@ mod tests {
                 line.send(now, b"something");
                 line.flush();
             }
-            while let Ok((len, from)) = middle.recv_from(&mut buffer) {
-                let (socket, to) = match from == addresses[1] {
-                    true => (&middle, addresses[0]),
-                    // What the receiver says comes from elsewhere.
-                    false => (&elsewhere, addresses[1]),
-                };
-                socket.send_to(&buffer[..len], to).unwrap();
-            }
-            while elsewhere.recv_from(&mut buffer).is_ok() {
-                strayed += 1;
+            // The receiver answers where it was called, or by its new address.
+            let is_away = moved && heard[0] > 0;
+            for (place, socket) in [&middle, &elsewhere].into_iter().enumerate() {
+                while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+                    let (socket, to) = match from == addresses[1] {
+                        true => {
+                            went[place] += u32::from(!is_handshake(&buffer[..len]));
+                            if ![!is_away, moved][place] {
+                                continue;
+                            }
+                            (socket, addresses[0])
+                        }
+                        // What the receiver says comes from elsewhere.
+                        false => (&elsewhere, addresses[1]),
+                    };
+                    socket.send_to(&buffer[..len], to).unwrap();
+                }
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        assert!(heard.iter().all(|heard| *heard >= 5), "{heard:?}");
-        assert_eq!(strayed, 0);
+        went
     }
 }

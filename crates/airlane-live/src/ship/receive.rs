@@ -10,7 +10,7 @@ use airlane_secure::SecurePeer;
 use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, Taker, TakerPhase, printable};
 
 use super::digest::Digester;
-use super::line::Line;
+use super::line::{Line, Refusal};
 use super::store::Store;
 use super::{ShipError, ShipEvent, ShipProgress, Shipment, ShippedFile, Ticket, Watch};
 use crate::clock;
@@ -19,8 +19,10 @@ use crate::clock;
 const TELL: Duration = Duration::from_millis(100);
 /// What is missing is remembered so often.
 const SAVE: Duration = Duration::from_secs(1);
-/// How often those are mentioned who call with another ticket.
-const STRANGERS_AGAIN: Duration = Duration::from_secs(60);
+/// How often those are mentioned who are refused, and how often the last call is forgotten.
+const AGAIN: Duration = Duration::from_secs(60);
+/// Who was just heard may be about to say more.
+const QUIET: Duration = Duration::from_secs(3);
 /// Stretches to take in before something else has its turn.
 const DIGEST_IN_A_ROW: usize = 4;
 
@@ -57,12 +59,12 @@ pub fn receive(
     };
     let mut line = Line::open(options.listen, options.ticket.receiver(), peer)?;
     watch(ShipEvent::Listening(line.local()?));
-    let instance = clock::since_1970() as u16;
+    let mut instance = clock::since_1970() as u16;
     let mut taker = Taker::new(clock::now(), instance);
     let mut job: Option<Job> = None;
     let mut failed = None;
     let mut told = clock::now();
-    let (mut heard, mut strangers) = (told, None);
+    let (mut heard, mut strangers, mut forgot) = (told, [None; 2], None);
     loop {
         let now = clock::now();
         let taken = line.receive(now, |contents| {
@@ -74,13 +76,30 @@ pub fn receive(
                 _ => Ok(()),
             })
         });
-        if let Some((stranger, how)) = line.take_stranger()
-            && strangers.is_none_or(|then| now >= then + STRANGERS_AGAIN)
-        {
-            strangers = Some(now);
-            watch(ShipEvent::Note(format!(
-                "somebody at {stranger} calls {how}, and is refused"
-            )));
+        if let Some((stranger, why)) = line.take_stranger() {
+            let is_due = |last: Option<Instant>| last.is_none_or(|then| now >= then + AGAIN);
+            // What is remembered of the last call protects a job; there is none.
+            let is_free = now >= line.heard() + QUIET && is_free(now, &taker, job.as_ref());
+            let is_heard = why == Refusal::Clock && is_free && is_due(forgot);
+            let what = match (why, is_heard) {
+                (Refusal::Ticket, _) => "is refused",
+                (Refusal::Clock, false) => "is refused while another sender is served",
+                (Refusal::Clock, true) => "is heard, as no other sender is served",
+            };
+            let said = &mut strangers[why as usize];
+            if is_heard || is_due(*said) {
+                *said = Some(now);
+                let how = why.how();
+                watch(ShipEvent::Note(format!(
+                    "somebody at {stranger} calls {how}, and {what}"
+                )));
+            }
+            if is_heard {
+                forgot = Some(now);
+                line.forget_calls(now)?;
+                instance = instance.wrapping_add(1);
+                (taker, job) = (Taker::new(now, instance), None);
+            }
         }
         if options
             .timeout
@@ -141,6 +160,17 @@ pub fn receive(
             };
         }
     }
+}
+
+/// Whether nobody is served, and the last sender has heard all that there was to say.
+fn is_free(now: Instant, taker: &Taker, job: Option<&Job>) -> bool {
+    let is_over = match taker.phase() {
+        TakerPhase::Waiting => taker.job() == 0,
+        TakerPhase::Done | TakerPhase::Failed => taker.is_heard(),
+        TakerPhase::Offered | TakerPhase::Receiving | TakerPhase::Comparing => false,
+    };
+    let is_placing = job.is_some_and(|job| job.placing.is_some());
+    (job.is_none() && is_over) || (taker.is_alone(now) && !is_placing)
 }
 
 /// What is due after each input; whether a job has ended.
@@ -341,5 +371,210 @@ impl Job {
         let shipment = Shipment::new(files, self.had, took, taker.packets());
         watch(ShipEvent::Done(shipment));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc;
+
+    use airlane_base::Rate;
+    use airlane_secure::{AcceptedDatagram, Limits, OVERHEAD, PeerAddress, Secure, Wall};
+    use airlane_ship::{Digest, Entry, Kind, Manifest, Shipper, ShipperPhase};
+
+    use super::super::{SendOptions, Source, send};
+    use super::*;
+
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+    /// A receiver that stays, in a thread.
+    struct Staying {
+        folder: tempfile::TempDir,
+        ticket: Ticket,
+        at: SocketAddr,
+        said: mpsc::Receiver<ShipEvent>,
+        stop: UnixStream,
+        thread: JoinHandle<Result<(), ShipError>>,
+    }
+
+    impl Staying {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let ticket = Ticket::new().unwrap();
+            let options = ReceiveOptions {
+                listen: "127.0.0.1:0".parse().unwrap(),
+                folder: folder.path().to_owned(),
+                ticket: ticket.clone(),
+                overwrite: false,
+                stay: true,
+                timeout: None,
+            };
+            let (stop, stopped) = UnixStream::pair().unwrap();
+            let (tell, said) = mpsc::channel();
+            let thread = std::thread::spawn(move || {
+                receive(&options, stopped.as_fd(), &mut |event| {
+                    tell.send(event).unwrap();
+                })
+            });
+            let Ok(ShipEvent::Listening(at)) = said.recv_timeout(PATIENCE) else {
+                panic!("it does not listen");
+            };
+            Self {
+                folder,
+                ticket,
+                at,
+                said,
+                stop,
+                thread,
+            }
+        }
+
+        /// Waits until it says what is looked for.
+        fn until<T>(&self, look: impl Fn(ShipEvent) -> Option<T>) -> T {
+            loop {
+                if let Some(found) = look(self.said.recv_timeout(PATIENCE).unwrap()) {
+                    return found;
+                }
+            }
+        }
+
+        fn send(&self, name: &str, bytes: &[u8]) -> Result<Shipment, ShipError> {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join(name);
+            std::fs::write(&file, bytes).unwrap();
+            let options = SendOptions {
+                to: vec![self.at],
+                ticket: self.ticket.clone(),
+                most: Rate::from_bps(1_000_000_000).unwrap(),
+                timeout: Duration::from_secs(30),
+                link: None,
+            };
+            let (_stop, stopped) = UnixStream::pair().unwrap();
+            let source = Source::new(&[file]).unwrap();
+            send(source, &options, stopped.as_fd(), &mut |_| ())
+        }
+
+        fn end(self) {
+            use std::io::Write as _;
+            (&self.stop).write_all(b"x").unwrap();
+            self.thread.join().unwrap().unwrap();
+        }
+    }
+
+    /// A sender whose wall clock is an hour ahead ships an empty file.
+    fn ship_from_the_future(to: &Staying) {
+        const AHEAD: Duration = Duration::from_secs(3_600);
+        let peer = SecurePeer {
+            key: to.ticket.receiver().public(),
+            address: Some(PeerAddress::Udp(to.at)),
+            preshared: Some(to.ticket.preshared().clone()),
+        };
+        let key = peer.key;
+        let private = to.ticket.sender();
+        let mut secure =
+            Secure::new(clock::now(), private, &[peer], Limits::default(), [7; 32]).unwrap();
+        let peer = secure.peer(&key).unwrap();
+        let started = clock::since_1970() + AHEAD.as_nanos();
+        let most = Rate::from_bps(1_000_000).unwrap();
+        let list = Manifest::new(vec![Entry {
+            path: "future".to_owned(),
+            kind: Kind::File,
+            bytes: 0,
+            mode: 0o600,
+            modified_ns: 0,
+        }])
+        .unwrap();
+        let mut shipper = Shipper::new(clock::now(), list, &[1_200], started, most).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let (mut datagram, mut plain) = ([0; 2_000], [0; 2_000]);
+        let mut fill = |_, _: &mut [u8]| Ok::<_, Infallible>(());
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while shipper.phase() != ShipperPhase::Done {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{:?}",
+                shipper.phase()
+            );
+            let now = clock::now();
+            while let Ok((len, from)) = socket.recv_from(&mut datagram) {
+                let from = PeerAddress::Udp(from);
+                let came = secure.handle_datagram(now, from, &datagram[..len], &mut plain);
+                if let Ok(AcceptedDatagram::Data { len, .. }) = came {
+                    shipper.handle(now, &plain[..len]);
+                }
+            }
+            let wall = Wall::from_unix(Duration::from_nanos(clock::since_1970()) + AHEAD);
+            secure.handle_timeout(now, wall);
+            while let Some(message) = secure.poll_transmit() {
+                socket.send_to(message.bytes(), to.at).unwrap();
+            }
+            shipper.handle_timeout(now);
+            if shipper.phase() == ShipperPhase::Digests {
+                let digest = blake3::hash(b"").to_hex().to_string();
+                shipper.give_digests(vec![Digest(digest)]);
+            }
+            while secure.is_established(now, peer)
+                && let Ok(Some(len)) = shipper.poll_transmit(now, &mut plain, &mut fill)
+            {
+                let room = &mut datagram[..len + OVERHEAD];
+                if secure.seal(now, peer, &[&plain[..len]], room).is_ok() {
+                    socket.send_to(room, to.at).unwrap();
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        // The last word is heard.
+        let now = clock::now();
+        while let Ok(Some(len)) = shipper.poll_transmit(now, &mut plain, &mut fill) {
+            let room = &mut datagram[..len + OVERHEAD];
+            secure.seal(now, peer, &[&plain[..len]], room).unwrap();
+            socket.send_to(room, to.at).unwrap();
+        }
+    }
+
+    /// Whose clock was set back calls as somebody who repeats an old call: it is heard once nobody else is served, and
+    /// the receiver says whose clock it is.
+    #[test]
+    fn a_sender_whose_clock_was_set_back_is_heard() {
+        let receiver = Staying::new();
+        ship_from_the_future(&receiver);
+        receiver.until(|event| matches!(event, ShipEvent::Done(_)).then_some(()));
+        let shipment = receiver.send("a", b"hello").unwrap();
+        assert_eq!(shipment.bytes, 5);
+        receiver.until(|event| match event {
+            ShipEvent::Note(note) => note
+                .contains("a clock behind that of the last call, and is heard")
+                .then_some(()),
+            _ => None,
+        });
+        assert_eq!(
+            std::fs::read(receiver.folder.path().join("a")).unwrap(),
+            b"hello"
+        );
+        receiver.end();
+    }
+
+    /// What cannot be kept is its sender's business, and the receiver goes on.
+    #[test]
+    fn a_job_that_fails_is_no_end_of_who_stays() {
+        let receiver = Staying::new();
+        std::fs::write(receiver.folder.path().join("a"), "mine").unwrap();
+        let refused = receiver.send("a", b"hello").unwrap_err().to_string();
+        assert!(refused.contains("a is already there"), "{refused}");
+        receiver.send("b", b"hello").unwrap();
+        assert_eq!(
+            std::fs::read(receiver.folder.path().join("a")).unwrap(),
+            b"mine"
+        );
+        assert_eq!(
+            std::fs::read(receiver.folder.path().join("b")).unwrap(),
+            b"hello"
+        );
+        receiver.end();
     }
 }

@@ -7,7 +7,7 @@
 //!  wire 192.0.2.1 2001:db8::1 ════════ veth ════════ wire 192.0.2.2 2001:db8::2
 //! ```
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
 
 use crate::common::traffic::{address, echo, round_trip, transfer};
@@ -123,6 +123,53 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         assert!(!socket.exists(), "the control socket goes");
         assert!(!pair.left.ip("link").contains("air0"), "the interface goes");
         right.stop();
+    }
+}
+
+/// What mDNS and routing protocols ask of an interface: multicast reaches the peer, from a link-local address where the
+/// file has one.
+#[test]
+fn multicast_reaches_the_peer_from_link_local_addresses() {
+    let Some(pair) = Pair::new("multicast_reaches_the_peer_from_link_local_addresses") else {
+        return;
+    };
+    let nodes = [(&pair.left, 0), (&pair.right, 1)].map(|(namespace, end)| {
+        let file = pair.file(end, false, &services());
+        Running::start(namespace, &file.replace("fd07::", "fe80::")).unwrap()
+    });
+    nodes.iter().for_each(established);
+    let index = |end: &Namespace| -> u32 {
+        let said = end.ip("-o link show dev air0");
+        said.split(':').next().unwrap().parse().unwrap()
+    };
+    let (here, there) = (index(&pair.left), index(&pair.right));
+    const GROUPS: (Ipv4Addr, Ipv6Addr) = (
+        Ipv4Addr::new(224, 0, 0, 251),
+        Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0xfb),
+    );
+    let sockets = pair.right.run(|| {
+        let [v4, v6] = ["0.0.0.0:5353", "[::]:5354"].map(|at| UdpSocket::bind(at).unwrap());
+        v4.join_multicast_v4(&GROUPS.0, &"10.7.0.2".parse().unwrap())
+            .unwrap();
+        v6.join_multicast_v6(&GROUPS.1, there).unwrap();
+        [v4, v6]
+    });
+    let to: [SocketAddr; 2] = [
+        (GROUPS.0, 5353).into(),
+        SocketAddrV6::new(GROUPS.1, 5354, 0, here).into(),
+    ];
+    let from = ["10.7.0.1", "fe80::1"].map(|ip| ip.parse::<std::net::IpAddr>().unwrap());
+    for ((socket, to), (at, from)) in sockets
+        .iter()
+        .zip(to)
+        .zip(["10.7.0.1:0", "[::]:0"].iter().zip(from))
+    {
+        pair.left
+            .run(|| UdpSocket::bind(at).unwrap().send_to(b"who?", to).unwrap());
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut buffer = [0; 9];
+        let (length, sender) = socket.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..length], sender.ip()), (&b"who?"[..], from));
     }
 }
 
