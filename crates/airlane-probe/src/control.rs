@@ -75,8 +75,36 @@ pub(crate) struct ServerResult {
 /// A control connection with lines of JSON.
 pub(crate) struct ControlConnection {
     reader: BufReader<TcpStream>,
-    /// Of a line that has not come whole yet.
+    line: Line,
+}
+
+/// A line that comes in pieces.
+#[derive(Default)]
+pub(crate) struct Line {
     begun: Vec<u8>,
+}
+
+impl Line {
+    /// Takes what is its own of these bytes: how many, and whether that was its end.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(bytes.len(), |end| end + 1);
+        let room = LONGEST - self.begun.len();
+        self.begun.extend_from_slice(&bytes[..used.min(room)]);
+        (used, end.is_some())
+    }
+
+    /// Whether it is longer than any that is said.
+    pub(crate) const fn is_too_long(&self) -> bool {
+        self.begun.len() == LONGEST
+    }
+
+    /// What it says; the next one begins.
+    pub(crate) fn read<T: DeserializeOwned>(&mut self) -> serde_json::Result<T> {
+        let read = serde_json::from_slice(&self.begun);
+        self.begun.clear();
+        read
+    }
 }
 
 impl ControlConnection {
@@ -87,7 +115,7 @@ impl ControlConnection {
         stream.set_read_timeout(Some(GLANCE))?;
         Ok(Self {
             reader: BufReader::new(stream),
-            begun: Vec::new(),
+            line: Line::default(),
         })
     }
 
@@ -107,24 +135,16 @@ impl ControlConnection {
         loop {
             let (used, has_ended) = match self.reader.fill_buf() {
                 Ok([]) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => {
-                    let end = bytes.iter().position(|byte| *byte == b'\n');
-                    let used = end.map_or(bytes.len(), |end| end + 1);
-                    let room = LONGEST.saturating_sub(self.begun.len());
-                    self.begun.extend_from_slice(&bytes[..used.min(room)]);
-                    (used, end.is_some())
-                }
+                Ok(bytes) => self.line.take(bytes),
                 Err(error) if is_timeout(&error) => (0, false),
                 Err(error) => return Err(error),
             };
             self.reader.consume(used);
-            if self.begun.len() == LONGEST {
+            if self.line.is_too_long() {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             if has_ended {
-                let message = serde_json::from_slice(&self.begun)?;
-                self.begun.clear();
-                return Ok(message);
+                return Ok(self.line.read()?);
             }
             // Whatever trickles in meanwhile.
             if is_over() || Instant::now() >= deadline {
@@ -178,7 +198,7 @@ mod tests {
         near.write_all(&[b' '; 2 * LONGEST]).unwrap();
         let patience = Duration::from_secs(20);
         assert!(far.hear::<u8>(patience, || false).is_err());
-        assert_eq!(far.begun.len(), LONGEST);
+        assert_eq!(far.line.begun.len(), LONGEST);
     }
 
     #[test]
@@ -228,11 +248,11 @@ mod tests {
                     1 => far.hear::<Reply>(patience, || false).err(),
                     _ => far.hear::<Finish>(patience, || false).err(),
                 };
-                prop_assert!(far.begun.len() <= LONGEST);
+                prop_assert!(far.line.begun.len() <= LONGEST);
                 match error.as_ref().map(io::Error::kind) {
                     None => {}
                     Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => break,
-                    Some(_) => far.begun.clear(),
+                    Some(_) => far.line.begun.clear(),
                 }
                 heard += 1;
                 prop_assert!(heard <= 4 * lines + 20, "{:?}", error);

@@ -51,7 +51,7 @@ fn field(at: usize, bytes: &[u8]) -> u64 {
 
 /// What an acknowledgment says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Acknowledgment {
+pub(crate) struct Acknowledgment {
     /// The largest number that arrived, and the proof in that packet; before any, 0 and 0.
     largest: u64,
     proof: u64,
@@ -60,7 +60,7 @@ struct Acknowledgment {
 }
 
 impl Acknowledgment {
-    fn write(&self, token: TestToken) -> [u8; ACK_LEN] {
+    pub(crate) fn write(&self, token: TestToken) -> [u8; ACK_LEN] {
         let mut bytes = [0; ACK_LEN];
         bytes[..4].copy_from_slice(&ACK);
         bytes[4..4 + TOKEN_LEN].copy_from_slice(&token.0);
@@ -71,7 +71,7 @@ impl Acknowledgment {
     }
 
     /// What it says, and its token.
-    fn read(bytes: &[u8]) -> Option<(&[u8], Self)> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<(&[u8], Self)> {
         let bytes: &[u8; ACK_LEN] = bytes.try_into().ok()?;
         let below = bytes.last_chunk()?;
         let said = Self {
@@ -125,7 +125,7 @@ struct OnWay {
 
 /// The sender: when which packet leaves. Times are ns of its own clock.
 #[derive(Debug)]
-struct Sender {
+pub(crate) struct Sender {
     next: u64,
     next_chunk: u64,
     on_way: VecDeque<OnWay>,
@@ -145,7 +145,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(now_ns: u64) -> Self {
+    pub(crate) fn new(now_ns: u64) -> Self {
         Self {
             next: 1,
             next_chunk: 0,
@@ -171,7 +171,7 @@ impl Sender {
     }
 
     /// The number and chunk of the next packet, if one may leave now.
-    fn poll(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+    pub(crate) fn poll(&mut self, now_ns: u64) -> Option<(u64, u64)> {
         let patience = 3 * self.rtt_ns() + 2 * ACK_DELAY.as_nanos() as u64;
         let silent = now_ns.saturating_sub(self.heard_ns) >= patience << self.probes.min(6);
         if silent && let Some(oldest) = self.on_way.pop_front() {
@@ -210,7 +210,7 @@ impl Sender {
     }
 
     /// Whether its sender had the packet that it acknowledges.
-    fn handle_ack(&mut self, now_ns: u64, said: &Acknowledgment) -> bool {
+    pub(crate) fn handle_ack(&mut self, now_ns: u64, said: &Acknowledgment) -> bool {
         if said.largest >= self.next || said.proof != self.proof(said.largest) {
             return false;
         }

@@ -23,10 +23,10 @@ use crate::report::EchoReport;
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 
-const LENGTH: usize = 64;
-const REQUEST: [u8; 4] = *b"ECHO";
+pub(crate) const LENGTH: usize = 64;
+pub(crate) const REQUEST: [u8; 4] = *b"ECHO";
 const ANSWER: [u8; 4] = *b"OHCE";
-const WHO: [u8; 4] = *b"WHO?";
+pub(crate) const WHO: [u8; 4] = *b"WHO?";
 const HERE: [u8; 4] = *b"HERE";
 
 /// On the idle path.
@@ -46,7 +46,7 @@ struct Rhythm {
     patience: Duration,
 }
 
-fn field(at: usize, packet: &[u8; LENGTH]) -> u64 {
+pub(crate) fn field(at: usize, packet: &[u8; LENGTH]) -> u64 {
     let bytes = packet[at..].first_chunk().copied();
     u64::from_be_bytes(bytes.unwrap_or_default())
 }
@@ -56,7 +56,7 @@ fn set_field(at: usize, packet: &mut [u8; LENGTH], value: u64) {
 }
 
 const SENT: usize = 24;
-const HEARD: usize = 32;
+pub(crate) const HEARD: usize = 32;
 const ANSWERED: usize = 40;
 
 /// Answers until the server ends. With `welcoming` it also says that it is here to whoever asks.
@@ -85,7 +85,12 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>, welcoming: bool) {
 }
 
 /// Makes the answer of a request. Whether it is one, and ours to answer.
-fn reply(packet: &mut [u8; LENGTH], desk: &Desk<'_>, welcoming: bool, heard_ns: u64) -> bool {
+pub(crate) fn reply(
+    packet: &mut [u8; LENGTH],
+    desk: &Desk<'_>,
+    welcoming: bool,
+    heard_ns: u64,
+) -> bool {
     let magic = packet.first_chunk().copied().unwrap_or_default();
     let answer = match magic {
         REQUEST if desk.test_of(&packet[8..8 + TOKEN_LEN]).is_some() => ANSWER,
@@ -271,6 +276,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::strangers;
 
     fn request(token: TestToken) -> [u8; LENGTH] {
         let mut packet = [0; LENGTH];
@@ -313,29 +319,14 @@ mod tests {
             welcoming: bool,
             heard: u64,
         ) {
-            let stop = AtomicBool::new(false);
-            let desk = Desk::new(LocalClock::default(), u64::MAX, &stop);
-            let token = TestToken([7; TOKEN_LEN]);
-            let _test = desk.begin(token, None, u64::MAX, 0).unwrap();
             let mut packet: [u8; LENGTH] = bytes.try_into().unwrap();
             if let Some(magic) = magic {
                 packet[..4].copy_from_slice(&magic);
             }
             if knows {
-                packet[8..8 + TOKEN_LEN].copy_from_slice(&token.0);
+                packet[8..8 + TOKEN_LEN].copy_from_slice(&strangers::TOKEN);
             }
-            let asked = packet;
-            let answered = reply(&mut packet, &desk, welcoming, heard);
-            let is = |of: [u8; 4]| asked[..4] == of;
-            let may = is(REQUEST) && asked[8..8 + TOKEN_LEN] == token.0 || is(WHO) && welcoming;
-            prop_assert_eq!(answered, may);
-            match answered {
-                true => {
-                    prop_assert_eq!(field(HEARD, &packet), heard);
-                    prop_assert_eq!(&packet[4..HEARD], &asked[4..HEARD]);
-                }
-                false => prop_assert_eq!(packet, asked),
-            }
+            strangers::echo(&packet, welcoming, heard);
         }
     }
 }

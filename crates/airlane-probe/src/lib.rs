@@ -51,6 +51,8 @@ mod ports;
 mod progress;
 mod report;
 mod server;
+#[doc(hidden)]
+pub mod strangers;
 mod survey;
 mod token;
 mod voice;

@@ -175,7 +175,7 @@ pub(crate) fn receive(
     Ok(arrivals)
 }
 
-fn parse(packet: &[u8], token: TestToken, received_ns: u64) -> Option<VoiceArrival> {
+pub(crate) fn parse(packet: &[u8], token: TestToken, received_ns: u64) -> Option<VoiceArrival> {
     let packet: &[u8; PACKET_LEN] = packet.try_into().ok()?;
     let (head, rest) = packet.split_first_chunk::<4>()?;
     let (seq, rest) = rest.split_first_chunk::<4>()?;

@@ -26,7 +26,8 @@ use crate::privileges;
 /// Connections at once.
 const CLIENTS: usize = 8;
 /// Longest request.
-const REQUEST: usize = 4096;
+#[doc(hidden)]
+pub const REQUEST: usize = 4096;
 /// Headers of a request; scrapers send about ten.
 const HEADERS: usize = 32;
 /// How long a connection may take.
@@ -229,6 +230,17 @@ fn is_for_later(error: &io::Error) -> bool {
     )
 }
 
+/// The whole answer to a request where the metrics are `text`; none: there is more to come of it. For fuzzing.
+#[doc(hidden)]
+pub fn answer_with(text: &str, request: &[u8]) -> Option<Vec<u8>> {
+    let now = Instant::now();
+    let mut source = Source {
+        socket: PathBuf::new(),
+        kept: Some((now, text.to_owned())),
+    };
+    answer(request, now, &mut source)
+}
+
 /// The whole answer to a request; none: there is more to come of it.
 fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
@@ -427,38 +439,7 @@ mod tests {
         drop(exporter);
     }
 
-    fn requests() -> impl Strategy<Value = Vec<u8>> {
-        let piece = prop_oneof![
-            4 => prop::sample::select(vec![
-                "GET ", "HEAD ", "POST ", "/metrics", "/metrics?x", "/", " HTTP/1.1\r\n", " HTTP/1.0\r\n", "Host: localhost\r\n",
-                "Host: evil.example\r\n", "hOsT: 127.0.0.1:9107\r\n", "Host: [::1]:1\r\n", "Accept: */*\r\n", "\r\n", "\n", ":",
-            ]).prop_map(|text| text.as_bytes().to_vec()),
-            1 => prop::collection::vec(any::<u8>(), 0..20),
-            1 => (0_usize..5_000).prop_map(|n| vec![b'x'; n]),
-        ];
-        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
-    }
-
     proptest! {
-        /// However a request comes, it is answered once and whole, or not yet.
-        #[test]
-        fn any_request_is_refused_or_answered_whole(request in requests(), cut in 0_usize..200) {
-            let now = Instant::now();
-            let mut source = source();
-            let first = answer(&request[..cut.min(request.len())], now, &mut source);
-            let whole = answer(&request, now, &mut source);
-            prop_assert!(whole.is_some() || request.len() <= REQUEST);
-            if let (Some(first), Some(whole)) = (&first, &whole) {
-                prop_assert_eq!(first, whole, "an early answer is the same");
-            }
-            let Some(whole) = whole else { return Ok(()) };
-            let text = String::from_utf8(whole).unwrap();
-            let (head, body) = text.split_once("\r\n\r\n").unwrap();
-            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-            let length: usize = length.unwrap().parse().unwrap();
-            prop_assert!(body.len() == length || body.is_empty() && request.starts_with(b"HEAD"));
-        }
-
         /// A name that is not the loopback's reads nothing, wherever it stands among the headers.
         #[test]
         fn a_name_from_elsewhere_reads_nothing(

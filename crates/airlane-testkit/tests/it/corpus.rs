@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::strangers::laws;
 use crate::strategies::cases;
 use airlane_base::{Rng, Streams};
 use proptest::prelude::*;
@@ -127,6 +128,26 @@ fn scoreboards_of_tcp() {
 #[test]
 fn ip_packets() {
     replay("ip", bodies::ip, 300);
+}
+
+#[test]
+fn lists_of_files() {
+    replay("files", laws::files, 20);
+}
+
+#[test]
+fn requests_for_metrics() {
+    replay("metrics", laws::metrics, 300);
+}
+
+#[test]
+fn words_to_a_test() {
+    replay("probe", laws::probe, 300);
+}
+
+#[test]
+fn words_of_paths() {
+    replay("plane", laws::plane, 10);
 }
 
 proptest! {

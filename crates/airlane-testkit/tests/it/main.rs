@@ -21,6 +21,7 @@ mod rse_ad;
 mod scheduler;
 mod schemes;
 mod shares;
+mod strangers;
 mod strategies;
 mod thin;
 mod waiting;

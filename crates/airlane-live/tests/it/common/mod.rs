@@ -6,6 +6,7 @@
 )]
 
 pub mod air;
+pub mod cell;
 pub mod pair;
 pub mod station;
 pub mod traffic;
