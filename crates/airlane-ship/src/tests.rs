@@ -451,6 +451,29 @@ fn who_refuses_is_heard() {
     );
 }
 
+/// A receiver that has everything stays as long as its sender waits for the last word.
+#[test]
+fn the_last_word_is_said_until_it_is_heard() {
+    let mut world = World::new(Path::new(20.0, 5, 0.0), &[100_000]);
+    while world.taker.phase() != TakerPhase::Done {
+        world.step();
+    }
+    let back = world.now + Duration::from_secs(50);
+    world.path.loss = 1.0;
+    world.wire.clear();
+    while world.now < back {
+        assert!(!world.taker.is_heard() && !world.taker.is_alone(world.now));
+        world.step();
+    }
+    world.path.loss = 0.0;
+    world.run();
+    assert!(world.is_intact());
+    while !world.taker.is_heard() {
+        assert!(world.now < back + Duration::from_secs(10));
+        world.step();
+    }
+}
+
 /// Two hosts with one ticket, or one whose clock was set back: the earlier one is told.
 #[test]
 fn a_sender_that_was_started_earlier_is_told_so() {
