@@ -232,6 +232,7 @@ fn received(peer: &PeerStatus, since: Since<'_>) -> String {
         &[
             "delivered",
             "recovered",
+            "overtaken",
             "late",
             "given up",
             "lost",
@@ -254,6 +255,7 @@ fn received(peer: &PeerStatus, since: Since<'_>) -> String {
         cells.extend([
             ledger.packets_delivered.to_string(),
             ledger.packets_recovered.to_string(),
+            ledger.overtaken.to_string(),
             ledger.late.to_string(),
             ledger.given_up.to_string(),
         ]);

@@ -47,6 +47,8 @@ pub(crate) struct Given<P> {
 pub(crate) struct Origin {
     /// When it came to the port; none for what follows the first part of one.
     pub(crate) came: Option<Instant>,
+    /// When nobody wants it any more; none: never.
+    pub(crate) expires: Option<Instant>,
     /// Which others it must not overtake, where packets may overtake others.
     pub(crate) lane: Lane,
 }

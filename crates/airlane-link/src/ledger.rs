@@ -31,7 +31,7 @@ pub struct ServiceLedger {
     /// Packets dropped because the link was taken away while they waited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped_disconnected: u64,
-    /// Packets dropped because they had waited for longer than their budget.
+    /// Packets dropped because they had waited for longer than their budget, or than the service's patience.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped_too_old: u64,
     /// Packets dropped because they do not fit a frame.
@@ -75,7 +75,7 @@ pub struct ServiceLedger {
     pub resets: u64,
     /// NAKs for frames that were no longer kept.
     pub stale_naks: u64,
-    /// NAKs that were not answered because the packet's budget was spent.
+    /// NAKs that were not answered because the packet's budget was spent, or the service's patience.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub too_old_naks: u64,
 
@@ -121,6 +121,9 @@ pub struct ServiceLedger {
     pub late_bytes: u64,
     /// Original frames that came twice and copies of what was here, which were discarded.
     pub duplicates: u64,
+    /// Original frames that came after one that was sent later, before a repair did: late, and not lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overtaken: u64,
     /// Frames that fit no place in the window, and were discarded.
     pub out_of_window: u64,
     /// Blocks whose redundancy gave bytes that are no packet.

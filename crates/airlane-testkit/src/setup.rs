@@ -98,11 +98,11 @@ impl Setup {
     }
 }
 
-/// A service with a number for a name, each packet in a frame of its own.
+/// A service with a number for a name, each packet in a frame of its own, which waits for as long as it takes.
 pub fn service(number: u8, rate: f64, scheme: &str, queue: &str) -> ServiceConfig {
     parse(&format!(
         "{{ number = {number}, name = \"s{number}\", rate = {rate:?}, scheme = {{ {scheme} }}, \
-         queue = {{ {queue} }}, aggregate = \"off\" }}"
+         queue = {{ {queue} }}, aggregate = \"off\", patience = \"9999 min\" }}"
     ))
 }
 

@@ -76,6 +76,10 @@ pub fn check(
         if let Some(budget) = service.budget {
             check_budget(budget, &service.scheme, at("budget"), &mut wrong);
         }
+        if service.patience == Some(Duration::ZERO) {
+            let problem = "a patience of 0 s lets nothing wait".to_owned();
+            wrong(at("patience"), problem, "some seconds, or leave it out");
+        }
         if let Some(aggregate) = service.aggregate {
             let (scheme, budget) = (&service.scheme, service.budget);
             aggregate.check(header, scheme, budget, &at("aggregate"), &mut wrong);

@@ -101,6 +101,15 @@ impl Goal {
         }
     }
 
+    /// How old a datagram may become that an outage has held up, if not as usual.
+    pub const fn patience(self) -> Option<Duration> {
+        match self {
+            Self::Interactive => Some(Duration::from_secs(5)),
+            Self::Video => Some(Duration::from_secs(2)),
+            Self::Voice | Self::Web | Self::Bulk | Self::Paced => None,
+        }
+    }
+
     /// Where packets wait, if not where those of the scheme usually do.
     pub fn queue(self) -> Option<QueueConfig> {
         // A paced sender keeps what the path holds once more in front of it, and is not told by drops. Others hear nothing while

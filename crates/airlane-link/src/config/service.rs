@@ -30,6 +30,10 @@ pub struct ServiceConfig {
     /// neither asked for nor sent again when it would be too late. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Duration>,
+    /// Datagrams that are older are dropped where they wait and not sent again. TCP's segments are kept: what waits of
+    /// them starts it again after an outage, when its own timers have backed off. Left out: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<Duration>,
     /// Where packets wait that the service cannot take yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
@@ -70,6 +74,10 @@ struct Written {
     /// neither asked for nor sent again when it would be too late. Left out: no limit, or that of the
     /// goal.
     budget: Option<Duration>,
+    /// Datagrams that are older are dropped where they wait and, but by schemes that repair everything, not sent
+    /// again. TCP's segments are kept: what waits of them starts it again after an outage, when its own timers have
+    /// backed off. Left out: 10 s (live), no limit (study), or that of the goal.
+    patience: Option<Duration>,
     /// Whether small packets share frames. Live only. Left out: those up to 256 B that wait anyway;
     /// never where the scheme looks into packets.
     aggregate: Option<AggregateConfig>,
@@ -103,6 +111,7 @@ impl TryFrom<Written> for ServiceConfig {
             aggregate: written.aggregate,
             compact_headers: written.compact_headers.unwrap_or(compact),
             budget: written.budget.or(goal.and_then(Goal::budget)),
+            patience: written.patience.or(goal.and_then(Goal::patience)),
         })
     }
 }
@@ -144,12 +153,16 @@ impl ServiceConfig {
             rate: goal.rate(),
             scheme: goal.scheme(),
             budget: goal.budget(),
+            patience: goal.patience(),
             queue: goal.queue(),
             aggregate: None,
             compact_headers: goal.compact_headers(),
         }
     }
 }
+
+/// After an outage nobody wants what is older.
+const USUAL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The name of the raw service that exists where none has number 0.
 pub const IMPLICIT_NAME: &str = "default";
@@ -167,6 +180,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
             rate,
             scheme: SchemeConfig::Default(DefaultConfig {}),
             budget: None,
+            patience: None,
             queue: None,
             aggregate: None,
             compact_headers: false,
@@ -194,6 +208,9 @@ impl ServiceConfig {
                 .unwrap_or(usual)
                 .resolve(self.scheme.traits().holds),
         );
+        if live {
+            all.patience = all.patience.or(Some(USUAL_PATIENCE));
+        }
         if live && !self.scheme.looks_into_packets() {
             all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
         }

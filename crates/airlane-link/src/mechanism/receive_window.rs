@@ -32,7 +32,7 @@ struct Place<P> {
     content: Content<P>,
     /// The frame that goes up as soon as this one has.
     next: Option<Seq>,
-    /// A repair brought it, or is asked for.
+    /// A repair brought it.
     repaired: bool,
     /// NAKs sent for it, or about to be.
     asked: u32,
@@ -66,8 +66,8 @@ pub(crate) enum Arrival {
     Outside,
     /// It is here already.
     Held,
-    /// It was missing, and has been asked for this many times.
-    Missing { asked: u32 },
+    /// It has been missing since then, and has been asked for this many times.
+    Missing { asked: u32, since: Instant },
     /// It is newer than everything that has come.
     Newest,
 }
@@ -110,6 +110,15 @@ impl<P: Payload> ReceiveWindow<P> {
         self.space.next(seq)
     }
 
+    /// This number, or the next to go up if that is beyond it.
+    pub(crate) fn inside(&self, seq: Seq) -> Seq {
+        let span = self.space.distance(self.high, self.expected);
+        match self.space.distance(seq, self.expected) <= span {
+            true => seq,
+            false => self.expected,
+        }
+    }
+
     /// Nothing is held, so nothing is known to be missing.
     pub(crate) fn is_empty(&self) -> bool {
         self.expected == self.high
@@ -135,7 +144,10 @@ impl<P: Payload> ReceiveWindow<P> {
             return Arrival::Newest;
         }
         match self.places.get(seq) {
-            Some(place) if place.is_missing() => Arrival::Missing { asked: place.asked },
+            Some(place) if place.is_missing() => Arrival::Missing {
+                asked: place.asked,
+                since: place.since.0,
+            },
             _ => Arrival::Held,
         }
     }
@@ -158,7 +170,7 @@ impl<P: Payload> ReceiveWindow<P> {
             self.high = self.space.next(seq);
         } else if let Some(place) = self.places.get_mut(seq) {
             place.content = Content::Held(packet);
-            place.repaired |= !original;
+            place.repaired = !original;
         }
     }
 
@@ -220,7 +232,6 @@ impl<P: Payload> ReceiveWindow<P> {
             && let Some(place) = self.places.get_mut(seq)
         {
             place.asked += 1;
-            place.repaired = true;
             // One NAK on its way out says it all: the queue stays within the window.
             if !std::mem::replace(&mut place.waits, true) {
                 self.naks.push_back(seq);

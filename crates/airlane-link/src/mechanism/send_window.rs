@@ -23,7 +23,7 @@ pub(crate) struct Outstanding<P> {
     /// A transmission is asked for or under way; no timer runs.
     pub(crate) waits: bool,
     /// When the original left, for round trip samples.
-    left: Noted,
+    pub(crate) left: Noted,
     /// What its header says of the frame that has to go up before.
     back: u16,
 }

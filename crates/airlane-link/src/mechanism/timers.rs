@@ -160,6 +160,8 @@ pub(crate) struct TimerPolicy {
     timeouts_in_a_row: u32,
     /// When the last of them was.
     backed_off: Instant,
+    /// How long answers took that came in spite of a timeout, or none, and when that was learned or halved.
+    late: (Duration, Instant),
 }
 
 /// Without what is always the same in one service.
@@ -170,6 +172,7 @@ impl Hash for TimerPolicy {
             self.rtt,
             self.timeouts_in_a_row,
             self.backed_off,
+            self.late,
         )
             .hash(state);
     }
@@ -194,6 +197,7 @@ impl TimerPolicy {
             rtt,
             timeouts_in_a_row: 0,
             backed_off: Instant::ORIGIN,
+            late: (Duration::ZERO, Instant::ORIGIN),
         }
     }
 
@@ -236,16 +240,20 @@ impl TimerPolicy {
     /// requests, so that of many the last take longer than a round trip.
     pub(crate) fn nak_behind(&self, took: Duration) -> Duration {
         let nak = self.nak();
+        nak.max(took + nak.saturating_sub(self.round_trip()))
+    }
+
+    /// How long a request and its answer take.
+    pub(crate) fn round_trip(&self) -> Duration {
         // Fixed timers are half as long again as a round trip.
-        let round_trip = self.srtt().unwrap_or(nak * 2 / 3);
-        nak.max(took + nak.saturating_sub(round_trip))
+        self.srtt().unwrap_or(self.nak() * 2 / 3)
     }
 
     /// A measured round trip leaves out how long the peer held its acknowledgment, which a timer
     /// must wait for all the same.
     pub(crate) fn rto(&self) -> Duration {
         match self.measured() {
-            Some(measured) => measured + self.ack(),
+            Some(measured) => (measured + self.ack()).max(self.late.0),
             None => self.fixed.rto,
         }
     }
@@ -271,6 +279,21 @@ impl TimerPolicy {
             self.timeouts_in_a_row += 1;
             self.backed_off = now;
         }
+    }
+
+    /// Forgets by and by how late answers were. Timers run shorter by it, so it comes before any is looked at.
+    pub(crate) fn forget_late(&mut self, now: Instant) {
+        const LATE_FOR: Duration = Duration::from_secs(4);
+        if now.saturating_since(self.late.1) >= LATE_FOR {
+            self.late = (self.late.0 / 2, now);
+        }
+    }
+
+    /// A timer ran out in vain: what it was for was only late, as frames are that others overtake, and was answered after so
+    /// long. Timers run as long from now on, up to two round trips.
+    pub(crate) fn on_needless(&mut self, took: Duration, now: Instant) {
+        let most = self.srtt().unwrap_or(took) * 2 + self.ack();
+        self.late = (self.late.0.max(took + took / 8).min(most), now);
     }
 
     /// The peer has acknowledged something new, or all is forgotten.

@@ -184,6 +184,7 @@ impl<P: Packet> Packer<P> {
             fragment: false,
             from: Origin {
                 came: Some(came),
+                expires: None,
                 lane: self.lane(packet),
             },
         }
@@ -341,7 +342,11 @@ impl<P: Packet> Packer<P> {
             bytes: (to - *at) as u64 + spared,
             spared,
             fragment: true,
-            from: Origin { came, lane: *lane },
+            from: Origin {
+                came,
+                expires: None,
+                lane: *lane,
+            },
         };
         lane.behind_all = false;
         (*index, *at) = (index.saturating_add(1), to);
@@ -400,8 +405,8 @@ impl<P: Packet> Packer<P> {
     }
 
     /// Takes away the packet that waits here, if it is one that came at such a time.
-    pub(crate) fn take_held_if(&mut self, which: impl Fn(Instant) -> bool) -> Option<P> {
-        let held = self.held.take_if(|(_, came)| which(*came));
+    pub(crate) fn take_held_if(&mut self, which: impl Fn(&P, Instant) -> bool) -> Option<P> {
+        let held = self.held.take_if(|(packet, came)| which(packet, *came));
         held.map(|(packet, _)| packet)
     }
 

@@ -12,7 +12,7 @@ use super::interface::Interface;
 use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Origin, Output, PortFacts, earliest};
-use crate::flow::Packet;
+use crate::flow::{Packet, TCP};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
 use crate::mechanism::dejitter::Dejitter;
@@ -36,6 +36,8 @@ pub(super) struct Slot<P> {
     pub(super) service: Service<P>,
     /// What a budget leaves for the time before the link.
     waits_at_most: Option<Duration>,
+    /// Datagrams that are older go no further.
+    patience: Option<Duration>,
     queue: IngressQueue<P>,
     packer: Packer<P>,
     /// Where it chooses how long its frames are.
@@ -117,6 +119,7 @@ impl<P: Packet> Slot<P> {
             head_len: (layout.is_fixed()).then(|| facts.codec.header_len(layout)),
             service,
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
+            patience: config.patience,
             queue: IngressQueue::new(&queue, port.max_payload, salt),
             packer: Packer::new(
                 room,
@@ -264,7 +267,9 @@ impl<P: Packet> Slot<P> {
     #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
         self.note_polled(now);
-        let from = self.packer.pass(&packet, now, &mut self.ledger);
+        let mut from = self.packer.pass(&packet, now, &mut self.ledger);
+        let patience = self.patience.filter(|_| packet.flow().protocol != TCP);
+        from.expires = patience.map(|most| now + most);
         let mut cx = Context::new(now, out, &mut self.ledger);
         let frame = self.service.send(&mut cx, packet, from);
         self.note_handed_over(&frame.header, now);
@@ -340,10 +345,16 @@ impl<P: Packet> Slot<P> {
     /// The next payload, of packets that wait and then `arriving`, and where it comes from.
     #[inline]
     fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Origin)> {
-        let too_old = |since| {
+        let patience = self.patience;
+        let endures = |packet: &P| patience.is_none() || packet.flow().protocol == TCP;
+        let too_old = |packet: &P, since| {
             let waited = now.saturating_since(since);
-            self.waits_at_most.is_some_and(|most| waited > most)
+            let is_longer = |most| waited > most;
+            self.waits_at_most.is_some_and(is_longer)
+                || (patience.is_some_and(is_longer) && !endures(packet))
         };
+        // What the payload has of packets that are wanted however old they are.
+        let mut enduring = false;
         let dropped = &mut self.dropped;
         let mut drop = |ledger: &mut _, reason, packet| count_drop(ledger, dropped, reason, packet);
         if P::DIVISIBLE
@@ -351,19 +362,26 @@ impl<P: Packet> Slot<P> {
         {
             drop(&mut self.ledger, DropReason::TooOld, packet);
         }
-        self.packer.fill(&mut self.ledger, |ledger| {
-            loop {
+        let filled = self.packer.fill(&mut self.ledger, |ledger| {
+            let next = loop {
                 let next = self
                     .queue
                     .pop(now, &mut |reason, packet| drop(ledger, reason, packet));
                 match next {
-                    Some((packet, since)) if too_old(since) => {
+                    Some((packet, since)) if too_old(&packet, since) => {
                         drop(ledger, DropReason::TooOld, packet)
                     }
-                    Some(_) => return next,
-                    None => return arriving.take().map(|packet| (packet, now)),
+                    Some(_) => break next,
+                    None => break arriving.take().map(|packet| (packet, now)),
                 }
-            }
+            };
+            enduring |= next.as_ref().is_some_and(|(packet, _)| endures(packet));
+            next
+        });
+        filled.map(|(payload, mut from)| {
+            from.expires = from.came.zip(patience).map(|(came, most)| came + most);
+            from.expires = from.expires.filter(|_| !enduring);
+            (payload, from)
         })
     }
 

@@ -16,7 +16,7 @@ pub enum DropReason {
     WindowFull,
     /// The link was taken away.
     Disconnected,
-    /// It had waited for longer than its budget.
+    /// It had waited for longer than its budget, or than its service is patient.
     TooOld,
     /// It does not fit a frame.
     TooBig,

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Invariants: at most one delivery of a packet; a packet is never held longer than N times T_nak
-//! after its arrival, plus the time that its NAKs wait to leave; d(high, base) <= window, kept by
+//! after its arrival, plus the time that its NAKs wait to leave and, live, for what may only be overtaken; d(high, base) <= window, kept by
 //! giving up the oldest hole early (the overflow guard).
 //!
 //! With a budget, a packet of that age is not repaired (see docs/lab/thin-flows.md). The receiver does not
@@ -28,7 +28,8 @@
 //! what it misses and what its requests bring (`persistence`): more often while a radio is bad, and no longer than that
 //! while it is good.
 //!
-//! The receiver times its answers, for its own timers.
+//! The receiver times its answers, for its own timers. Live, it waits a moment before it asks where frames overtake each
+//! other (see `mechanism::overtaken`).
 //!
 //! Loss of step. In the study profile an original frame from behind `high` can only mean that half
 //! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
@@ -189,7 +190,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
 
     fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P> {
         self.keepalive.on_new();
-        self.sender.send(packet, from.came)
+        self.sender.send(packet, from)
     }
 
     /// Copies, or a keepalive.

@@ -68,8 +68,12 @@ pub(crate) trait Scheme<P: Payload> {
         if self.has_room()
             && let Some(packet) = waits.take()
         {
-            let came = Some(cx.now);
-            return Some(self.send(cx, packet, Origin { came, lane }));
+            let from = Origin {
+                came: Some(cx.now),
+                expires: None,
+                lane,
+            };
+            return Some(self.send(cx, packet, from));
         }
         self.poll_spare(cx)
     }

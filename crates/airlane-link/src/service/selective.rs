@@ -41,6 +41,8 @@
 //! With `order = "flow"` a packet waits for those of its flow alone (see `mechanism::lanes`), and every frame has
 //! two bytes more.
 //!
+//! Live, the receiver waits a moment before it asks where frames overtake each other (see `mechanism::overtaken`).
+//!
 //! Left out: RESET frames (numbers never get out of step here).
 
 use std::fmt::Debug;
@@ -54,6 +56,7 @@ use crate::mechanism::copies::Copies;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::lanes::Lanes;
+use crate::mechanism::overtaken::{Later, Overtaken};
 use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
 use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::started::{Started, StartedTimers};
@@ -103,6 +106,8 @@ pub(crate) struct SelectiveRepeat<P, A> {
 
     pub(super) sent: SendWindow<P>,
     timers: StartedTimers,
+    /// What a timer had sent again last, when it left first and when again.
+    resent: Option<(Seq, [Instant; 2])>,
     keepalive: Option<Keepalive>,
     copies: Option<Copies>,
     /// Without them all packets keep their order.
@@ -110,6 +115,7 @@ pub(crate) struct SelectiveRepeat<P, A> {
 
     pub(super) received: ReceiveWindow<P>,
     asking: A,
+    overtaken: Overtaken,
     /// Of requests, where they are repeated.
     nak_timers: Option<StartedTimers>,
     /// How long the last answer took, while others are waited for: they come in the order of requests, so that of many the
@@ -135,6 +141,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             max_payload: facts.max_payload,
             sent: SendWindow::new(window, space),
             timers: StartedTimers::with_capacity(window),
+            resent: None,
             keepalive: config.keepalives.map(Keepalives::limit).map(Keepalive::new),
             copies: config
                 .copies
@@ -143,6 +150,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             lanes,
             received: ReceiveWindow::new(window, space),
             asking: A::default(),
+            overtaken: Overtaken::default(),
             nak_timers: config
                 .repeat_naks
                 .then(|| StartedTimers::with_capacity(window)),
@@ -153,9 +161,16 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
 
     // ---- sender
 
-    fn on_ack(&mut self, ack: Seq) {
+    fn on_ack(&mut self, ack: Seq, now: Instant) {
         if self.sent.acknowledge(ack) {
             self.policy.on_progress();
+            if let Some((_, [left, again])) =
+                (self.resent).take_if(|(seq, _)| self.sent.get(*seq).is_none())
+                && let Some(srtt) = self.policy.srtt()
+                && now.saturating_since(again) < srtt / 2
+            {
+                self.policy.on_needless(now.saturating_since(left), now);
+            }
             self.prune_timers();
             if let Some(keepalive) = &mut self.keepalive {
                 if self.sent.is_empty() {
@@ -243,7 +258,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         self.ack.owe(cx.now, self.policy.ack());
         let window = &mut self.received;
         let Some(packet) = window.pass(cx, seq, packet, original) else {
-            self.asking.on_settled(window, true);
+            self.settle(true);
             return;
         };
         match window.arrival(seq) {
@@ -253,43 +268,94 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             }
             Arrival::Held => {
                 cx.ledger.repeat(unasked, packet.len());
-                self.asking.on_settled(window, false);
+                self.settle(false);
                 return;
             }
             Arrival::Newest => {
-                let from = window.high();
-                window.miss_up_to(seq, cx.now);
-                self.asking.on_newest(window, from, seq);
-                window.store(seq, packet, original, cx.now);
+                self.miss_up_to(seq, cx.now);
+                self.received.store(seq, packet, original, cx.now);
             }
-            Arrival::Missing { asked } => {
+            Arrival::Missing { asked, since } => {
                 window.store(seq, packet, original, cx.now);
-                if header.kind != FrameKind::Copy {
+                if original {
+                    cx.ledger.overtaken += 1;
+                    let late = cx.now.saturating_since(since);
+                    self.overtaken.note_late(cx.now, late, asked > 0);
+                }
+                if header.kind == FrameKind::Retransmission {
                     let timers = self.nak_timers.as_ref();
                     if let Some(left) = timers.and_then(|t| t.started_at(seq, asked)) {
                         self.answered = cx.now.saturating_since(left);
                     }
-                    self.asking.on_missing(window, seq, asked);
+                    self.overtaken.note_repaired();
+                }
+                // The works take any frame for an answer. Live, an original that was late is none.
+                if header.kind == FrameKind::Retransmission || (original && !self.measures) {
+                    self.ask(cx.now, [self.received.expected(), seq], Some(asked));
                 }
             }
         }
         if self.lanes.is_some() {
-            window.give_behind(cx, seq, header.back);
+            self.received.give_behind(cx, seq, header.back);
         }
-        let moved = window.release(cx);
-        self.asking.on_settled(window, moved);
+        let moved = self.received.release(cx);
+        self.settle(moved);
+    }
+
+    /// Everything up to before `seq` is missing that has not come.
+    fn miss_up_to(&mut self, seq: Seq, now: Instant) {
+        let from = self.received.high();
+        self.received.miss_up_to(seq, now);
+        self.ask(now, [from, seq], None);
+    }
+
+    /// Asks for what is missing between two numbers, or does so later, if it may be on its way.
+    fn ask(&mut self, now: Instant, [from, upto]: [Seq; 2], again: Option<u32>) {
+        if from == upto {
+            return;
+        }
+        let round_trip = self.policy.round_trip();
+        let missed = [from, upto];
+        if !self.measures || !self.overtaken.defer(now, round_trip, missed, again) {
+            let window = &mut self.received;
+            match again {
+                None => self.asking.on_newest(window, from, upto),
+                Some(asked) => self.asking.on_missing(window, upto, asked),
+            }
+        }
+    }
+
+    /// Asks for what has not come in its time.
+    fn ask_late(&mut self, now: Instant) {
+        while let Some(later) = self.overtaken.pop(now, || self.policy.round_trip()) {
+            let Later {
+                from, upto, again, ..
+            } = later;
+            let window = &mut self.received;
+            match again {
+                None => self
+                    .asking
+                    .on_newest(window, window.inside(from), window.inside(upto)),
+                Some(asked) => self.asking.on_missing(window, window.inside(upto), asked),
+            }
+            self.settle(false);
+        }
+    }
+
+    /// A frame has been dealt with.
+    fn settle(&mut self, moved: bool) {
+        if moved || !self.overtaken.waits() {
+            self.asking.on_settled(&mut self.received, moved);
+        }
     }
 
     /// The peer has sent everything up to `seq`.
     fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
         // It wants to know what has come, whatever has.
         self.ack.owe(cx.now, self.policy.ack());
-        let window = &mut self.received;
-        if window.arrival(seq) == Arrival::Newest {
-            let (from, upto) = (window.high(), window.after(seq));
-            window.miss_up_to(upto, cx.now);
-            self.asking.on_newest(window, from, upto);
-            self.asking.on_settled(window, false);
+        if self.received.arrival(seq) == Arrival::Newest {
+            self.miss_up_to(self.received.after(seq), cx.now);
+            self.settle(false);
         }
     }
 }
@@ -317,7 +383,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         if let Some(round_trip) = self.sent.round_trip(&header, cx.now) {
             self.policy.sample(round_trip);
         }
-        self.on_ack(header.ack);
+        self.on_ack(header.ack, cx.now);
         match (header.kind, frame.body) {
             (
                 FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission,
@@ -325,7 +391,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             ) => self.receive(cx, header, packet),
             (FrameKind::Nak, Body::Empty) => {
                 if A::NAK_ACKNOWLEDGES {
-                    self.on_ack(header.seq);
+                    self.on_ack(header.seq, cx.now);
                 }
                 if let Some(frame) = self.sent.get(header.seq) {
                     if let Some(copies) = &mut self.copies
@@ -352,6 +418,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         self.ack.handle_timeout(cx.now);
+        self.policy.forget_late(cx.now);
         let rto = self.policy.rto_now();
         while let Some(timer) = self.timers.pop_expired(cx.now, rto) {
             if !counts(&self.sent, &timer) {
@@ -362,10 +429,15 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             } else {
                 cx.ledger.timeouts += 1;
                 self.policy.on_timeout(timer.at, cx.now);
+                if let Some(frame) = self.sent.get(timer.seq).filter(|_| self.measures) {
+                    let first = frame.attempt == 1;
+                    self.resent = first.then_some((timer.seq, [frame.left.0, cx.now]));
+                }
                 self.sent.repeat(timer.seq);
             }
         }
         self.prune_timers();
+        self.ask_late(cx.now);
         self.repeat_naks(cx.now);
         let runs = self.policy.keepalive();
         if let Some(keepalive) = &mut self.keepalive {
@@ -447,6 +519,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
     fn poll_timeout(&self) -> Option<Instant> {
         let resend = self.timers.deadline(|| self.policy.rto_now());
         let mut due = earliest(self.ack.deadline(), resend);
+        due = earliest(due, self.overtaken.deadline(|| self.policy.round_trip()));
         if let Some(keepalive) = &self.keepalive {
             due = earliest(due, keepalive.deadline(self.policy.keepalive()));
         }
@@ -475,8 +548,10 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
     fn reset(&mut self, cx: &mut Context<'_, P>) {
         self.received.reset(cx);
         self.asking = A::default();
+        self.overtaken.clear();
         self.ack = DelayedAck::default();
         self.timers.clear();
+        self.resent = None;
         if let Some(keepalive) = &mut self.keepalive {
             keepalive.reset();
         }

@@ -130,7 +130,10 @@ impl<P: Payload> SrBitmap<P> {
                 self.received.miss_up_to(seq, cx.now);
                 self.received.store(seq, packet, original, cx.now);
             }
-            Arrival::Missing { .. } => self.received.store(seq, packet, original, cx.now),
+            Arrival::Missing { .. } => {
+                cx.ledger.overtaken += u64::from(original);
+                self.received.store(seq, packet, original, cx.now);
+            }
         }
         self.received.release(cx);
     }

@@ -213,6 +213,12 @@ const COUNTERS: &[Family] = &[
         &[(IN, |l| l.duplicates)],
     ),
     (
+        "service_overtaken",
+        Of::Frames,
+        "Original frames that came after one that was sent later, and before a repair",
+        &[(IN, |l| l.overtaken)],
+    ),
+    (
         "service_out_of_window",
         Of::Frames,
         "Frames that fit no place in the window, and were discarded",

@@ -27,6 +27,7 @@ mod media;
 mod models;
 mod ns2_reference;
 mod outages;
+mod overtaken;
 mod pacing;
 mod progress;
 mod redundancy;

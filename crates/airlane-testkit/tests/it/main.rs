@@ -13,6 +13,7 @@ mod lengths;
 mod limiter;
 mod moving;
 mod order;
+mod patience;
 mod port;
 mod reliable;
 mod rlp;

@@ -43,7 +43,8 @@ fn setup(base: Setup, order: Order, retries: u64, window: u64) -> Setup {
 
 /// What must hold whatever happens.
 fn check<A: Adversary>(pair: &Pair<A>, order: Order, retries: u64) -> Result<(), TestCaseError> {
-    let bound = (T_NAK + NAK_WAITS) * retries;
+    // And once while what is missing may only be overtaken.
+    let bound = (T_NAK + NAK_WAITS) * retries + T_NAK;
     for end in 0..2 {
         let ids = pair.ids(end, 0);
         let distinct: BTreeSet<_> = ids.iter().collect();

@@ -36,7 +36,7 @@ impl<P: Packet> Slot<P> {
     }
 
     fn drop_all(&mut self, reason: DropReason) {
-        if let Some(packet) = self.packer.take_held_if(|_| true) {
+        if let Some(packet) = self.packer.take_held_if(|_, _| true) {
             self.discard(reason, packet);
         }
         let (ledger, dropped) = (&mut self.ledger, &mut self.dropped);

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::persistence::Asks;
-use crate::context::{Context, Noted};
+use crate::context::{Context, Noted, earliest};
+use crate::mechanism::overtaken::Overtaken;
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
@@ -69,6 +70,7 @@ pub(super) struct RlpReceiver<P> {
     hole_count: u32,
     held: Ring<Early<P>>,
     naks: VecDeque<Seq>,
+    overtaken: Overtaken,
     nak_timers: StartedTimers,
 }
 
@@ -109,6 +111,7 @@ impl<P: Payload> RlpReceiver<P> {
             hole_count: 0,
             held: Ring::for_span(window, space),
             naks: VecDeque::with_capacity(window as usize),
+            overtaken: Overtaken::default(),
             nak_timers: StartedTimers::with_capacity(window),
         }
     }
@@ -132,6 +135,9 @@ impl<P: Payload> RlpReceiver<P> {
             self.resync(cx, seq, packet);
         } else if let Some(hole) = self.close(seq) {
             // It was only overtaken on the way, and not lost.
+            cx.ledger.overtaken += 1;
+            let (late, asked) = (cx.now.saturating_since(hole.since.0), !hole.waits);
+            self.overtaken.note_late(cx.now, late, asked);
             self.accept(cx, seq, packet, hole.since.0, false);
         } else {
             cx.ledger.duplicates += 1;
@@ -160,6 +166,7 @@ impl<P: Payload> RlpReceiver<P> {
             self.policy.sample(cx.now.saturating_since(hole.asked.0));
         }
         self.asks.note_request(false);
+        self.overtaken.note_repaired();
         self.accept(cx, seq, packet, hole.since.0, true);
     }
 
@@ -214,6 +221,9 @@ impl<P: Payload> RlpReceiver<P> {
             self.base = self.space.add(self.high, missed - self.window);
             self.high = self.base;
         }
+        let round_trip = self.policy.round_trip();
+        let missed = [self.high, upto];
+        let later = self.live && self.overtaken.defer(cx.now, round_trip, missed, None);
         while self.high != upto {
             self.make_room(cx, self.high);
             let hole = Hole {
@@ -225,7 +235,9 @@ impl<P: Payload> RlpReceiver<P> {
             self.holes.insert(self.high, hole);
             self.hole_count += 1;
             self.asks.note_frame(true);
-            self.naks.push_back(self.high);
+            if !later {
+                self.naks.push_back(self.high);
+            }
             self.high = self.space.next(self.high);
             self.release(cx);
         }
@@ -271,6 +283,7 @@ impl<P: Payload> RlpReceiver<P> {
             seq = self.space.next(seq);
         }
         self.release(cx);
+        self.overtaken.clear();
         self.naks.clear();
         self.nak_timers.clear();
     }
@@ -338,8 +351,22 @@ impl<P: Payload> RlpReceiver<P> {
         self.policy.nak() * (u64::from(self.asks.ever()) + 1)
     }
 
+    /// Asks for what has not come in its time.
+    fn ask_late(&mut self, now: Instant) {
+        while let Some(later) = self.overtaken.pop(now, || self.policy.round_trip()) {
+            let mut seq = later.from;
+            while seq != later.upto {
+                if self.hole(seq).is_some_and(|hole| hole.waits) {
+                    self.naks.push_back(seq);
+                }
+                seq = self.space.next(seq);
+            }
+        }
+    }
+
     /// Asks again, or gives up, where the time for an answer is over.
     pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        self.ask_late(cx.now);
         let runs = self.policy.nak();
         let late = self.answers_late(cx.now);
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
@@ -412,9 +439,10 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// When the next answer is late.
+    /// When the next answer is late, or something is asked for.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.nak_timers.deadline(|| self.policy.nak())
+        let late = self.overtaken.deadline(|| self.policy.round_trip());
+        earliest(late, self.nak_timers.deadline(|| self.policy.nak()))
     }
 
     pub(super) fn reset(&mut self, cx: &mut Context<'_, P>) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use crate::context::{Context, Noted};
+use crate::context::{Context, Noted, Origin, earliest};
 use crate::mechanism::ring::Ring;
 use crate::wire::{Frame, FrameKind, Header};
 
@@ -12,7 +12,7 @@ use crate::wire::{Frame, FrameKind, Header};
 #[derive(Clone, Debug, Hash)]
 struct Outgoing<P> {
     packet: P,
-    /// When its budget is spent at the other end; none: never.
+    /// When its budget is spent at the other end, or nobody wants it any more; none: never.
     until: Option<Instant>,
     /// When it left; none: not yet.
     left: Option<Instant>,
@@ -56,15 +56,17 @@ impl<P: Payload> RlpSender<P> {
         }
     }
 
-    /// The frame of a new packet, which came to the port then.
-    pub(super) fn send(&mut self, packet: P, came: Option<Instant>) -> Frame<P> {
+    /// The frame of a new packet.
+    pub(super) fn send(&mut self, packet: P, from: Origin) -> Frame<P> {
         let seq = self.next;
         self.next = self.space.next(seq);
         // The peer cannot ask for it any more.
         self.kept.remove(self.space.sub(seq, self.window));
+        let spent = from.came.zip(self.budget);
+        let spent = spent.map(|(came, budget)| came + budget);
         let kept = Outgoing {
             packet: packet.clone(),
-            until: came.zip(self.budget).map(|(came, budget)| came + budget),
+            until: earliest(spent, from.expires),
             left: None,
             asked: false,
             waits: false,
