@@ -6,10 +6,12 @@ use airlane_base::{Seq, SeqSpace};
 ///
 /// The capacity is a power of two that divides the modulus, so two numbers of one span never share a slot, also
 /// across the wrap; a window modulo an odd size would collide there (section 7.3 of docs/spec/multi-service.md).
-/// Where no such power holds the span, each number of the ring has a slot of its own.
+/// Where no such power holds the span, each number of the ring has a slot of its own. There are slots once something is
+/// stored: a base has hundreds of services that nobody uses.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Ring<T> {
     slots: Box<[Option<T>]>,
+    capacity: usize,
     mask: usize,
 }
 
@@ -22,25 +24,29 @@ impl<T> Ring<T> {
             _ => (modulus, u64::MAX),
         };
         Self {
-            slots: (0..capacity).map(|_| None).collect(),
+            slots: Box::default(),
+            capacity: capacity as usize,
             mask: mask as usize,
         }
     }
 
     pub(crate) fn get(&self, seq: Seq) -> Option<&T> {
-        self.slots[seq as usize & self.mask].as_ref()
+        self.slots.get(seq as usize & self.mask)?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, seq: Seq) -> Option<&mut T> {
-        self.slots[seq as usize & self.mask].as_mut()
+        self.slots.get_mut(seq as usize & self.mask)?.as_mut()
     }
 
     pub(crate) fn insert(&mut self, seq: Seq, value: T) {
+        if self.slots.is_empty() {
+            self.slots = (0..self.capacity).map(|_| None).collect();
+        }
         self.slots[seq as usize & self.mask] = Some(value);
     }
 
     pub(crate) fn remove(&mut self, seq: Seq) -> Option<T> {
-        self.slots[seq as usize & self.mask].take()
+        self.slots.get_mut(seq as usize & self.mask)?.take()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -56,10 +62,14 @@ mod tests {
     fn a_window_has_the_room_that_it_needs_and_no_more() {
         for (span, slots) in [(1, 1), (127, 128), (1_024, 1_024), (4_096, 4_096)] {
             let ring = Ring::<u8>::for_span(span, SeqSpace::new(1 << 16));
-            assert_eq!(ring.slots.len(), slots);
+            assert_eq!(ring.capacity, slots);
         }
-        let ring = Ring::<u8>::for_span(200, SeqSpace::new(1 << 7));
-        assert_eq!(ring.slots.len(), 128, "there are no more numbers");
+        let mut ring = Ring::<u8>::for_span(200, SeqSpace::new(1 << 7));
+        assert_eq!(ring.capacity, 128, "there are no more numbers");
+        assert!(ring.slots.is_empty(), "and nothing is stored");
+        assert!(ring.get(7).is_none() && ring.remove(7).is_none());
+        ring.insert(7, 1);
+        assert_eq!((ring.slots.len(), ring.get(7)), (128, Some(&1)));
     }
 
     #[test]

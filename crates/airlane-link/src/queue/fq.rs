@@ -37,6 +37,8 @@ pub(super) struct FqCodel<P> {
     /// What CoDel was told at the start, where limit, target and interval follow the link.
     least: Option<Parameters>,
     salt: u64,
+    /// Queues that there are once something waits.
+    count: NonZeroU32,
     flows: Vec<Flow>,
     /// Bytes of each flow, apart from `flows` so that the search for the fattest reads little.
     backlog: Vec<usize>,
@@ -131,8 +133,9 @@ impl<P: Packet> FqCodel<P> {
             codel,
             least: fits.then_some(codel),
             salt,
-            flows: vec![Flow::IDLE; flows.get() as usize],
-            backlog: vec![0; flows.get() as usize],
+            count: flows,
+            flows: Vec::new(),
+            backlog: Vec::new(),
             new: List::EMPTY,
             old: List::EMPTY,
             entries: Vec::new(),
@@ -173,6 +176,10 @@ impl<P: Packet> FqCodel<P> {
         if !self.limit.admits(0, 0, len) {
             // It would not fit if it were alone; others must not make room in vain.
             return dropped(DropReason::QueueFull, packet);
+        }
+        if self.flows.is_empty() {
+            self.flows = vec![Flow::IDLE; self.count.get() as usize];
+            self.backlog = vec![0; self.flows.len()];
         }
         let flow = self.index_of(&packet);
         self.append(flow, now, packet, len);
@@ -229,12 +236,13 @@ impl<P: Packet> FqCodel<P> {
 
     /// Which queue a packet belongs to.
     pub(super) fn index_of(&self, packet: &P) -> usize {
-        (packet.flow().hash(self.salt) % self.flows.len() as u64) as usize
+        (packet.flow().hash(self.salt) % u64::from(self.count.get())) as usize
     }
 
     /// Whether the queue that this packet belongs to has any.
     pub(super) fn holds_flow_of(&self, packet: &P) -> bool {
-        self.backlog[self.index_of(packet)] > 0
+        let backlog = self.backlog.get(self.index_of(packet));
+        backlog.is_some_and(|backlog| *backlog > 0)
     }
 
     fn quantum(&self) -> i64 {
