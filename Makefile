@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds docs reference static router deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -39,8 +39,8 @@ demo: setup ## Show three applications over one lossy link, simulated and (as ro
 # module name the same, so that the module finds its libraries built.
 BOTH = --locked -p airlane-cli -p airlane-py
 BUILT = $(or $(CARGO_TARGET_DIR),target)
-# Without link-time optimisation, which takes longer than everything that the demo shows.
-DEMO = --profile quick $(BOTH) --example demo
+# Without link-time optimisation, which takes longer than everything that the demo shows, and without `airlane top`.
+DEMO = --profile quick $(BOTH) --no-default-features --features airlane-cli/live,airlane-cli/lab --example demo
 
 # $(call native,folder of the profile,options of the build): the Python module, where the package looks for it
 native = PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(2) --lib \
@@ -59,13 +59,16 @@ $(PARTS:%=part-%): part-%:
 fmt: ## Format the code
 	$(CARGO) fmt --all
 
-lint: ## Check format, lints, and that no modules import each other in a circle
+lint: ## Check format, lints, each feature alone, and that no modules import each other in a circle
 	$(CARGO) fmt --all --check
 	@for file in crates/*/tests/it/*.rs; do name=$$(basename $$file .rs); \
 	  [ $$name = main ] || grep -q "^mod $$name;" $${file%/*}/main.rs || \
 	  { echo "$@: $$file is no module of main.rs beside it, so that nothing runs it" >&2; exit 1; }; done
 	python3 .ci/circles
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@for feature in live lab; do \
+	  $(CARGO) clippy --locked -p airlane-cli --bin airlane --no-default-features --features $$feature -- -D warnings \
+	  || exit 1; done
 
 units: ## Run unit, property and integration tests
 	$(call apt,tshark,tshark,it does not read the captures)
@@ -216,6 +219,12 @@ static: ## Build one binary that needs no library of the system (musl)
 	@if readelf -l target/$(MUSL)/release/airlane | grep -q INTERP; then \
 	  echo "$@: the binary asks for a dynamic linker" >&2; exit 1; fi
 	@echo target/$(MUSL)/release/airlane
+
+router: ## Build what a router needs of it, as small as it gets (musl; live links, no laboratory, no screen)
+	$(call apt,musl-gcc,musl-tools,ring's C code cannot be built)
+	@if command -v rustup > /dev/null; then rustup target add $(MUSL); fi
+	$(CARGO) build --profile router --locked -p airlane-cli --bin airlane --no-default-features --features live --target $(MUSL)
+	@ls -l $(BUILT)/$(MUSL)/router/airlane
 
 deb: static ## Pack the static binary for Debian: unit, manual, completions, examples
 	deploy/make-deb target/$(MUSL)/release/airlane target/deb

@@ -6,24 +6,28 @@
 use std::fmt::Write as _;
 
 use airlane_base::config::key;
-use airlane_live::air::AirConfig;
-use airlane_live::config::LiveConfig;
+#[cfg(feature = "live")]
+use airlane_live::{air::AirConfig, config::LiveConfig};
 use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::args::ExplainArgs;
 use crate::input::{self, FileContent};
-use crate::{output, sim};
+use crate::output;
+#[cfg(feature = "lab")]
+use crate::{sim, world};
 
 /// Runs the verb.
 pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
     let text = match FileContent::of(&document)? {
+        #[cfg(feature = "lab")]
         FileContent::Scenario => {
-            let scenario = input::scenario(&document, &args.file)?;
+            let scenario = world::scenario(&document, &args.file)?;
             sim::warn_choices(&args.file.display().to_string(), &scenario);
             to_toml(&scenario.resolved())
         }
+        #[cfg(feature = "live")]
         FileContent::Daemon => {
             let config = document.read::<LiveConfig>()?;
             for unreached in config.link.unreached() {
@@ -31,7 +35,10 @@ pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<()> {
             }
             to_toml(&config.resolve())
         }
+        #[cfg(feature = "live")]
         FileContent::Air => to_toml(&document.read::<AirConfig>()?),
+        #[cfg(not(all(feature = "live", feature = "lab")))]
+        other => return Err(other.left_out(&args.file).into()),
     };
     output::print(&text?)
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use airlane_base::config::RefusedFile;
-use airlane_study::StudyError;
 
 /// Something wrong with what the user gave: exit code 2.
 #[derive(Debug)]
@@ -34,11 +33,16 @@ impl std::error::Error for Told {}
 
 /// Whether the user's input is at fault, not the run.
 pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
-    let study = error.downcast_ref::<StudyError>();
+    #[cfg(feature = "lab")]
+    let study = error
+        .downcast_ref()
+        .is_some_and(airlane_study::StudyError::is_bad_input);
+    #[cfg(not(feature = "lab"))]
+    let study = false;
     error.downcast_ref::<BadInput>().is_some()
         || error
             .downcast_ref::<Told>()
             .is_some_and(|told| told.bad_input)
         || error.downcast_ref::<RefusedFile>().is_some()
-        || study.is_some_and(StudyError::is_bad_input)
+        || study
 }

@@ -11,7 +11,6 @@ use anyhow::Context as _;
 use crate::args::WireguardArgs;
 use crate::fault::BadInput;
 use crate::output;
-use crate::scenario::write;
 
 /// Runs `airlane import wg`.
 pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
@@ -39,7 +38,7 @@ pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
         save_preshared(file, secret)?;
         output::note(&format!("wrote a pre-shared key to {}", file.display()));
     }
-    write(&import.text, args.output.as_deref())
+    output::write(&import.text, args.output.as_deref())
 }
 
 /// What the link is called: as the file, where that can name an interface.

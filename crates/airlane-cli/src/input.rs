@@ -3,16 +3,20 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use airlane_base::config::{
-    Document, LONGEST_DATA, LONGEST_TEXT, RefusedFile, nearest, read_file, read_text,
-};
+use airlane_base::config::{Document, LONGEST_TEXT, RefusedFile, nearest, read_file};
+#[cfg(feature = "live")]
 use airlane_live::config::LiveConfig;
-use airlane_sim::Scenario;
-use airlane_study::{StudyError, Work, shipped};
+#[cfg(feature = "lab")]
+use airlane_study::shipped::scenarios;
 use anyhow::Context as _;
 
-use crate::args::StudiesArgs;
 use crate::fault::BadInput;
+
+/// Without a simulator no scenarios come with the program.
+#[cfg(not(feature = "lab"))]
+fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
+    std::iter::empty()
+}
 
 /// The document in `path` with `assignments` on top of it. Where there is no such file, the name of a scenario that
 /// comes with the program stands for it.
@@ -20,7 +24,7 @@ use crate::fault::BadInput;
 /// # Errors
 /// If the file cannot be read, is not TOML, or an assignment fits nowhere.
 pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Document> {
-    let shipped = || shipped::scenarios().find(|(name, _)| path == Path::new(name));
+    let shipped = || scenarios().find(|(name, _)| path == Path::new(name));
     let bytes = match read_file(path, LONGEST_TEXT) {
         Err(error) if error.kind() == ErrorKind::NotFound => match shipped() {
             Some((_, text)) => text.as_bytes().to_vec(),
@@ -45,11 +49,13 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
 /// That there is no such file, and the scenario of the program that was probably meant.
 fn missing(path: &Path, error: &std::io::Error) -> String {
     let name = path.display();
-    let known = shipped::scenarios().map(|(name, _)| name);
+    let known = scenarios().map(|(name, _)| name);
     let bare = path.extension().is_none() && path.components().count() == 1;
     let help = match path.to_str().and_then(|name| nearest(name, known)) {
         Some(meant) if bare => format!("; did you mean {meant}, which comes with the program?"),
-        _ if bare => "; `airlane scenario list` has the names that may stand here".to_owned(),
+        _ if bare && cfg!(feature = "lab") => {
+            "; `airlane scenario list` has the names that may stand here".to_owned()
+        }
         _ => String::new(),
     };
     format!("cannot read {name}: {error}{help}")
@@ -59,51 +65,12 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
 ///
 /// # Errors
 /// If it describes no end of a link.
+#[cfg(feature = "live")]
 pub(crate) fn live(document: &Document, path: &Path) -> Result<LiveConfig, RefusedFile> {
     let file: LiveConfig = document.read()?;
     // The node that takes over a reload may stand in another folder.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(file.in_folder(path.parent().unwrap_or(Path::new(""))))
-}
-
-/// The scenario in `document`, which was read from `path`, with the tables and recordings that it
-/// names. They are looked for beside the scenario.
-///
-/// # Errors
-/// If it describes no world, or a table cannot be read.
-pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scenario> {
-    let mut scenario: Scenario = document.read()?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let text = |file: &Path| read_text(&folder.join(file)).map_err(|error| error.to_string());
-    let bytes = |file: &Path| {
-        read_file(&folder.join(file), LONGEST_DATA).map_err(|error| error.to_string())
-    };
-    let loaded = scenario
-        .load_tables(text)
-        .and_then(|()| scenario.load_traces(bytes));
-    match loaded {
-        Ok(()) => Ok(scenario),
-        Err(error) => Err(match error.named_file() {
-            Some((place, problem)) => {
-                let help =
-                    "files are looked for beside the scenario; an absolute path is taken as it is";
-                document.refuse(place, problem, help).into()
-            }
-            None => BadInput(error.to_string()).into(),
-        }),
-    }
-}
-
-/// The works in the folder that was named; else those in `studies`, if it has any, and those that came with the
-/// program, of which one in the folder takes the place.
-///
-/// # Errors
-/// If a file is missing or wrong.
-pub(crate) fn works(studies: &StudiesArgs) -> Result<Vec<Work>, StudyError> {
-    match &studies.studies {
-        Some(folder) => Work::load_all(folder),
-        None => Work::here_and_shipped(Path::new("studies")),
-    }
 }
 
 /// What a file describes.
@@ -138,5 +105,15 @@ impl FileContent {
                  an emulator file has `interfaces`",
             ))
         }
+    }
+    /// That this build reads no such file.
+    #[cfg(not(all(feature = "live", feature = "lab")))]
+    pub(crate) fn left_out(self, path: &Path) -> BadInput {
+        let (what, feature) = match self {
+            Self::Scenario => ("a scenario", "lab"),
+            Self::Daemon => ("a daemon file", "live"),
+            Self::Air => ("an emulator file", "live"),
+        };
+        crate::features::missing(&format!("{} is {what}, which", path.display()), feature)
     }
 }

@@ -1,54 +1,96 @@
 //! The command line of Airlane: arguments in, text out, exit codes.
 //!
 //! Everything that computes lives in the libraries below; what is here chooses, prints and refuses.
-//! It is a library, too, so that the demo prints with the same tables and bars.
+//! It is a library, too, so that the demo prints with the same tables and bars. Features of the crate say
+//! which verbs it has.
 
 pub mod args;
+#[cfg(feature = "lab")]
 mod capture;
+#[cfg(feature = "lab")]
 mod carried;
 pub mod chart;
+#[cfg(feature = "lab")]
 pub mod compare;
+#[cfg(feature = "live")]
 mod doctor;
+#[cfg(feature = "lab")]
 mod events;
 mod explain;
 mod fault;
+mod features;
+#[cfg(feature = "live")]
 mod flows;
+#[cfg(feature = "live")]
 mod import;
 mod input;
+#[cfg(feature = "live")]
 mod journal;
+#[cfg(feature = "live")]
 mod keys;
+#[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "live")]
 mod log;
+#[cfg(feature = "lab")]
 mod media;
+#[cfg(feature = "lab")]
 mod metric;
 pub mod output;
+#[cfg(feature = "lab")]
 mod over_time;
+#[cfg(feature = "lab")]
 mod page;
+#[cfg(feature = "lab")]
 mod progress;
+#[cfg(feature = "live")]
 mod pull;
 pub mod quantity;
+#[cfg(feature = "live")]
 mod record;
+mod recording;
 mod reference;
+#[cfg(feature = "live")]
 mod relay;
+#[cfg(feature = "lab")]
 mod scenario;
 mod schema;
+#[cfg(feature = "live")]
 mod service;
+#[cfg(feature = "live")]
 mod setup;
+#[cfg(feature = "live")]
 mod ship;
+#[cfg(feature = "lab")]
 mod sim;
+#[cfg(feature = "live")]
 mod status;
+#[cfg(feature = "lab")]
 mod study;
 pub mod svg;
 pub mod table;
+#[cfg(feature = "live")]
 mod test;
+#[cfg(feature = "screen")]
 mod top;
+#[cfg(feature = "lab")]
 mod trace;
+#[cfg(feature = "lab")]
 mod vary;
+#[cfg(feature = "lab")]
+mod world;
+
+#[cfg(not(any(feature = "live", feature = "lab")))]
+compile_error!("the program does nothing without the feature `live` or `lab`");
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use args::{Cli, Command, ImportVerb, JournalVerb, SimVerb, StudyVerb, TraceVerb};
+use args::{Cli, Command};
+#[cfg(feature = "live")]
+use args::{ImportVerb, JournalVerb, LiveCommand};
+#[cfg(feature = "lab")]
+use args::{LabCommand, SimVerb, StudyVerb, TraceVerb};
 use clap::{CommandFactory as _, Parser as _};
 
 /// The run failed.
@@ -58,11 +100,12 @@ const BAD_INPUT: u8 = 2;
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if let Some(commit) = args::COMMIT {
-        airlane_live::status::set_commit(commit);
-    }
-    match run(cli.command) {
+    let verb = std::env::args_os().nth(1).unwrap_or_default();
+    let done = match features::left_out(&verb.to_string_lossy()) {
+        Some(error) => Err(error.into()),
+        None => run(Cli::parse().command),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if error.downcast_ref::<fault::Told>().is_none() {
@@ -80,44 +123,12 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Study(StudyVerb::List(args)) => study::list(&args),
-        Command::Study(StudyVerb::Show(args)) => study::show(&args),
-        Command::Study(StudyVerb::Lint(args)) => study::lint(&args),
-        Command::Study(StudyVerb::Run(args)) => study::run(&args),
-        Command::Study(StudyVerb::Merge(args)) => study::merge(&args),
-        Command::Study(StudyVerb::Report(args)) => study::report(&args),
-        Command::Study(StudyVerb::Scenario(args)) => scenario::of_study(&args),
-        Command::Scenario(verb) => scenario::scenario(&verb),
-        Command::Sim(SimVerb::Run(args)) => sim::run(&args),
-        Command::Sim(SimVerb::Compare(args)) => sim::compare(&args),
+        #[cfg(feature = "lab")]
+        Command::Lab(command) => simulate(command),
+        #[cfg(feature = "live")]
+        Command::Live(command) => operate(command),
         Command::Schema(args) => schema::schema(&args),
         Command::Explain(args) => explain::explain(&args),
-        Command::Up(args) => live::up(&args),
-        Command::Keygen(args) => keys::keygen(&args),
-        Command::Setup(args) => setup::setup(&args),
-        Command::Air(args) => live::air(&args),
-        Command::Relay(args) => relay::relay(&args),
-        Command::Send(args) => ship::send(&args),
-        Command::Recv(args) => ship::recv(&args),
-        Command::Doctor(args) => doctor::doctor(&args),
-        Command::Reload(args) => live::reload(&args),
-        Command::Import(ImportVerb::Wireguard(args)) => import::wireguard(&args),
-        Command::Set(args) => live::set(&args),
-        Command::Service(verb) => service::service(&verb),
-        Command::Status(args) => live::status(&args),
-        Command::Flows(args) => flows::flows(&args),
-        Command::Pull(args) => pull::pull(&args),
-        Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
-        Command::Test(args) => test::test(&args),
-        Command::Record(args) => record::record(&args),
-        Command::Journal(JournalVerb::Replay(args)) => journal::replay(&args),
-        Command::Trace(TraceVerb::Show(args)) => trace::show(&args),
-        Command::Trace(TraceVerb::Join(args)) => trace::join(&args),
-        Command::Trace(TraceVerb::Fit(args)) => trace::fit::run(&args),
-        Command::Trace(TraceVerb::Stats(args)) => trace::stats::stats(&args),
-        Command::Trace(TraceVerb::Generate(args)) => trace::blocks::generate(&args),
-        Command::Trace(TraceVerb::Convert(args)) => trace::blocks::convert(&args),
-        Command::Trace(TraceVerb::Retrace(args)) => trace::retrace::run(&args),
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
@@ -127,5 +138,57 @@ fn run(command: Command) -> anyhow::Result<()> {
             clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);
             output::print(&String::from_utf8_lossy(&script))
         }
+    }
+}
+
+#[cfg(feature = "lab")]
+fn simulate(command: LabCommand) -> anyhow::Result<()> {
+    match command {
+        LabCommand::Study(StudyVerb::List(args)) => study::list(&args),
+        LabCommand::Study(StudyVerb::Show(args)) => study::show(&args),
+        LabCommand::Study(StudyVerb::Lint(args)) => study::lint(&args),
+        LabCommand::Study(StudyVerb::Run(args)) => study::run(&args),
+        LabCommand::Study(StudyVerb::Merge(args)) => study::merge(&args),
+        LabCommand::Study(StudyVerb::Report(args)) => study::report(&args),
+        LabCommand::Study(StudyVerb::Scenario(args)) => scenario::of_study(&args),
+        LabCommand::Scenario(verb) => scenario::scenario(&verb),
+        LabCommand::Sim(SimVerb::Run(args)) => sim::run(&args),
+        LabCommand::Sim(SimVerb::Compare(args)) => sim::compare(&args),
+        LabCommand::Trace(TraceVerb::Show(args)) => trace::show(&args),
+        LabCommand::Trace(TraceVerb::Join(args)) => trace::join(&args),
+        LabCommand::Trace(TraceVerb::Fit(args)) => trace::fit::run(&args),
+        LabCommand::Trace(TraceVerb::Stats(args)) => trace::stats::stats(&args),
+        LabCommand::Trace(TraceVerb::Generate(args)) => trace::blocks::generate(&args),
+        LabCommand::Trace(TraceVerb::Convert(args)) => trace::blocks::convert(&args),
+        LabCommand::Trace(TraceVerb::Retrace(args)) => trace::retrace::run(&args),
+    }
+}
+
+#[cfg(feature = "live")]
+fn operate(command: LiveCommand) -> anyhow::Result<()> {
+    if let Some(commit) = args::COMMIT {
+        airlane_live::status::set_commit(commit);
+    }
+    match command {
+        LiveCommand::Up(args) => live::up(&args),
+        LiveCommand::Keygen(args) => keys::keygen(&args),
+        LiveCommand::Setup(args) => setup::setup(&args),
+        LiveCommand::Air(args) => live::air(&args),
+        LiveCommand::Relay(args) => relay::relay(&args),
+        LiveCommand::Send(args) => ship::send(&args),
+        LiveCommand::Recv(args) => ship::recv(&args),
+        LiveCommand::Doctor(args) => doctor::doctor(&args),
+        LiveCommand::Reload(args) => live::reload(&args),
+        LiveCommand::Import(ImportVerb::Wireguard(args)) => import::wireguard(&args),
+        LiveCommand::Set(args) => live::set(&args),
+        LiveCommand::Service(verb) => service::service(&verb),
+        LiveCommand::Status(args) => live::status(&args),
+        LiveCommand::Flows(args) => flows::flows(&args),
+        LiveCommand::Pull(args) => pull::pull(&args),
+        #[cfg(feature = "screen")]
+        LiveCommand::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
+        LiveCommand::Test(args) => test::test(&args),
+        LiveCommand::Record(args) => record::record(&args),
+        LiveCommand::Journal(JournalVerb::Replay(args)) => journal::replay(&args),
     }
 }

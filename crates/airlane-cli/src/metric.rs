@@ -153,6 +153,16 @@ pub(crate) fn names_of_metrics() -> Vec<&'static str> {
         .collect()
 }
 
+impl From<&airlane_sim::Estimate> for Estimate {
+    fn from(estimate: &airlane_sim::Estimate) -> Self {
+        Self {
+            mean: estimate.mean,
+            half_width: estimate.ci95_half_width,
+            of_runs: (estimate.n < estimate.runs).then_some([estimate.n, estimate.runs]),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,10 +5,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use airlane_base::config::{Problem, RefusedFile};
 use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -25,6 +27,19 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+/// Writes results to a file, or to standard output where none is named.
+///
+/// # Errors
+/// If it cannot be written to.
+pub fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
+    match path {
+        None => print(text),
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        }
     }
 }
 

@@ -69,16 +69,6 @@ impl Estimate {
     }
 }
 
-impl From<&airlane_sim::Estimate> for Estimate {
-    fn from(estimate: &airlane_sim::Estimate) -> Self {
-        Self {
-            mean: estimate.mean,
-            half_width: estimate.ci95_half_width,
-            of_runs: (estimate.n < estimate.runs).then_some([estimate.n, estimate.runs]),
-        }
-    }
-}
-
 /// An [`Estimate`] on its way to the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::RecordArgs;
 use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
-use crate::{live, output, trace};
+use crate::{live, output, recording};
 
 /// How long the node may be silent before this end looks at the time and for Ctrl-C.
 const TURN: Duration = Duration::from_millis(100);
@@ -89,7 +89,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
         Ended::Link => output::warn("the link went down, and the recording with it"),
         Ended::Time | Ended::Stopped => {}
     }
-    trace::print(&args.file, args.json)
+    recording::print(&args.file, args.json)
 }
 
 /// Why a recording ended.

@@ -11,11 +11,17 @@ use table::Tables;
 /// The reference of a kind of file, which has this schema.
 pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
     let (title, name, root) = match kind {
+        #[cfg(feature = "lab")]
         FileKind::Scenario => ("Scenario files", "scenario", "The file"),
+        #[cfg(feature = "live")]
         FileKind::Live => ("Files of a live link", "live", "The file"),
+        #[cfg(feature = "live")]
         FileKind::Air => ("Files of the emulator", "air", "The file"),
+        #[cfg(feature = "lab")]
         FileKind::Study => ("Files of studies", "study", "The file"),
+        #[cfg(feature = "lab")]
         FileKind::StudyPart => ("Parts of studies", "study-part", "The file"),
+        #[cfg(feature = "lab")]
         FileKind::StudyWork => ("Files of works", "study-work", "The file"),
     };
     let mut text = format!(
@@ -30,7 +36,7 @@ pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
 }
 
 /// Every reference, with its place in the sources.
-#[cfg(test)]
+#[cfg(all(test, feature = "live", feature = "lab"))]
 const ALL: [(FileKind, &str); 6] = [
     (FileKind::Scenario, "docs/reference/scenario.md"),
     (FileKind::Live, "docs/reference/live.md"),
@@ -40,7 +46,7 @@ const ALL: [(FileKind, &str); 6] = [
     (FileKind::StudyWork, "docs/reference/study-work.md"),
 ];
 
-#[cfg(test)]
+#[cfg(all(test, feature = "live", feature = "lab"))]
 mod tests {
     use std::path::Path;
 

@@ -15,7 +15,7 @@ use crate::args::{
 };
 use crate::fault::BadInput;
 use crate::table::{Align, Table};
-use crate::{explain, input, output, study};
+use crate::{explain, output, study, world};
 
 /// Runs the verb.
 pub(crate) fn scenario(verb: &ScenarioVerb) -> anyhow::Result<()> {
@@ -144,16 +144,16 @@ fn finish(
     if let Some(output) = &written.output {
         for (name, text) in &import.beside {
             let file = output.with_file_name(name);
-            write(text, Some(&file))?;
+            output::write(text, Some(&file))?;
             output::note(&format!("wrote the rates to {}", file.display()));
         }
     }
-    write(&import.text, written.output.as_deref())
+    output::write(&import.text, written.output.as_deref())
 }
 
 /// Runs `study scenario`.
 pub(crate) fn of_study(args: &StudyScenarioArgs) -> anyhow::Result<()> {
-    let works = input::works(&args.studies)?;
+    let works = world::works(&args.studies)?;
     let asked = study::select(works, std::slice::from_ref(&args.id))?;
     let [(work, ids)] = asked.as_slice() else {
         return Err(BadInput(format!("{} is no single study", args.id)).into());
@@ -171,14 +171,5 @@ pub(crate) fn of_study(args: &StudyScenarioArgs) -> anyhow::Result<()> {
     let scenario = work.scenario(id, &args.point, alternative, &args.set)?;
     let of = format!("{}/{id} {}", work.id, args.point.join(" "));
     let text = format!("# {}\n{}", of.trim(), explain::to_toml(&scenario)?);
-    write(&text, args.output.as_deref())
-}
-
-pub(crate) fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
-    match path {
-        None => output::print(text),
-        Some(path) => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-        }
-    }
+    output::write(&text, args.output.as_deref())
 }

@@ -1,9 +1,11 @@
 //! `airlane schema`: what may stand in a file, for editors and for people.
 
 use airlane_base::schema::FileSchema;
-use airlane_live::air::AirConfig;
-use airlane_live::config::LiveConfig;
+#[cfg(feature = "live")]
+use airlane_live::{air::AirConfig, config::LiveConfig};
+#[cfg(feature = "lab")]
 use airlane_sim::Scenario;
+#[cfg(feature = "lab")]
 use airlane_study::schema as study;
 
 use crate::args::{FileKind, SchemaArgs};
@@ -23,11 +25,17 @@ pub(crate) fn schema(args: &SchemaArgs) -> anyhow::Result<()> {
 /// The schema of a kind of file.
 pub(crate) fn of(kind: FileKind) -> FileSchema {
     match kind {
+        #[cfg(feature = "lab")]
         FileKind::Scenario => FileSchema::of::<Scenario>(),
+        #[cfg(feature = "live")]
         FileKind::Live => FileSchema::of::<LiveConfig>(),
+        #[cfg(feature = "live")]
         FileKind::Air => FileSchema::of::<AirConfig>(),
+        #[cfg(feature = "lab")]
         FileKind::Study => study::study(),
+        #[cfg(feature = "lab")]
         FileKind::StudyPart => study::part(),
+        #[cfg(feature = "lab")]
         FileKind::StudyWork => study::work(),
     }
 }

@@ -17,7 +17,7 @@ use crate::metric::metric;
 use crate::progress::ProgressLine;
 use crate::table::{Align, Table};
 use crate::vary::{self, Vary};
-use crate::{capture, carried, compare, events, media, output, over_time, svg, trace};
+use crate::{capture, carried, compare, events, media, output, over_time, svg, trace, world};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -39,7 +39,7 @@ struct RunOutput<'a> {
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     let mut document = input::document(&args.file, &args.set.set)?;
     trace::use_channels(&mut document, &args.channel)?;
-    let mut scenario = input::scenario(&document, &args.file)?;
+    let mut scenario = world::scenario(&document, &args.file)?;
     args.repeat.choose_traffic(&mut scenario);
     warn_choices(&args.file.display().to_string(), &scenario);
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
@@ -150,7 +150,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
             for (axis, value) in axes.iter().zip(values) {
                 document.set(&format!("{}={value}", axis.key))?;
             }
-            let mut scenario = input::scenario(&document, file)?;
+            let mut scenario = world::scenario(&document, file)?;
             args.repeat.choose_traffic(&mut scenario);
             scenarios.push(scenario);
         }

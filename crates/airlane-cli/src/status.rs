@@ -379,6 +379,7 @@ pub(crate) fn at_most(bps: u64) -> String {
     }
 }
 
+#[cfg(feature = "screen")]
 /// Where the peer is.
 pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
     peer.map_or_else(

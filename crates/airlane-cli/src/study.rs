@@ -20,11 +20,11 @@ use crate::args::{
     StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs, StudyShowArgs,
 };
 use crate::fault::BadInput;
-use crate::input;
 use crate::output;
 use crate::page;
 use crate::progress::ProgressLine;
 use crate::table::{Align, Table};
+use crate::world;
 
 /// Committed verdicts, and what made them.
 #[derive(Serialize, Deserialize)]
@@ -40,7 +40,7 @@ type Asked = (Work, Vec<String>);
 /// Runs `study list`.
 pub(crate) fn list(args: &StudyListArgs) -> anyhow::Result<()> {
     let mut text = String::new();
-    for work in input::works(&args.studies)? {
+    for work in world::works(&args.studies)? {
         text += &format!("{}: {}\n\n", work.id, work.title);
         let heads = [("study", Align::Left), ("shows", Align::Left)];
         let numbers = ["scenarios", "claims"].map(|head| (head, Align::Right));
@@ -72,7 +72,7 @@ pub(crate) fn list(args: &StudyListArgs) -> anyhow::Result<()> {
 
 /// Runs `study show`.
 pub(crate) fn show(args: &StudyShowArgs) -> anyhow::Result<()> {
-    let works = input::works(&args.studies)?;
+    let works = world::works(&args.studies)?;
     let asked = select(works, std::slice::from_ref(&args.id))?;
     let mut text = String::new();
     for (work, ids) in &asked {
@@ -89,7 +89,7 @@ pub(crate) fn show(args: &StudyShowArgs) -> anyhow::Result<()> {
 
 /// Runs `study lint`.
 pub(crate) fn lint(args: &StudyShowArgs) -> anyhow::Result<()> {
-    let works = input::works(&args.studies)?;
+    let works = world::works(&args.studies)?;
     let asked = select(works, std::slice::from_ref(&args.id))?;
     let mut text = String::new();
     for (work, ids) in &asked {
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
             ))
         })?,
     };
-    let works = input::works(&args.studies)?;
+    let works = world::works(&args.studies)?;
     let asked = select(works, &args.ids)?;
     let grids = args.grid.iter().map(|text| {
         Grid::parse(text).with_context(|| {
@@ -372,7 +372,7 @@ fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyh
 /// The plans of a folder and its results.
 fn reopen(args: &StudyReportArgs) -> anyhow::Result<(Manifest, Vec<Plan>, Store)> {
     let manifest = Manifest::read(&args.folder)?;
-    let works = input::works(&args.studies)?;
+    let works = world::works(&args.studies)?;
     let mut plans = vec![];
     for described in &manifest.works {
         let work = works.iter().find(|work| work.id == described.id);

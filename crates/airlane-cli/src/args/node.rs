@@ -55,6 +55,7 @@ pub enum LogFormat {
     Json,
 }
 
+#[cfg(feature = "screen")]
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub struct TopArgs {
@@ -167,6 +168,7 @@ Examples:
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'
   airlane up hill-top.toml --journal /var/tmp/hill-top.journal --journal-size 200MB";
 
+#[cfg(feature = "screen")]
 pub(super) const TOP_EXAMPLES: &str = "\
 Examples:
   airlane top

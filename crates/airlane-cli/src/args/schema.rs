@@ -17,21 +17,32 @@ pub struct SchemaArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileKind {
     /// What `airlane sim` runs.
+    #[cfg(feature = "lab")]
     Scenario,
     /// What `airlane up` reads.
+    #[cfg(feature = "live")]
     Live,
     /// What `airlane air` reads.
+    #[cfg(feature = "live")]
     Air,
     /// A figure or table of a published work.
+    #[cfg(feature = "lab")]
     Study,
     /// A piece of scenarios that studies put together.
+    #[cfg(feature = "lab")]
     StudyPart,
     /// What the studies of a work share.
+    #[cfg(feature = "lab")]
     StudyWork,
 }
 
+#[cfg(feature = "lab")]
 pub(super) const EXAMPLES: &str = "\
 Examples:
   airlane schema scenario > airlane-scenario.json   # and `#:schema ./airlane-scenario.json` in a file
   airlane schema live > airlane-live.json
   airlane schema study --markdown";
+#[cfg(not(feature = "lab"))]
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  airlane schema live > airlane-live.json   # and `#:schema ./airlane-live.json` in a file";

@@ -1,0 +1,22 @@
+//! The verbs of the laboratory: what simulates, and what makes models of recordings.
+
+use clap::Subcommand;
+
+use super::{ScenarioVerb, SimVerb, StudyVerb, TraceVerb};
+
+/// The verbs that need the feature `lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Simulate: run a scenario, or compare several
+    #[command(subcommand, arg_required_else_help = true)]
+    Sim(SimVerb),
+    /// List and show the scenarios that come with the program, and make them of what other tools were told
+    #[command(subcommand, arg_required_else_help = true)]
+    Scenario(ScenarioVerb),
+    /// Run the figures of published works and judge their claims
+    #[command(subcommand, arg_required_else_help = true)]
+    Study(StudyVerb),
+    /// Look at recorded traces, and join those of two ends
+    #[command(subcommand, arg_required_else_help = true)]
+    Trace(TraceVerb),
+}
