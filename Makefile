@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds docs reference static router deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds docs reference static router deb version release deny clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -59,16 +59,26 @@ $(PARTS:%=part-%): part-%:
 fmt: ## Format the code
 	$(CARGO) fmt --all
 
-lint: ## Check format, lints, each feature alone, and that no modules import each other in a circle
+lint: ## Check format, lints, libraries, each feature alone, and that no modules import each other in a circle
 	$(CARGO) fmt --all --check
 	@for file in crates/*/tests/it/*.rs; do name=$$(basename $$file .rs); \
 	  [ $$name = main ] || grep -q "^mod $$name;" $${file%/*}/main.rs || \
 	  { echo "$@: $$file is no module of main.rs beside it, so that nothing runs it" >&2; exit 1; }; done
 	python3 .ci/circles
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@$(MAKE) --no-print-directory deny
 	@for feature in live lab; do \
 	  $(CARGO) clippy --locked -p airlane-cli --bin airlane --no-default-features --features $$feature -- -D warnings \
 	  || exit 1; done
+
+deny: ## Check licences, sources and known faults of libraries (deny.toml; cargo install cargo-deny)
+	@if ! $(CARGO) deny --version > /dev/null 2>&1; then \
+	  echo "$@: cargo-deny is missing; nothing was checked: cargo install --locked cargo-deny" >&2; \
+	else \
+	  $(CARGO) deny --log-level error check licenses bans sources && \
+	  if $(CARGO) deny fetch db 2> /dev/null; then $(CARGO) deny --log-level error check --disable-fetch advisories; \
+	  else echo "$@: the database of advisories cannot be reached; they were not checked" >&2; fi; \
+	fi
 
 units: ## Run unit, property and integration tests
 	$(call apt,tshark,tshark,it does not read the captures)
@@ -228,6 +238,26 @@ router: ## Build what a router needs of it, as small as it gets (musl; live link
 
 deb: static ## Pack the static binary for Debian: unit, manual, completions, examples
 	deploy/make-deb target/$(MUSL)/release/airlane target/deb
+
+# Zig compiles C for other machines; its versions and maturin's are in python/constraints.txt.
+.venv/release: python/constraints.txt
+	python3 -m venv .venv
+	$(VENV)/pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)/pip install --quiet --constraint $< cargo-zigbuild maturin ziglang
+	touch $@
+
+CYCLONEDX = 0.5.9
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' Cargo.toml | head -n 1)
+
+version: ## Print the version of the sources
+	@echo $(VERSION)
+
+release: .venv/release ## Make what is released: static programs, packages, wheel, SBOM, checksums (both architectures; 30 min)
+	$(call apt,qemu-aarch64,qemu-user,the program for aarch64 is not run)
+	$(call apt,dpkg-deb,dpkg,no package for Debian can be made)
+	@if command -v rustup > /dev/null; then rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-musl; fi
+	$(CARGO) install --quiet --locked cargo-cyclonedx --version $(CYCLONEDX) --root $(BUILT)/tools
+	deploy/make-release $(BUILT)/release-$(VERSION)
 
 # The kinds of files that people write, as `airlane schema` names them.
 FILES = scenario live air study study-part study-work

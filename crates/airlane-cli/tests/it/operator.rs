@@ -32,7 +32,9 @@ fn the_version_is_a_verb_as_well() {
     let said = String::from_utf8(version.stdout).unwrap();
     let (_, commit) = said.split_once(", commit ").unwrap();
     let (commit, protocol) = commit.split_once(", protocol ").unwrap();
-    assert!(protocol.trim().parse::<u8>().is_ok(), "{said}");
+    let (protocol, features) = protocol.split_once(", features ").unwrap();
+    assert!(protocol.parse::<u8>().is_ok(), "{said}");
+    assert_eq!(features.trim(), "live lab screen");
     // It may have been built before the last commit.
     let git = |arguments: &[&str]| Command::new("git").args(arguments).output();
     let is_checkout = git(&["rev-parse", "HEAD"]).is_ok_and(|head| head.status.success());
