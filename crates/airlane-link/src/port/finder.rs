@@ -15,7 +15,8 @@
 //! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
 //!                          link carries, as it was never idle. Send at c/4, c/2 or 3c/4 until the queue is gone, then
 //!                          a bit below c
-//! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
+//! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays; twice in a row, it is
+//!                          kept filled by another sender, and this end sends what TCP would (`rival.rs`)
 //! much is on its way       what leaves the queue now x (least round trip of late + 100 ms + 2 x jitter), and nothing is known of
 //!                          it: an eighth of the rate is sent until something is
 //! ```
@@ -37,6 +38,7 @@
 
 mod losses;
 mod marks;
+mod rival;
 mod seen;
 
 use std::collections::VecDeque;
@@ -47,6 +49,7 @@ use super::found::{FoundRate, RateLimitCause};
 use crate::wire::Report;
 use losses::{Advice, Losses, Round};
 use marks::Marks;
+use rival::{NotOurs, Rival, Seen};
 use seen::{Least, Sample, Stretch, Variation};
 
 /// Reports of late that are remembered.
@@ -145,6 +148,9 @@ pub(super) struct Finder {
     /// Part of `bps` that is sent at while the queue drains.
     part: f64,
     doubt: Doubt,
+    not_ours: NotOurs,
+    /// Somebody keeps a queue filled.
+    rival: Option<Rival>,
     gain: f64,
     /// What the last queue showed; none before the first.
     carried: Option<f64>,
@@ -182,6 +188,8 @@ impl Finder {
             phase: Phase::Grows,
             part: 1.0,
             doubt: Doubt::None,
+            not_ours: NotOurs::new(),
+            rival: None,
             gain: 1.0,
             carried: None,
             variation: Variation::default(),
@@ -224,6 +232,10 @@ impl Finder {
     /// The most that is sent because so much was sent of which nothing is known yet: a queue that stands below takes
     /// no more than that, however fast the rate falls.
     fn restraint(&self, now: Instant) -> u64 {
+        if self.rival.is_some() {
+            // Its window is what may be on its way.
+            return u64::MAX;
+        }
         let Some(last) = self.samples.back() else {
             let nothing = self.confirmed.is_none() && self.bps < self.most;
             let is_much = nothing && self.marks.sent() > FIRST_FLIGHT;
@@ -277,6 +289,7 @@ impl Finder {
     pub(super) fn found(&self) -> FoundRate {
         let limit = match () {
             () if self.silent > 0 => RateLimitCause::Silence,
+            () if self.rival.is_some() => RateLimitCause::Rival,
             () if self.losses.limit().is_some() => RateLimitCause::Policed,
             () if self.bps >= self.most => RateLimitCause::Configured,
             () if self.carried.is_some_and(|carried| carried > 0.0) => RateLimitCause::Queue,
@@ -305,6 +318,7 @@ impl Finder {
         (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);
         (self.carried, self.base, self.quickest, self.jitter_us) = (None, None, None, 0);
         self.variation = Variation::default();
+        (self.not_ours, self.rival) = (NotOurs::new(), None);
         self.marks.clear();
         (self.busy, self.held) = (false, u64::MAX);
         self.samples.clear();
@@ -326,7 +340,7 @@ impl Finder {
 
     /// Nothing is heard of what was sent: the link may have become much slower, or be gone.
     fn miss(&mut self, now: Instant) {
-        self.since = now;
+        (self.since, self.rival) = (now, None);
         // Where no queue has shown what the link carries, the rate may be anything above that.
         let part = match self.carried {
             Some(carried) if carried > 0.0 => 2,
@@ -388,8 +402,12 @@ impl Finder {
             received,
             delay_us: came_us - left_us,
         };
+        let before = self.samples.back().copied();
         self.remember(now, sample);
         self.held = self.restraint(now);
+        if let (Some(_), Some(before)) = (self.rival, before) {
+            return self.compete(now, &before, &sample);
+        }
         let queue = sample.delay_us - self.base_us();
         if queue < self.allowed_us()
             && let Some((before, carried)) = self.before_silence.take()
@@ -414,6 +432,7 @@ impl Finder {
         let delay = sample.delay_us;
         let base = self.base.get_or_insert(Least::of(now, delay, LEAST_OF));
         base.add(now, delay);
+        self.not_ours.seen(now, delay);
         if let [.., before, last] = self.samples.make_contiguous() {
             // Jitter is what does not follow from growing or shrinking evenly.
             let bend = (delay - 2 * last.delay_us + before.delay_us).abs() / 2;
@@ -601,7 +620,10 @@ impl Finder {
                 // What was sent before may have been far beyond what came through.
                 let shown = self.carried.map_or(bps, |carried| (2.0 * carried) as u64);
                 self.bps = bps.min(shown).max(self.bps).min(self.most);
-                self.accept(now);
+                match self.not_ours.add(now) {
+                    Some(least) => self.meet(now, least, None),
+                    None => self.accept(now),
+                }
                 return;
             }
         }
@@ -631,6 +653,10 @@ impl Finder {
         let takes = (length / (1.0 - part)).min(longest);
         self.take_back(carried);
         self.losses.on_queue(overflows);
+        if let Some((least, before)) = self.not_ours.comes_back(now, self.bps) {
+            self.meet(now, least, Some(before));
+            return;
+        }
         self.drain(now, Duration::from_secs_f64(takes));
         self.doubt = Doubt::Queue {
             was: queue,
@@ -651,6 +677,46 @@ impl Finder {
             self.base = Some(Least::of(now, delay, LEAST_OF));
         }
         self.doubt = Doubt::None;
+    }
+
+    /// Somebody keeps a queue filled; a mark takes this long without. `before` was sent beside that in the last minute.
+    fn meet(&mut self, now: Instant, least_us: i64, before: Option<u64>) {
+        let queue_us = self.queue_us(FOUND) + self.base_us() - least_us;
+        let round_s = self.round_trip.as_secs_f64();
+        let rival = Rival::new(now, least_us, queue_us, (self.bps, before), round_s);
+        (self.rival, self.phase, self.doubt) = (Some(rival), Phase::Grows, Doubt::None);
+        self.held = u64::MAX;
+    }
+
+    /// Sends what another would beside a queue that somebody keeps filled.
+    fn compete(&mut self, now: Instant, before: &Sample, last: &Sample) {
+        let delay_us = self.queue_us(FOUND) + self.base_us();
+        let Some(rival) = &mut self.rival else {
+            return;
+        };
+        let queue_us = delay_us - rival.base_us();
+        let sent = last.sent.saturating_sub(before.sent);
+        let took = last.left.saturating_since(before.left).as_secs_f64();
+        let mark = Seen {
+            left: last.left,
+            delay_us: last.delay_us,
+            queue_us,
+            lost: last.received.saturating_sub(before.received) < sent,
+            used: sent as f64 * 8.0 >= 0.5 * self.bps as f64 * took,
+        };
+        let bps = rival.seen(now, mark, self.round_trip.as_secs_f64());
+        let is_alone = rival.is_alone();
+        let is_gone = rival.looks(now) && queue_us < self.allowed_us();
+        self.bps = (bps as u64).clamp(LEAST_BPS.min(self.most), self.most);
+        if is_gone || is_alone {
+            (self.since, self.carried, self.rival) = (now, None, None);
+            self.gain = MOST_STEP;
+            self.not_ours.went(now, self.bps);
+        }
+        if is_alone {
+            self.not_ours = NotOurs::new();
+            self.accept(now);
+        }
     }
 
     /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes

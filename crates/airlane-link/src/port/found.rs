@@ -21,6 +21,8 @@ pub enum RateLimitCause {
     NotYetSeen,
     /// More makes a queue.
     Queue,
+    /// Somebody else keeps a queue filled, beside which this end takes what TCP would.
+    Rival,
     /// What exceeds it is dropped, as by a policer.
     Policed,
     /// The peer does not answer.
@@ -30,11 +32,17 @@ pub enum RateLimitCause {
 }
 
 impl RateLimitCause {
+    /// Whether something else than the link or the file sets the limit: a policer, or another sender.
+    pub const fn is_of_others(self) -> bool {
+        matches!(self, Self::Policed | Self::Rival)
+    }
+
     /// What follows "found, " in a sentence about the rate.
     pub const fn says(self) -> &'static str {
         match self {
             Self::NotYetSeen => "no limit seen yet",
             Self::Queue => "more makes a queue",
+            Self::Rival => "another sender keeps the queue filled",
             Self::Policed => "policed: more is dropped",
             Self::Silence => "nothing is heard",
             Self::Configured => "the file allows no more",

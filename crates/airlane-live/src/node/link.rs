@@ -9,7 +9,7 @@ use std::fmt::Display;
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::ConfigError;
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
-use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
+use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, RateLimitCause, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
 use airlane_session::{
     About, Keepalives, LEAST, LossReport, Part, Probe, Reassembly, Session, SessionConfig,
@@ -66,8 +66,8 @@ pub(super) struct PeerLink {
     pub(super) session: Session,
     pub(super) drops: Drops,
     pub(super) told: Told,
-    /// The log has said that the path is policed.
-    policed: bool,
+    /// What the log has said to limit the rate.
+    limit: Option<RateLimitCause>,
     pub(super) path: Path,
     /// Frames and hellos that were cut, and parts of the peer's.
     cut: u32,
@@ -157,7 +157,7 @@ impl PeerLink {
             session,
             drops: Drops::new(Some(peer.name.clone())),
             told: Told::default(),
-            policed: false,
+            limit: None,
             path,
             cut: 0,
             parts: Reassembly::default(),
@@ -284,7 +284,7 @@ impl PeerLink {
         self.session.handle_timeout(now);
         self.take_events(now, below);
         self.mention_silence(now);
-        self.mention_policer();
+        self.mention_limit();
         if self.session.poll_timeout() <= now {
             self.say_hello(now, below);
         }

@@ -2,7 +2,7 @@
 
 use airlane_base::Duration;
 use airlane_base::Instant;
-use airlane_link::{AdminError, RateLimitCause};
+use airlane_link::AdminError;
 use airlane_session::{About, ServiceOffer, SessionEvent, SessionState};
 
 use super::PeerLink;
@@ -151,20 +151,15 @@ impl PeerLink {
         due.is_some()
     }
 
-    /// Says when the path turns out to be policed, and when it no longer is.
-    pub(super) fn mention_policer(&mut self) {
+    /// Says when a policer or another sender limits the rate, and when neither does any more.
+    pub(super) fn mention_limit(&mut self) {
         let Some(found) = self.port.found_rate() else {
             return;
         };
-        let policed = found.limit == RateLimitCause::Policed;
-        if std::mem::replace(&mut self.policed, policed) != policed {
-            let (peer, rate_bps) = (self.who(), found.bps);
-            match policed {
-                true => tracing::info!(%peer, rate_bps, "the path drops what exceeds this rate"),
-                false => {
-                    tracing::info!(%peer, rate_bps, "the path no longer drops what exceeds a rate")
-                }
-            }
+        let limit = Some(found.limit).filter(|limit| limit.is_of_others());
+        if std::mem::replace(&mut self.limit, limit) != limit {
+            let (peer, rate_bps, because) = (self.who(), found.bps, found.limit.says());
+            tracing::info!(%peer, rate_bps, because, "what limits the rate has changed");
         }
     }
 

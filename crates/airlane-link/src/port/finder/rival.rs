@@ -1,0 +1,213 @@
+//! A queue that somebody else keeps filled, and what to send beside it.
+//!
+//! TCP that knows losses alone fills every queue. An end that gives way to that queue gets nothing; one that takes it for
+//! part of the path, and gives way to no loss, leaves nothing. Beside such a queue this end sends what CUBIC (RFC 9438)
+//! would send:
+//!
+//! ```text
+//! begins      twice within 10 s a queue was not ours: less was sent twice each time, and the queue stayed; or in the minute
+//!             after a rival's queue was gone, queues take 3 of 10 of the rate
+//! window      CUBIC's, of segments of 1448 B; before the first cut it grows by a quarter each round trip
+//! rate        window / round trip
+//! cut         something was lost while the queue was within 15 % of the longest of late: 0.7 x window, once a round trip
+//! look        two round trips after a cut, every 10 s, and without one every 20 s: a quarter of the rate until a queue of our own
+//!             would be gone
+//! ends        the queue is gone then; or it falls as fast as one that only this end fills: the path is longer
+//! ```
+//!
+//! Two ends of this kind that take each other for a rival lose at the same moment, look at the same moment, and see
+//! the queue go. Losses at shorter queues are the link's.
+
+use airlane_base::{Duration, Instant};
+
+use super::seen::Least;
+
+const SEGMENT: f64 = 1_448.0;
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+/// Growth of Reno with this beta, in segments a round trip: 3 (1 - beta) / (1 + beta).
+const ALPHA: f64 = 0.53;
+/// Growth by a round trip before the first cut.
+const FIRST: f64 = 0.25;
+/// A queue is full from this part of the longest of late.
+const FULL: f64 = 0.85;
+const LONGEST_OF: Duration = Duration::from_secs(10);
+const LEAST_OF: Duration = Duration::from_secs(60);
+/// Two queues that are not ours within this time are somebody's.
+const TWICE_WITHIN: Duration = Duration::from_secs(10);
+/// Less is sent after a cut once in this time, and without one after twice as long.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+const LOOK_PART: f64 = 0.25;
+/// The queue is this end's own where it falls by this part of what is sent less, for so long at least.
+const ALONE: f64 = 0.85;
+const FALLS_FOR: Duration = Duration::from_millis(20);
+
+/// Queues that did not fall although less was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotOurs {
+    /// The least delay of the last minute or two: a queue that stands for longer than that counts as the path's.
+    least: Option<Least>,
+    /// One more until then is somebody's.
+    until: Instant,
+    /// Until when the queue of a rival counts as gone for a while, and what was sent as it went.
+    went: Option<(Instant, u64)>,
+}
+
+impl NotOurs {
+    pub(super) const fn new() -> Self {
+        Self {
+            least: None,
+            until: Instant::ORIGIN,
+            went: None,
+        }
+    }
+
+    /// A mark took so long, by its clocks.
+    pub(super) fn seen(&mut self, now: Instant, delay_us: i64) {
+        let least = self.least.get_or_insert(Least::of(now, delay_us, LEAST_OF));
+        least.add(now, delay_us);
+    }
+
+    /// A queue was not ours: the least delay without it, where somebody keeps it filled.
+    pub(super) fn add(&mut self, now: Instant) -> Option<i64> {
+        let twice = now < self.until;
+        self.until = self.until.max(now + TWICE_WITHIN);
+        self.least.filter(|_| twice).map(Least::get)
+    }
+
+    /// The queue of a rival is gone, perhaps because all were cut; this is sent then.
+    pub(super) fn went(&mut self, now: Instant, bps: u64) {
+        self.went = Some((now + LEAST_OF, bps));
+    }
+
+    /// This is the rate now because of a queue: where a rival seems to be back, the least delay without the queue, and
+    /// the rate of before.
+    pub(super) fn comes_back(&self, now: Instant, bps: u64) -> Option<(i64, u64)> {
+        let (until, before) = self.went?;
+        let is_back = now < until && (bps as f64) < BETA * before as f64;
+        let least = self.least.filter(|_| is_back)?;
+        Some((least.get(), before))
+    }
+}
+
+/// What a mark showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) left: Instant,
+    /// What it took, by its clocks.
+    pub(super) delay_us: i64,
+    /// What it and those before it waited for at least.
+    pub(super) queue_us: i64,
+    /// Some of the bytes before it did not come.
+    pub(super) lost: bool,
+    /// They were sent about as fast as allowed.
+    pub(super) used: bool,
+}
+
+/// What is sent beside a queue that somebody keeps filled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rival {
+    base_us: i64,
+    /// The longest queue of late: the least of its negative.
+    longest: Least,
+    /// Segments.
+    window: f64,
+    /// That of the last cut; none before the first.
+    before_cut: Option<f64>,
+    cut: Instant,
+    last: Instant,
+    /// Less is sent from then, or was, until then.
+    look: (Instant, Instant),
+    /// The first mark of that: when it left, and what it waited for.
+    fell_from: Option<(Instant, i64)>,
+    sees_alone: bool,
+}
+
+impl Rival {
+    /// Begins with this rate over this round trip; `before` was sent beside it in the last minute.
+    pub(super) fn new(
+        now: Instant,
+        base_us: i64,
+        queue_us: i64,
+        (bps, before): (u64, Option<u64>),
+        round_s: f64,
+    ) -> Self {
+        let window = |bps: u64| (bps as f64 / 8.0 * round_s / SEGMENT).max(2.0);
+        Self {
+            base_us,
+            longest: Least::of(now, -queue_us, LONGEST_OF),
+            window: window(bps),
+            before_cut: before.map(window),
+            cut: now,
+            last: now,
+            look: (now, now),
+            fell_from: None,
+            sees_alone: false,
+        }
+    }
+
+    /// How long a mark takes without any queue, by its clocks.
+    pub(super) const fn base_us(&self) -> i64 {
+        self.base_us
+    }
+
+    /// Whether less is sent then, to see if the queue goes.
+    pub(super) fn looks(&self, now: Instant) -> bool {
+        (self.look.0..self.look.1).contains(&now)
+    }
+
+    /// Whether the queue was seen to fall as one that only this end fills.
+    pub(super) const fn is_alone(&self) -> bool {
+        self.sees_alone
+    }
+
+    /// A mark found this queue: what to send now, bit/s. A window that is not used does not grow.
+    pub(super) fn seen(&mut self, now: Instant, mark: Seen, round_s: f64) -> f64 {
+        let Seen {
+            left,
+            delay_us,
+            queue_us,
+            lost,
+            used,
+        } = mark;
+        self.longest.add(now, -queue_us);
+        let rounds = now.saturating_since(self.last).as_secs_f64() / round_s;
+        self.last = now;
+        let since = now.saturating_since(self.cut).as_secs_f64();
+        let is_full = queue_us as f64 > FULL * -self.longest.get() as f64;
+        let cut = lost && is_full && since > round_s;
+        if cut {
+            self.before_cut = Some(self.window);
+            self.window = (self.window * BETA).max(2.0);
+            self.cut = now;
+        } else if !used {
+            // What is sent is the application's choice.
+        } else if let Some(before) = self.before_cut {
+            let flat = libm::cbrt(before * (1.0 - BETA) / C);
+            let off = since - flat;
+            let cubic = C * off * off * off + before;
+            let reno = BETA * before + ALPHA * since / round_s;
+            let most = self.window * (1.0 + rounds.min(1.0) / 2.0);
+            self.window = cubic.max(reno).clamp(self.window, most);
+        } else {
+            self.window *= 1.0 + FIRST * rounds.min(1.0);
+        }
+        let looked = now.saturating_since(self.look.1);
+        if cut && looked > LOOK_EVERY || looked > LOOK_EVERY * 2 {
+            // Others that were cut as well have stopped for a part of a round trip, and go on by then.
+            let from = now + Duration::from_secs_f64(2.0 * round_s);
+            let takes = queue_us.max(0) as f64 / 1e6 / (1.0 - LOOK_PART) + round_s;
+            self.look = (from, from + Duration::from_secs_f64(takes.min(2.0)));
+            self.fell_from = None;
+        }
+        if self.looks(left) {
+            let (from, was_us) = *self.fell_from.get_or_insert((left, delay_us));
+            let took = left.saturating_since(from);
+            let fell = (was_us - delay_us) as f64 / 1e6;
+            let alone = ALONE * (1.0 - LOOK_PART) * took.as_secs_f64();
+            self.sees_alone |= took >= FALLS_FOR && fell > alone;
+        }
+        let part = if self.looks(now) { LOOK_PART } else { 1.0 };
+        part * self.window * SEGMENT * 8.0 / round_s
+    }
+}
