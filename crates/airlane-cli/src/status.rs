@@ -357,7 +357,11 @@ pub(crate) fn here(underlay: &UnderlayReport) -> String {
 /// What a peer may be sent, and what its port sends at now if that is less; or what was found, and why it is not more.
 pub(crate) fn rate(peer: &PeerStatus) -> String {
     if let Some(found) = &peer.found_rate {
-        return format!("{} found: {}", bits(found.bps), found.limit.says());
+        let mut rate = format!("{} found: {}", bits(found.bps), found.limit.says());
+        if !peer.shares_with.is_empty() {
+            rate += &format!("; shared by weight with {}", peer.shares_with.join(", "));
+        }
+        return rate;
     }
     let rate = at_most(peer.rate_bps);
     match peer.sending_rate_bps {

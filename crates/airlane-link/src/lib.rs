@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bottleneck;
 pub mod classify;
 pub mod config;
 mod context;
@@ -49,6 +50,7 @@ mod service;
 mod shared_link;
 pub mod wire;
 
+pub use bottleneck::{Bottlenecks, Seen};
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
 pub use context::ServiceEvent;

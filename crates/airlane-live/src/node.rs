@@ -16,6 +16,7 @@
 
 mod about;
 mod below;
+mod bottlenecks;
 pub(crate) mod callers;
 mod differences;
 pub mod drops;
@@ -49,7 +50,7 @@ mod ways;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::{FlowKey, SharedLink};
+use airlane_link::{Bottlenecks, FlowKey, Seen, SharedLink};
 use airlane_secure::PeerAddress;
 use rustix::event::{PollFd, PollFlags};
 
@@ -98,6 +99,9 @@ pub struct Node {
     links: Links,
     /// Gives the links' ports their turns.
     shared: SharedLink,
+    /// Which of them have one bottleneck below, and what each sees of it, by number and weight.
+    bottlenecks: Bottlenecks,
+    below_ports: Vec<(u8, f64, Option<Seen>)>,
     plane: StatusPlane,
     /// When missing addresses and routes are made next, and when the log said that one cannot be.
     restore: Instant,
@@ -304,6 +308,7 @@ impl Node {
         for link in self.links.iter_mut() {
             link.on_time(now, &mut self.below);
         }
+        self.share_bottlenecks(now);
         self.drain(now);
         self.watch_status(now);
         self.check_paths(now);

@@ -227,6 +227,9 @@ pub struct PeerStatus {
     /// What the link is found to carry, and why not more; none where its rate is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_rate: Option<FoundRate>,
+    /// Peers that are behind the same bottleneck, as far as found: they share it by their weights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares_with: Vec<String>,
     /// Path MTU to it when it was last asked for.
     pub path_mtu_bytes: usize,
     /// Whether it takes less than 256 B, so that nothing is sent.

@@ -170,6 +170,11 @@ impl<A: Adversary> Pair<A> {
         &self.ends[end].port
     }
 
+    /// An end's port, to change what it is told.
+    pub fn port_mut(&mut self, end: usize) -> &mut Port<TestPacket> {
+        &mut self.ends[end].port
+    }
+
     /// The books of a service at an end.
     ///
     /// # Panics

@@ -45,6 +45,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
         rate_bps: 20_000_000,
         sending_rate_bps: 12_000_000,
         found_rate: None,
+        shares_with: vec![],
         path_mtu_bytes: 1500,
         path_too_narrow: false,
         path_narrowed: 0,

@@ -40,6 +40,7 @@ mod losses;
 mod marks;
 mod rival;
 mod seen;
+mod shared;
 
 use std::collections::VecDeque;
 

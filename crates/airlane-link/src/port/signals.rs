@@ -5,6 +5,7 @@ use airlane_base::{Instant, Rate};
 use super::Port;
 use super::departure::Handed;
 use super::found::FoundRate;
+use crate::bottleneck::Seen;
 use crate::flow::Packet;
 use crate::schedule::Turn;
 use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
@@ -22,6 +23,19 @@ impl<P: Packet> Port<P> {
     /// What the link is found to carry, and why; none where the port does not follow it.
     pub fn found_rate(&self) -> Option<FoundRate> {
         self.finder.as_ref().map(|finder| finder.found())
+    }
+
+    /// What was seen last of what is below; none where the port does not follow it, or has seen nothing of late.
+    pub fn seen(&self, now: Instant) -> Option<Seen> {
+        self.finder.as_ref()?.seen(now)
+    }
+
+    /// Takes the link to carry so much for this port, as [`Bottlenecks`](crate::Bottlenecks) shares it, bit/s.
+    pub fn shift_found(&mut self, bps: u64) {
+        if let Some(finder) = &mut self.finder {
+            finder.shift(bps);
+        }
+        self.follow_link();
     }
 
     /// A mark or a report, which no service sees.

@@ -45,6 +45,8 @@ pub(super) enum Input {
     Room = 10,
     /// The link has another rate: bits a second.
     Rate = 11,
+    /// The port's share of a bottleneck: bits a second.
+    Share = 12,
 }
 
 impl Input {
@@ -62,6 +64,7 @@ impl Input {
             9 => Self::Offers,
             10 => Self::Room,
             11 => Self::Rate,
+            12 => Self::Share,
             _ => return None,
         })
     }

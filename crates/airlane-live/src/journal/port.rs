@@ -134,6 +134,15 @@ impl JournaledPort {
         self.port.set_link_rate(rate);
     }
 
+    /// See [`Port::shift_found`].
+    pub(crate) fn shift_found(&mut self, now: Instant, bps: u64) {
+        if let Some(journal) = self.journal() {
+            let block = journal.input(now, Input::Share);
+            varint::write(&mut block.records, bps);
+        }
+        self.port.shift_found(bps);
+    }
+
     /// See [`Port::services_changed`], a question that changes nothing that comes out.
     pub(crate) fn services_changed(&mut self) -> bool {
         self.port.services_changed()

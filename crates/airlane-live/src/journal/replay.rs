@@ -238,6 +238,10 @@ impl Replay {
                     let rate = Rate::from_bps(bps).ok_or(damaged(NO_RATE))?;
                     self.port.set_link_rate(rate);
                 }
+                Input::Share => {
+                    let bps = varint::read(&mut rest).ok_or(damaged(ENDS))?;
+                    self.port.shift_found(bps);
+                }
                 Input::Transmit => {
                     let frame = self.port.poll_transmit(now);
                     self.outputs.transmitted(&self.port, frame.as_ref());

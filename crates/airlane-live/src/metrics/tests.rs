@@ -58,6 +58,7 @@ fn sample() -> Status {
         rate_bps: 10_000_000,
         sending_rate_bps: 6_000_000,
         found_rate: None,
+        shares_with: vec![],
         path_mtu_bytes: 1500,
         path_too_narrow: false,
         path_narrowed: 65,

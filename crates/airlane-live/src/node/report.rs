@@ -77,7 +77,10 @@ impl Node {
             peers: self
                 .links
                 .iter()
-                .map(|link| link.status(now, below, self.config.link.rate))
+                .map(|link| PeerStatus {
+                    shares_with: self.shares_with(link.to.link),
+                    ..link.status(now, below, self.config.link.rate)
+                })
                 .collect(),
             drops: named(&below.drops).collect(),
             callers: below.callers.report(now),
@@ -135,6 +138,7 @@ impl PeerLink {
             rate_bps: config.rate.unwrap_or(link).as_bps(),
             sending_rate_bps: self.port.rate().as_bps(),
             found_rate: self.port.found_rate(),
+            shares_with: Vec::new(),
             path_mtu_bytes: self.path.mtu(),
             path_too_narrow: self.path.is_too_narrow(),
             path_narrowed: self.narrowed,

@@ -2,7 +2,7 @@
 
 use airlane_base::Instant;
 use airlane_link::pack::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
-use airlane_link::{Codec, SharedLink};
+use airlane_link::{Bottlenecks, Codec, SharedLink};
 use airlane_secure::PeerAddress;
 
 use super::Node;
@@ -180,6 +180,8 @@ impl Node {
             below,
             links: Links::default(),
             shared: SharedLink::new(link.rate, LATE),
+            bottlenecks: Bottlenecks::default(),
+            below_ports: Vec::with_capacity(SharedLink::PORTS),
             restore: now + RESTORE,
             restore_said: Quiet::NEW,
             port_since: now,
@@ -256,6 +258,7 @@ impl Node {
         link.to.link = self.links.free_number();
         link.to.session = self.session_of(&link.config);
         self.shared.set_weight(link.to.link, link.config.weight);
+        self.bottlenecks.forget(link.to.link);
         self.links.all.insert(link.to.link, link);
     }
 

@@ -617,6 +617,50 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     assert!(report.down.lost_air.frames > 20, "{report}");
 }
 
+/// Nobody says what the shared link carries: that two stations meet there has to be found.
+#[test]
+fn weights_hold_over_a_rate_that_is_found() {
+    let Some(air) = SharedAir::new("weights_hold_over_a_rate_that_is_found") else {
+        return;
+    };
+    let base = (air.site).start_base("auto", &[Entry::of(0, 3), Entry::of(1, 1)]);
+    let _nodes = [0, 1].map(|station| air.site.start_station(station, "auto"));
+    all_confirmed(&base, &[0, 1]);
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let stop = AtomicBool::new(false);
+    let sent = |status: &Status| [0, 1].map(|at| status.peers[at].sent_bytes);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                burst(&air.site, 2, 20);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let _stop = Stop(&stop);
+        base.wait_until("found with mill", |status| {
+            status.peers[0].shares_with == ["mill"]
+        });
+        // A machine that is busy with something else keeps one of them waiting now and then.
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let before = sent(&base.status());
+            std::thread::sleep(Duration::from_secs(4));
+            let after = sent(&base.status());
+            let [farm, mill] = [0, 1].map(|at| after[at] - before[at]);
+            println!("{farm} and {mill} B");
+            if (2 * mill..5 * mill).contains(&farm) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{farm} and {mill} B by 3 and 1");
+        }
+    });
+}
+
 #[test]
 fn a_peer_has_its_own_limit_and_leaves_the_rest() {
     let Some(site) = plain_site("a_peer_has_its_own_limit_and_leaves_the_rest") else {

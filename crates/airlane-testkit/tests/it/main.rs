@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod bottlenecks;
 #[macro_use]
 mod conformance;
 mod corpus;

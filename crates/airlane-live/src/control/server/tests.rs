@@ -147,6 +147,7 @@ fn sample() -> Status {
             rate_bps: 1,
             sending_rate_bps: 1,
             found_rate: None,
+            shares_with: vec![],
             path_mtu_bytes: 1500,
             path_too_narrow: false,
             path_narrowed: 0,
