@@ -211,7 +211,8 @@ impl Document {
         self.sources.push(Source::new("--set", assignment, offset));
         self.assign(assignment, source).map_err(|message| {
             let span = offset..offset + assignment.len();
-            let help = "write KEY=VALUE, such as links.radio.errors.rate=0.05";
+            let help = "write KEY=VALUE with a path of this file, such as link.rate=50Mbit/s in a live file, or \
+                        links.radio.errors.rate=0.05 in a scenario";
             let text = message::Text::new(&message, help);
             let refusal = self.refusal(vec![self.problem(span, "", text)]);
             // All is as it was before.

@@ -13,7 +13,7 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Runs `airlane doctor`.
 pub(crate) fn doctor(args: &DaemonArgs) -> anyhow::Result<()> {
-    let document = input::document(&args.file, &args.set.set)?;
+    let document = input::document(&args.file, &args.set)?;
     let config = input::live(&document, &args.file)?;
     let (mut checks, mut printed) = (Vec::new(), Ok(()));
     examine(&config, &mut |check| {

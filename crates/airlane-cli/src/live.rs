@@ -34,7 +34,7 @@ pub(crate) fn up(up: &UpArgs) -> anyhow::Result<()> {
 fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let running = &up.running;
     let args = &running.daemon;
-    let document = input::document(&args.file, &args.set.set)?;
+    let document = input::document(&args.file, &args.set)?;
     let config = input::live(&document, &args.file)?;
     // Before there is another thread.
     if let Some(user) = &up.user {
@@ -43,7 +43,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     }
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
-    let (file, set, socket) = (args.file.clone(), args.set.set.clone(), config.socket());
+    let (file, set, socket) = (args.file.clone(), args.set.clone(), config.socket());
     on_wishes(move |wish| match wish {
         Wish::Reload => reload_again(&file, &set, &socket),
         Wish::Report => report(&socket),
@@ -175,7 +175,7 @@ pub(crate) fn air(running: &RunningArgs) -> anyhow::Result<()> {
 
 fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let args = &running.daemon;
-    let document = input::document(&args.file, &args.set.set)?;
+    let document = input::document(&args.file, &args.set)?;
     let mut config: AirConfig = document.read()?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let read =
@@ -203,7 +203,7 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
 /// Runs `airlane reload`.
 pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
     let ReloadArgs { daemon, dry_run } = args;
-    let document = input::document(&daemon.file, &daemon.set.set)?;
+    let document = input::document(&daemon.file, &daemon.set)?;
     let config = input::live(&document, &daemon.file)?;
     let changes = control::reload(&config.socket(), &config, *dry_run)?;
     if *dry_run && !daemon.json {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use airlane_base::Size;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::set::SetArgs;
+// Not a doc comment: `[` in one is a link.
+const SET_HELP: &str = "Change one value of the file, such as link.rate=50Mbit/s or peers[farm].weight=2, and for \
+    `air` errors.rate=0.1";
 
 /// Arguments of the verbs that read the file of a link.
 #[derive(Debug, Args)]
@@ -16,9 +18,9 @@ pub struct DaemonArgs {
     /// Print what is printed as JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
-    /// Changes of the file.
-    #[command(flatten)]
-    pub set: SetArgs,
+    /// Changes of the file, each `KEY=VALUE`.
+    #[arg(long, value_name = "KEY=VALUE", help = SET_HELP)]
+    pub set: Vec<String>,
 }
 
 /// Arguments of `reload`.

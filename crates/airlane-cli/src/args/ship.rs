@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 /// What both ends have.
 #[derive(Debug, Args)]
 pub struct TicketArgs {
-    /// The ticket that the other end printed; AIRLANE_TICKET may hold it, too
+    /// A ticket that `airlane recv` printed; AIRLANE_TICKET may hold it, too
     #[arg(
         long,
         value_name = "TICKET",

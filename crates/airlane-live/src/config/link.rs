@@ -88,8 +88,8 @@ struct WrittenLink {
     /// Where the services' shares come from: their `rate` (`fixed`, if left out), or their part of the traffic
     /// in the last second (`measured`), which suits services that always send.
     rates: Option<Rates>,
-    /// The services of the link are these. Left out: one for each goal, `files` (bulk), `pages` (web), `calls`
-    /// (voice), `interactive` and `video`.
+    /// The services of the link are these. Left out: 1 `files` (bulk), 2 `pages` (web), 3 `calls`
+    /// (voice), 4 `interactive`, 5 `video` and 6 `paced`, each by its goal, beside 0 `default`.
     services: Option<Vec<ServiceConfig>>,
     /// These rules, of which the first match decides, or ready-made ones by their name say which
     /// packets get which service. A list may end with such a name. Left out: `behaviour`.
