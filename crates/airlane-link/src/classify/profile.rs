@@ -403,9 +403,9 @@ impl JsonSchema for ClassesConfig {
         let [heuristic, dscp, behaviour] = PROFILES.map(|(name, _)| name);
         json_schema!({
             "anyOf": [
-                { "const": heuristic, "description": "By protocol, ports and code points." },
-                { "const": dscp, "description": "By code points alone." },
-                { "const": behaviour, "description": "By code points, and what flows do." },
+                { "const": heuristic, "description": "By protocol, ports and DSCP." },
+                { "const": dscp, "description": "By DSCP alone." },
+                { "const": behaviour, "description": "By DSCP, and what flows do." },
                 { "type": "array", "items": { "anyOf": [
                     generator.subschema_for::<ClassConfig>(), { "enum": [heuristic, dscp, behaviour] },
                 ] } },

@@ -53,7 +53,7 @@ impl Classifier {
                 }
                 (Some(asked), _) if asked.behaves.is_some() => conduct.why(flow.protocol),
                 (Some(asked), _) if let Some(dscp) = asked.dscp_alone() => {
-                    format!("Its packets have the code point {dscp}.")
+                    format!("Its packets have DSCP {dscp}.")
                 }
                 (Some(_), _) => "A rule of the file says so.".to_owned(),
                 (None, Some(_)) => "No rule is for it.".to_owned(),
