@@ -8,6 +8,7 @@
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
 //! * [`JitterConfig`]: delays that differ from frame to frame, so that frames overtake each other.
 //! * [`PolicerConfig`]: a token bucket that drops what exceeds it.
+//! * [`OutageConfig`]: times without the link.
 //! * [`RateSteps`]: rates that follow each other; a queue is sent at the rate that the link has by then.
 //! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
 //!
@@ -24,6 +25,7 @@ mod config;
 mod errors;
 mod jitter;
 mod opportunities;
+mod outage;
 mod police;
 mod rate;
 mod steps;
@@ -35,6 +37,7 @@ pub use config::{ErrorModelConfig, ErrorsConfig, ModelError, load_traces};
 pub use errors::{CustomErrors, ErrorModel};
 pub use jitter::{Distribution, JitterConfig, LinkJitter};
 pub use opportunities::{Opportunities, OpportunitiesError};
+pub use outage::{OutageConfig, merged_windows};
 pub use police::{PoliceConfig, PolicerConfig};
 pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};
 pub use steps::RateSteps;

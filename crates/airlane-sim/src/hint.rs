@@ -5,6 +5,7 @@
 //! the path and takes its propagation delays; hints need no bandwidth and are not lost.
 
 use airlane_base::{Duration, Instant};
+use airlane_channel::{OutageConfig, merged_windows};
 use airlane_link::mobility::Hint;
 
 use crate::scenario::{Epoch, LinkConfig};
@@ -18,13 +19,6 @@ pub(crate) struct FlowHint {
     pub(crate) end: usize,
     /// The path: the first of its links to go, or the last to come back.
     pub(crate) hint: Hint<()>,
-}
-
-/// Outages of a link as the channel takes them.
-pub(crate) fn outages(link: &LinkConfig) -> Vec<[Instant; 2]> {
-    let at = |time: Duration| Instant::ORIGIN + time;
-    let windows = link.outages.iter().map(|o| [at(o.from), at(o.to)]);
-    merged(windows.collect())
 }
 
 /// All hints for a flow, main direction: outages of the links that it crosses, and the times in
@@ -59,7 +53,7 @@ pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -
             let over = epochs.get(i + 1).map_or(Instant::FAR_FUTURE, |e| e.begin);
             for (link, _) in path {
                 let away = away(path, *link);
-                for [down, up] in outages(links[*link]) {
+                for [down, up] in OutageConfig::windows(&links[*link].outages) {
                     let [down, up] = [down.max(begin), up.min(over)];
                     windows.extend((down < up).then(|| [down + away, up + away]));
                 }
@@ -76,7 +70,7 @@ pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -
                 windows.extend((down < up).then_some([down, up]));
             }
         }
-        for [down, up] in merged(windows) {
+        for [down, up] in merged_windows(windows) {
             for (at, hint) in [(down, Hint::Disconnected(())), (up, Hint::Connected(()))] {
                 hints.push(FlowHint {
                     at,
@@ -89,17 +83,4 @@ pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -
     }
     hints.retain(|hint| hint.at < Instant::FAR_FUTURE);
     hints
-}
-
-/// Windows in order; those that touch become one.
-fn merged(mut windows: Vec<[Instant; 2]>) -> Vec<[Instant; 2]> {
-    windows.sort_unstable();
-    let mut apart: Vec<[Instant; 2]> = vec![];
-    for [down, up] in windows {
-        match apart.last_mut() {
-            Some([_, last]) if down <= *last => *last = up.max(*last),
-            _ => apart.push([down, up]),
-        }
-    }
-    apart
 }

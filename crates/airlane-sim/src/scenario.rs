@@ -26,7 +26,7 @@ use std::net::Ipv4Addr;
 use airlane_base::config::{Document, RefusedFile};
 use airlane_base::random::fnv1a;
 use airlane_base::{BothWays, Duration, QueueLimit, Size};
-use airlane_channel::{ErrorsConfig, LinkJitter, LinkRates, PoliceConfig};
+use airlane_channel::{ErrorsConfig, LinkJitter, LinkRates, OutageConfig, PoliceConfig};
 use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
@@ -294,16 +294,6 @@ pub enum MediumConfig {
     /// names it brings services to the frames between two of its stations, which tell the ports when a frame has left, and
     /// whether it was acknowledged; its `rate` and `delay` are what timers and shares count with.
     Wifi(Box<WifiConfig>),
-}
-
-/// A time without the link: a tunnel, or the gap of a handoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OutageConfig {
-    /// When the outage begins.
-    pub from: Duration,
-    /// When the outage is over.
-    pub to: Duration,
 }
 
 fn default_seed() -> u64 {

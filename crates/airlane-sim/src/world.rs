@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
-use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel};
+use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel, OutageConfig};
 use airlane_link::config::{Pacing, RateLimit, at_end};
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Port, PortConfig};
@@ -33,7 +33,7 @@ use crate::engine::radio::{Attached, RadioEnd, Recorded};
 use crate::engine::status::{Daemon, Daemons};
 use crate::engine::{Engine, PortEnd, World};
 use crate::graph::Step;
-use crate::hint::{flow_hints, outages};
+use crate::hint::flow_hints;
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::scenario::{
@@ -359,7 +359,7 @@ fn channel<T>(
     let channel = Channel::new(config, errors)
         .with_rate(link.rate.of(down))
         .with_overhead(scenario.overhead(link))
-        .with_outages(outages(link))
+        .with_outages(OutageConfig::windows(&link.outages))
         .with_police(link.police.and_then(|police| police.of(down)))
         .with_jitter(jitter, random)
         .with_absences(scenario.absences(name));

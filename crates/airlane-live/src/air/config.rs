@@ -17,7 +17,7 @@ use airlane_base::config::{Problems, Validate};
 use airlane_base::{BothWays, Duration, QueueLimit};
 use airlane_channel::trace::TraceFileError;
 use airlane_channel::{
-    ErrorModelConfig, ErrorsConfig, LinkJitter, LinkRates, PoliceConfig, load_traces,
+    ErrorModelConfig, ErrorsConfig, LinkJitter, LinkRates, OutageConfig, PoliceConfig, load_traces,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ pub struct AirConfig {
     /// Which frames are lost on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,
+    /// When the link is down, in both directions, since the emulator started: what leaves then is lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageConfig>,
     /// What exceeds this token bucket after it has left is lost, each way or one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub police: Option<PoliceConfig>,
@@ -130,6 +133,14 @@ impl Validate for AirConfig {
                 "interfaces",
                 format!("both ends are \"{}\"", self.interfaces[0]),
                 "name two different interfaces",
+            );
+        }
+        if let Some(empty) = OutageConfig::first_empty(&self.outages) {
+            let OutageConfig { from, to } = self.outages[empty];
+            problems.add(
+                &format!("outages[{empty}]"),
+                format!("nothing lasts from {from} to {to}"),
+                "`to` is later than `from`",
             );
         }
         if let Some(burst) = self.police.and_then(|police| police.too_short(FULL_FRAME)) {
@@ -265,6 +276,8 @@ errors = { kind = "uniform", rate = 0.05 }
             "{DEMO}police.up = {{ rate = '1 Mbit/s', burst = '1 kB' }}"
         ));
         assert!(e.starts_with("air.toml:8:") && e.contains("1514 B"), "{e}");
+        let e = refusal(&format!("{DEMO}outages = [{{ from = '2 s', to = '2 s' }}]"));
+        assert!(e.starts_with("air.toml:8:") && e.contains("later"), "{e}");
         let e = refusal(&DEMO.replace("delay", "dely"));
         assert!(e.starts_with("air.toml:5:") && e.contains("`dely`"), "{e}");
         let e = refusal(&DEMO.replace("\"25 ms\"", "{ down = '25 ms', upp = '1 ms' }"));

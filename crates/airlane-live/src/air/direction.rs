@@ -2,7 +2,9 @@
 //! account of it.
 
 use airlane_base::{Duration, Instant, Streams};
-use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig};
+use airlane_channel::{
+    Channel, ChannelConfig, ChannelStats, Count, ErrorModel, ErrorModelConfig, OutageConfig,
+};
 
 use super::config::AirConfig;
 use super::packet_socket::Received;
@@ -67,6 +69,8 @@ pub(super) struct Direction {
     checksums_completed: u64,
     sent_on_air: u64,
     losses_asked: f64,
+    /// Frames that neither an outage nor the policer would have dropped.
+    lost_to_errors: u64,
     /// When the last frame came.
     last_came: Instant,
     delivered: Count,
@@ -96,6 +100,7 @@ impl Direction {
         Self {
             channel: Channel::new(channel, errors)
                 .with_rate(rate)
+                .with_outages(OutageConfig::windows(&config.outages))
                 .with_police(config.police.and_then(|police| police.of(down)))
                 .with_jitter(jitter, random),
             model: model.clone(),
@@ -105,6 +110,7 @@ impl Direction {
             checksums_completed: 0,
             sent_on_air: 0,
             losses_asked: 0.0,
+            lost_to_errors: 0,
             last_came: Instant::ORIGIN,
             delivered: Count::default(),
             late_total: Duration::ZERO,
@@ -216,11 +222,18 @@ impl Direction {
         if len > max {
             return self.refuse(Refusal::TooLong { len, max });
         }
+        let before = *self.channel.stats();
         match self
             .channel
             .send(self.last_came, len, pool.take(frame, vlan))
         {
             Ok(_) => {
+                let after = *self.channel.stats();
+                let lost = |stats: &ChannelStats| stats.lost_air.frames;
+                let dropped = |stats: &ChannelStats| (stats.lost_outage, stats.lost_policed);
+                if dropped(&before) == dropped(&after) {
+                    self.lost_to_errors += lost(&after) - lost(&before);
+                }
                 let rate = self.channel.config().rate;
                 self.sent_on_air += 1;
                 self.losses_asked += self.model.loss_probability(rate, len);
@@ -264,6 +277,7 @@ impl Direction {
             offered: stats.offered,
             dropped_queue: stats.dropped_queue,
             lost_air: stats.lost_air,
+            lost_outage: stats.lost_outage,
             lost_policed: stats.lost_policed,
             overtaken: stats.overtaken,
             delivered: self.delivered,
@@ -289,7 +303,7 @@ impl Direction {
             super_packets: self.super_packets,
             checksums_completed: self.checksums_completed,
             fer_asked: self.losses_asked / on_air,
-            fer_measured: (stats.lost_air.frames - stats.lost_policed.frames) as f64 / on_air,
+            fer_measured: self.lost_to_errors as f64 / on_air,
             rate_asked_bps: self.channel.config().rate.as_bps(),
             rate_mean_bps: self.delivered.bytes as f64 * 8.0 / ran.as_secs_f64().max(1e-9),
             rate_busiest_second_bps: self.busiest_second_bytes as f64 * 8.0,
@@ -412,6 +426,30 @@ mod tests {
         // 34 opportunities of 1504 B: 11 in each 1.01 s, and the first after three times that.
         let times = "{ kind = 'opportunities', file = 'lte.down' }";
         assert_eq!(last_of_forty(times), 3 * 1_010 + 1 + 25);
+    }
+
+    #[test]
+    fn nothing_crosses_in_an_outage_and_it_is_no_error_of_the_link() {
+        let mut direction = direction_at(
+            "'20 Mbit/s'\noutages = [{ from = '1 s', to = '2 s' }]\n\
+             police = { rate = '1 kbit/s', burst = '1514 B' }",
+        );
+        for ms in [0, 1_500, 20_000] {
+            direction.last_came = Instant::ORIGIN + Duration::from_millis(ms);
+            give(
+                &mut direction,
+                VnetHeader::default(),
+                &tcp_frame(1_196),
+                None,
+            )
+            .unwrap();
+        }
+        let crossed = take_all(&mut direction).len();
+        let report = direction.report("a", "b", Duration::from_secs(20));
+        // The policer drops what an outage drops, too.
+        assert_eq!((crossed, report.lost_outage.frames), (2, 1));
+        assert_eq!(report.lost_policed.frames, 1);
+        assert!(report.fer_measured.abs() < f64::EPSILON);
     }
 
     #[test]

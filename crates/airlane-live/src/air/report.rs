@@ -35,6 +35,9 @@ pub struct DirectionReport {
     pub dropped_queue: Count,
     /// Frames sent, and lost on the air.
     pub lost_air: Count,
+    /// Of these, frames that left during an outage.
+    #[serde(default)]
+    pub lost_outage: Count,
     /// Of these, frames that exceeded what the policer lets pass.
     #[serde(default)]
     pub lost_policed: Count,
@@ -53,7 +56,7 @@ pub struct DirectionReport {
     pub checksums_completed: u64,
     /// Loss probability that the error model has for the frames that were sent, in the long run.
     pub fer_asked: f64,
-    /// Part of the frames sent that was lost on the air, and not by the policer.
+    /// Part of the frames sent that was lost on the air, and not by an outage or the policer.
     pub fer_measured: f64,
     /// Rate of the link; of one whose rate changes, its mean.
     pub rate_asked_bps: u64,
@@ -109,6 +112,9 @@ impl fmt::Display for AirReport {
         row("", &|d| format!("{} -> {}", d.from, d.to))?;
         row("frames offered", &|d| count(d.offered))?;
         row("  lost on the air", &|d| count(d.lost_air))?;
+        if both.iter().any(|d| !d.lost_outage.is_zero()) {
+            row("    of these, in outages", &|d| count(d.lost_outage))?;
+        }
         if both.iter().any(|d| !d.lost_policed.is_zero()) {
             row("    of these, by the policer", &|d| count(d.lost_policed))?;
         }
