@@ -14,7 +14,7 @@ use crate::voice::Arrivals;
 use crate::{GLANCE, is_timeout};
 
 /// Version of what is said; both ends must have the same.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Longest line that is read, B.
 const LONGEST: usize = 4096;

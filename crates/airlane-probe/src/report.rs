@@ -112,10 +112,16 @@ pub struct VoiceReport {
     pub delay_min_ns: u64,
     /// Median of the packets that arrived.
     pub delay_p50_ns: u64,
+    /// What 95 of 100 do not exceed.
+    #[serde(default)]
+    pub delay_p95_ns: u64,
     /// What 99 of 100 do not exceed.
     pub delay_p99_ns: u64,
     /// The longest.
     pub delay_max_ns: u64,
+    /// Packets that arrived and took more than 300 ms.
+    #[serde(default)]
+    pub late: u64,
 }
 
 /// Round trips.

@@ -25,6 +25,8 @@ pub const VOICE_DSCP: u8 = 46;
 /// It stands in the upper six bits of the traffic class.
 const EXPEDITED_FORWARDING: u32 = (VOICE_DSCP as u32) << 2;
 
+/// A packet that takes longer comes too late to be played.
+const LATE_NS: u64 = 300_000_000;
 const INTERVAL: Duration = Duration::from_millis(20);
 const PACKET_LEN: usize = 160;
 const MAGIC: [u8; 4] = *b"VOIC";
@@ -48,8 +50,10 @@ pub(crate) struct Arrivals {
     reordered: u64,
     delay_min_ns: u64,
     delay_p50_ns: u64,
+    delay_p95_ns: u64,
     delay_p99_ns: u64,
     delay_max_ns: u64,
+    late: u64,
 }
 
 impl Arrivals {
@@ -75,8 +79,10 @@ impl Arrivals {
             reordered,
             delay_min_ns: quantile(&delays, 0.0),
             delay_p50_ns: quantile(&delays, 0.5),
+            delay_p95_ns: quantile(&delays, 0.95),
             delay_p99_ns: quantile(&delays, 0.99),
             delay_max_ns: quantile(&delays, 1.0),
+            late: delays.iter().filter(|delay| **delay > LATE_NS).count() as u64,
         }
     }
 
@@ -92,8 +98,10 @@ impl Arrivals {
             loss: lost as f64 / sent.max(1) as f64,
             delay_min_ns: self.delay_min_ns,
             delay_p50_ns: self.delay_p50_ns,
+            delay_p95_ns: self.delay_p95_ns,
             delay_p99_ns: self.delay_p99_ns,
             delay_max_ns: self.delay_max_ns,
+            late: self.late,
         }
     }
 }
@@ -218,6 +226,22 @@ mod tests {
         assert_eq!((report.duplicates, report.reordered), (1, 1));
         assert_eq!((report.delay_min_ns, report.delay_p50_ns), (30, 40));
         assert_eq!(report.delay_max_ns, 91);
+    }
+
+    #[test]
+    fn packets_that_come_too_late_are_counted_apart_from_lost_ones() {
+        let arrivals: Vec<_> = (1..=20)
+            .map(|seq| VoiceArrival {
+                seq,
+                sent_ns: 0,
+                received_ns: u64::from(seq) * LATE_NS / 18,
+                counts: true,
+            })
+            .collect();
+        let counted = Arrivals::count(&arrivals, |sent, received| received - sent);
+        let report = counted.report(25);
+        assert_eq!((report.late, report.lost), (2, 5));
+        assert_eq!(report.delay_p95_ns, 19 * LATE_NS / 18);
     }
 
     #[test]
