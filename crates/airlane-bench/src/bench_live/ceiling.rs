@@ -39,6 +39,8 @@ pub struct Ceiling {
     pub compact_headers: bool,
     /// Pages that were fetched in a second.
     pub pages_per_s: f64,
+    /// The part of the voice packets that took room: 1, or 0 without voice.
+    pub voice: f64,
 }
 
 impl Ceiling {
@@ -65,12 +67,22 @@ impl Ceiling {
         (packets + (segments + 2.0) * overhead) * 8.0
     }
 
+    /// What goes beside the file, bits on the wire a second.
+    fn beside_bps(&self) -> f64 {
+        let pages = self.pages_per_s * self.page_bits();
+        pages + self.voice * VOICE_RATE * (VOICE + f64::from(self.overhead)) * 8.0
+    }
+
     /// What the file could get, bit/s.
     pub fn file_bps(&self) -> f64 {
-        let pages = self.pages_per_s * self.page_bits();
-        let voice = VOICE_RATE * (VOICE + f64::from(self.overhead)) * 8.0;
-        let left = self.rate_bps * self.survival - pages - voice;
+        let left = self.rate_bps * self.survival - self.beside_bps();
         left.max(0.0) * self.payload_share()
+    }
+
+    /// The part of what arrives at most that a file of this rate and the others used.
+    pub fn used(&self, file_bps: f64) -> f64 {
+        let file = file_bps / self.payload_share();
+        (file + self.beside_bps()) / (self.rate_bps * self.survival)
     }
 }
 
@@ -85,6 +97,7 @@ mod tests {
         overhead: 14,
         compact_headers: false,
         pages_per_s: 0.0,
+        voice: 1.0,
     };
 
     #[test]
@@ -92,6 +105,19 @@ mod tests {
         // 1448 of 1514 B; voice takes 50 x 202 B.
         let expected = (20e6 - 80_800.0) * 1448.0 / 1514.0;
         assert!((RAW.file_bps() - expected).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_file_at_its_ceiling_uses_all() {
+        let lossy = Ceiling {
+            survival: 0.9,
+            pages_per_s: 3.0,
+            ..RAW
+        };
+        assert!((lossy.used(lossy.file_bps()) - 1.0).abs() < 1e-9);
+        let alone = Ceiling { voice: 0.0, ..RAW };
+        assert!((alone.used(alone.file_bps() / 2.0) - 0.5).abs() < 1e-9);
+        assert!(alone.file_bps() > RAW.file_bps());
     }
 
     #[test]

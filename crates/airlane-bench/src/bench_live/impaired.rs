@@ -185,7 +185,7 @@ impl Bench<'_> {
     }
 
     /// A link with the tool at its ends, as the emulator's file says.
-    fn open(
+    pub(super) fn open(
         &self,
         tool: Tool,
         text: &str,
@@ -327,6 +327,7 @@ impl Bench<'_> {
             overhead: tool.overhead(),
             compact_headers: tool.is_airlane() && self.compact_headers()?,
             pages_per_s: pages.completed as f64 / self.plan.measure.as_secs_f64(),
+            voice: 1.0,
         };
         Ok(ImpairedFigures {
             tool,

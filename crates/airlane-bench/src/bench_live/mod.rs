@@ -9,6 +9,7 @@ pub mod impaired;
 pub mod install;
 pub mod measured;
 pub mod never_worse;
+pub mod paths;
 pub mod results;
 pub mod site;
 pub mod tool;

@@ -25,10 +25,10 @@ use crate::progress::ProgressLine;
 const FILE: &str = "file Mbit/s";
 
 /// Files of both ends that say no more than they must.
-const SMALLEST: [&str; 2] = ["demo/smallest-left.toml", "demo/smallest-right.toml"];
+pub(super) const SMALLEST: [&str; 2] = ["demo/smallest-left.toml", "demo/smallest-right.toml"];
 
 /// What may be worse beside the headers.
-const TOLERATED: f64 = 0.03;
+pub(super) const TOLERATED: f64 = 0.03;
 
 /// What travels in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
@@ -395,6 +395,7 @@ fn figures(bench: &Bench<'_>, tool: Tool, cell: &Cell) -> Result<CellFigures, Li
         // The services of a file that names none shorten them.
         compact_headers: tool.is_airlane(),
         pages_per_s: pages as f64 / bench.plan.measure.as_secs_f64(),
+        voice: 1.0,
     };
     Ok(CellFigures {
         file_ceiling_mbps: together.then(|| ceiling.file_bps() / 1e6),

@@ -20,6 +20,8 @@ use super::{airlane, openvpn, plain_tun, wireguard};
 
 /// How long a tunnel may take until the first packet is through.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long an answer is waited for: more than over a satellite.
+const ROUND_TRIP: Duration = Duration::from_secs(1);
 
 /// A tool at work. Dropping it ends its programs.
 #[derive(Debug)]
@@ -68,14 +70,13 @@ impl Tunnel {
         while Instant::now() < deadline {
             self.check()?;
             let server = self.server;
-            let glance = Duration::from_millis(200);
-            match site.hosts[1].run(|| echo(server, 1, Duration::ZERO, glance))? {
+            match site.hosts[1].run(|| echo(server, 1, Duration::ZERO, ROUND_TRIP))? {
                 Ok(echoes) if echoes.lost == 0 => return Ok(()),
                 Ok(_) => {}
                 // No route yet.
                 Err(e) => {
                     last = e;
-                    std::thread::sleep(glance / 10);
+                    std::thread::sleep(PATIENCE / 500);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! `make bench-live`: Airlane beside other tunnels, on a clean and on an impaired link.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use airlane_bench::bench_live::channel::{Endpoints, LossChannel};
 use airlane_bench::bench_live::clean::CleanPlan;
 use airlane_bench::bench_live::impaired::ImpairedPlan;
 use airlane_bench::bench_live::never_worse::{self, CellTraffic, NeverWorsePlan};
+use airlane_bench::bench_live::paths::{self, PathWorld, PathsPlan};
 use airlane_bench::bench_live::site::Programs;
 use airlane_bench::bench_live::tool::{Named, NamedParser, Tool};
 use airlane_bench::bench_live::traffic::TrafficKind;
@@ -130,6 +132,11 @@ struct Bench {
         requires = "never_worse"
     )]
     grid_apps: Vec<CellTraffic>,
+    /// Measure paths that a found rate must get along with, without and with Airlane on the smallest files, live and
+    /// simulated (28 min): policers, steps, a satellite, 64 kbit/s, radios; or those whose names begin so
+    #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "A,B",
+          conflicts_with_all = ["clean", "impaired", "never_worse"])]
+    paths: Option<Vec<String>>,
     /// Seed of the impaired link's losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -151,6 +158,8 @@ Examples:
   airlane-bench-live --traffic one-port --rate auto --impaired --tools plain,airlane --channels uniform-5,steps
   airlane-bench-live --never-worse --quick                   # two links, 3 min
   airlane-bench-live --never-worse --grid-mbps 10 --grid-loss 3 --endpoints bbr --grid-apps file,page
+  airlane-bench-live --paths                                 # all of them
+  airlane-bench-live --paths police-2,geo --endpoints cubic
   airlane-bench-live --quick --json /tmp/quick.json          # does it work here?
 
 Exit code 0 also where a figure misses what is asked of it; 1 if something could not run.";
@@ -276,16 +285,38 @@ fn never_worse(args: &Bench, programs: &Programs) -> Result<bool, Box<dyn Error>
         kept: args.json.with_extension("cells.jsonl"),
     };
     let found = never_worse::run(&plan, programs)?;
-    write!(io::stdout(), "{found}")?;
-    let json = serde_json::to_string_pretty(&found.json())? + "\n";
-    std::fs::write(&args.json, json).map_err(|e| format!("{}: {e}", args.json.display()))?;
-    writeln!(
-        io::stdout(),
-        "the figures are in {}, each cell in {}",
-        args.json.display(),
-        plan.kept.display()
-    )?;
+    show(&found, &found.json(), args)?;
+    writeln!(io::stdout(), "each cell is in {}", plan.kept.display())?;
     Ok(found.failures.is_empty())
+}
+
+/// Whether all paths could be run.
+fn paths(names: &[String], args: &Bench, programs: &Programs) -> Result<bool, Box<dyn Error>> {
+    let plan = PathsPlan {
+        worlds: PathWorld::named(names)?,
+        endpoints: args.endpoints.clone(),
+        measure: args
+            .seconds
+            .or(args.quick.then_some(Duration::from_secs(5))),
+        seed: args.seed,
+    };
+    let found = paths::run(&plan, programs)?;
+    show(&found, &found.json(), args)?;
+    Ok(found.measured.failures.is_empty())
+}
+
+/// Prints the table and writes the figures.
+fn show(
+    found: &dyn Display,
+    figures: &serde_json::Value,
+    args: &Bench,
+) -> Result<(), Box<dyn Error>> {
+    write!(io::stdout(), "{found}")?;
+    let json = serde_json::to_string_pretty(figures)? + "\n";
+    let written = std::fs::write(&args.json, json);
+    written.map_err(|e| format!("{}: {e}", args.json.display()))?;
+    writeln!(io::stdout(), "the figures are in {}", args.json.display())?;
+    Ok(())
 }
 
 /// Whether everything ran.
@@ -310,12 +341,10 @@ fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
     if args.never_worse {
         return never_worse(args, &programs);
     }
+    if let Some(names) = &args.paths {
+        return paths(names, args, &programs);
+    }
     let results = run(args.plan(&programs), &programs)?;
-    let mut json = serde_json::to_string_pretty(&results.json())?;
-    json.push('\n');
-    write!(io::stdout(), "{results}")?;
-    let written = std::fs::write(&args.json, json);
-    written.map_err(|e| format!("{}: {e}", args.json.display()))?;
-    writeln!(io::stdout(), "the figures are in {}", args.json.display())?;
+    show(&results, &results.json(), args)?;
     Ok(results.failures().next().is_none())
 }
