@@ -250,6 +250,9 @@ impl Conduct {
             self.sign = signs::of_payload(payload(), self.sign, &mut course.stream);
             first = course.packets == 1;
         }
+        if self.burst <= PACED {
+            self.flight.on_packet(now, way == Way::Sent);
+        }
         match way {
             // The first windows; later ones run into each other.
             Way::Sent if len > SHORT && self.burst <= PACED => {

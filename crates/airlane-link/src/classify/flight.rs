@@ -10,6 +10,10 @@
 //! Linux sends the first ten at once all the same, and paces the next window. What answers clock has a volley for each of them,
 //! and far from its sender all volleys behind all answers, but as close to each other as the answers were: a flight that is not
 //! twice as long as these says nothing.
+//!
+//! Other senders may be paced, too: CUBIC behind `fq` sends two windows a round trip in slow start. Where the handshake has
+//! shown the round trip of both sides, a first window that leaves more slowly than 2.4 windows a round trip is such a
+//! sender's, whose losses have to be repaired in order.
 
 use airlane_base::{Duration, Instant};
 
@@ -23,6 +27,35 @@ const VOLLEY_LEN: usize = 4_700;
 const UNEVEN: u64 = 3;
 /// A flight that is shorter says nothing.
 const SHORTEST: Duration = Duration::from_millis(1);
+
+/// Windows a round trip, by which a model's first window (2.9) is told from slow start (2).
+const MODEL: f64 = 2.4;
+/// The first window has so many packets.
+const WINDOW: usize = 10;
+
+/// The first packets of both ways, up to the third that turns: SYN, SYN-ACK, and what follows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handshake {
+    /// When the first left, and whether it was sent from here; then the way that came last.
+    began: Option<(Instant, bool)>,
+    turned: bool,
+    round_trip: Option<Duration>,
+}
+
+impl Handshake {
+    fn on_packet(&mut self, now: Instant, sent: bool) {
+        match self.began {
+            None => self.began = Some((now, sent)),
+            Some((_, first)) if first != sent => self.turned = true,
+            // Sent again.
+            Some(_) if !self.turned => self.began = Some((now, sent)),
+            Some((began, _)) if self.round_trip.is_none() => {
+                self.round_trip = Some(now.saturating_since(began));
+            }
+            Some(_) => {}
+        }
+    }
+}
 
 /// What was sent since the last answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,14 +72,39 @@ pub(super) struct Flight {
     /// The first and the last answer since the last flight of several volleys, or the first of all.
     answers: Option<[Instant; 2]>,
     paced: bool,
+    handshake: Handshake,
+    /// Bytes of this flight, and the longest packet.
+    bytes: usize,
+    longest: usize,
+    /// Flights that ended.
+    flights: u32,
+    /// Its first window left as in slow start.
+    slow_start: bool,
 }
 
 impl Flight {
+    /// Any packet passes: the first few are the handshake.
+    #[inline]
+    pub(super) fn on_packet(&mut self, now: Instant, sent: bool) {
+        if self.handshake.round_trip.is_none() {
+            self.handshake.on_packet(now, sent);
+        }
+    }
+
+    /// Windows a round trip of the flight that ends, as far as the round trip is known.
+    fn windows(&self, span: Duration) -> Option<f64> {
+        let round_trip = self.handshake.round_trip?.as_secs_f64();
+        let window = self.bytes.max(WINDOW * self.longest) as f64;
+        let before_last = self.bytes.saturating_sub(self.volley) as f64;
+        Some(before_last / span.as_secs_f64() * round_trip / window)
+    }
+
     /// A full packet leaves.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, len: usize) {
         let Some([_, last]) = &mut self.span else {
             (self.span, self.volleys, self.volley) = (Some([now; 2]), 1, len);
+            (self.bytes, self.longest) = (len, len);
             (self.gaps, self.burst) = ([Duration::MAX, Duration::ZERO], len > VOLLEY_LEN);
             return;
         };
@@ -58,6 +116,8 @@ impl Flight {
             self.gaps = [self.gaps[0].min(gap), self.gaps[1].max(gap)];
         }
         self.volley += len;
+        self.bytes += len;
+        self.longest = self.longest.max(len);
         self.burst |= self.volley > VOLLEY_LEN;
     }
 
@@ -75,9 +135,17 @@ impl Flight {
                 let is_long = span >= SHORTEST.max(answered * 2);
                 // It is neither a window that left at once nor one that took as long as the application liked.
                 let is_part = span * 10 >= all && span * 10 <= all * 9;
-                self.paced |= self.volleys >= VOLLEYS && even && is_long && is_part;
+                let is_paced = self.volleys >= VOLLEYS && even && is_long && is_part;
+                if is_paced && self.flights == 0 {
+                    self.slow_start = self.windows(span).is_some_and(|windows| windows < MODEL);
+                }
+                self.paced |= is_paced && !self.slow_start;
+                self.flights = self.flights.saturating_add(1);
             }
-            Some(_) => self.answers.get_or_insert([now; 2])[1] = now,
+            Some(_) => {
+                self.flights = self.flights.saturating_add(1);
+                self.answers.get_or_insert([now; 2])[1] = now;
+            }
             None => self.answers.iter_mut().for_each(|answers| answers[1] = now),
         }
     }
@@ -121,6 +189,43 @@ mod tests {
         ));
         // A burst that a fast cable has drawn out is still one.
         assert!(!is_paced(&[0, 200, 400, 600, 800, 1_000, 1_200], 1, 50_100));
+    }
+
+    /// A first window of ten, by so many together, over 50 ms of which so much is on this side of the node.
+    fn is_paced_after_handshake(windows: f64, together: usize, near_ms: u64) -> bool {
+        let mut flight = Flight::default();
+        let at = |us| Instant::ORIGIN + Duration::from_micros(us);
+        let (near, far) = (near_ms * 1_000, 50_000 - near_ms * 1_000);
+        for (us, sent) in [(0, false), (near, true), (50_000, false)] {
+            flight.on_packet(at(us), sent);
+        }
+        let gap = 50_000.0 / windows / 10.0 * together as f64;
+        let began = 50_000 + near;
+        for n in 0..10 {
+            let us = began + (gap * (n / together) as f64) as u64;
+            if us > began + far {
+                break;
+            }
+            flight.on_sent(at(us + (n % together) as u64 * 10), 1_500);
+        }
+        flight.on_answer(at(began + far));
+        flight.is_paced()
+    }
+
+    #[test]
+    fn slow_start_that_is_paced_is_no_model() {
+        for near_ms in [0, 1, 10, 25, 30] {
+            for together in [1, 2] {
+                assert!(
+                    is_paced_after_handshake(2.885, together, near_ms),
+                    "{near_ms} {together}"
+                );
+                assert!(
+                    !is_paced_after_handshake(2.0, together, near_ms),
+                    "{near_ms} {together}"
+                );
+            }
+        }
     }
 
     /// Answers and volleys of two, microseconds, in the order of their times.
