@@ -62,12 +62,13 @@ fn head(status: &Status) -> String {
 }
 
 fn state(peer: &PeerStatus) -> Cell {
-    let style = match peer.session.state.as_str() {
+    let word = peer.session.word();
+    let style = match word {
         "confirmed" => GOOD,
-        "refused" | "disconnected" => BAD,
+        "refused" | "disconnected" | "not heard" => BAD,
         _ => WAIT,
     };
-    Cell::styled(peer.session.state.clone(), style)
+    Cell::styled(word.to_owned(), style)
 }
 
 /// A line for each peer, as `wg show` has.
@@ -106,12 +107,21 @@ fn peers(status: &Status) -> String {
 
 fn peer_head(peer: &PeerStatus) -> String {
     let session = &peer.session;
-    let mut text = format!("{STRONG}{}{STRONG:#}: session {}", peer.name, session.state);
+    let mut text = format!(
+        "{STRONG}{}{STRONG:#}: session {}",
+        peer.name,
+        session.word()
+    );
     if let Some(gone) = session.disconnected_ns {
         text.push_str(&format!(": nothing heard for {}", seconds(gone)));
         if let Some(age) = session.age_ns {
             text.push_str(&format!(", began {} ago", seconds(age)));
         }
+    } else if let Some(unheard) = session.unheard_ns {
+        text.push_str(&format!(
+            ": the peer does not hear us, for {}, and is heard",
+            seconds(unheard)
+        ));
     } else if let Some(age) = session.age_ns {
         text.push_str(&format!(" for {}", seconds(age)));
     }

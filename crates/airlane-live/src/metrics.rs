@@ -104,7 +104,7 @@ fn sessions(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         let series = status.peers.iter().map(|p| (of(p), count(p)));
         out.counters(name, help, None, series)?;
     }
-    let times: [(&str, &str, OfPeer<Option<u64>>); 4] = [
+    let times: [(&str, &str, OfPeer<Option<u64>>); 5] = [
         ("session_age", "How long the session has lasted", |p| {
             p.session.age_ns
         }),
@@ -112,6 +112,11 @@ fn sessions(out: &mut Families<'_>, status: &Status) -> fmt::Result {
             "session_silence",
             "For how long nothing has been heard, while disconnected",
             |p| p.session.disconnected_ns,
+        ),
+        (
+            "session_unheard",
+            "For how long the peer, which is heard, has not heard this end",
+            |p| p.session.unheard_ns,
         ),
         (
             "session_rtt",

@@ -253,6 +253,16 @@ pub struct PeerStatus {
     pub drops: BTreeMap<String, u64>,
 }
 
+impl SessionReport {
+    /// The state for people: `not heard` where it is confirmed with a peer that does not hear this end.
+    pub fn word(&self) -> &str {
+        match (&*self.state, self.unheard_ns) {
+            ("confirmed", Some(_)) => "not heard",
+            (state, _) => state,
+        }
+    }
+}
+
 /// The session with the peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionReport {
@@ -272,6 +282,9 @@ pub struct SessionReport {
     pub disconnections: u64,
     /// For how long nothing has been heard, while it is disconnected.
     pub disconnected_ns: Option<u64>,
+    /// For how long the peer, which is heard, has not heard this end, as its hellos tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unheard_ns: Option<u64>,
     /// Smoothed round trip of hellos, waiting in the receiver's loop included.
     pub rtt_ns: Option<u64>,
     /// Our table of services and the peer's, where they differ.

@@ -52,6 +52,7 @@ mod part;
 mod path;
 mod probe;
 mod status_probe;
+mod unheard;
 
 pub use about::About;
 pub use hello::{Hello, HelloError, LossReport, VERSION};
@@ -60,6 +61,7 @@ pub use part::{Part, Reassembly};
 pub use path::{LEAST, PathSearch, ProbeRequest};
 pub use probe::Probe;
 pub use status_probe::{Offer, StatusProbe};
+use unheard::Unheard;
 
 /// Least time between two hellos.
 pub const SPACING: Duration = Duration::from_millis(10);
@@ -151,6 +153,13 @@ pub enum SessionEvent {
         /// How long nothing was heard.
         silent_for: Duration,
     },
+    /// The peer is heard and says that it does not hear us: the path works in one direction.
+    Unheard {
+        /// For how long.
+        unheard_for: Duration,
+    },
+    /// The peer says that it hears us again.
+    HeardAgain,
     /// The peer had left our epoch for another; we drew a new one. There is no session until the
     /// next [`SessionEvent::Established`].
     EpochRenewed,
@@ -251,6 +260,7 @@ pub struct Session {
     silent: bool,
     srtt: Option<Duration>,
     peer_reports: Vec<LossReport>,
+    unheard: Unheard,
     events: VecDeque<SessionEvent>,
 }
 
@@ -291,6 +301,7 @@ impl Session {
             silent: false,
             srtt: None,
             peer_reports: Vec::new(),
+            unheard: Unheard::default(),
             events: VecDeque::new(),
         }
     }
@@ -378,6 +389,11 @@ impl Session {
     /// Whether nothing has been heard from the peer for longer than it may be silent.
     pub const fn is_silent(&self) -> bool {
         self.silent
+    }
+
+    /// Since when the peer, which is heard, has not heard this end, as its hellos tell.
+    pub fn unheard_since(&self) -> Option<Instant> {
+        self.unheard.since().filter(|_| !self.silent)
     }
 
     /// Whether a frame that carries this number belongs to the session. It shows that the peer lives.
@@ -472,6 +488,7 @@ impl Session {
         self.soon = None;
         self.next_hello = now + interval;
         self.last_hello = Some(now);
+        self.unheard.on_sent(now);
         self.echoed = self.heard.map_or(0, |heard| heard.nonce);
         self.told = self.peer.is_some();
         // The text is for a peer that may have to refuse it; a confirmed one has the same.
@@ -556,6 +573,9 @@ impl Session {
                 Some(srtt) => (srtt * 7 + rtt) / 8,
             });
         }
+        if self.id() == Some(hello.session) {
+            self.follow_echo(now, hello);
+        }
         let Some(peer) = &mut self.peer else { return };
         peer.sent_ns = hello.sent_ns;
         if hello.session == peer.session {
@@ -585,6 +605,28 @@ impl Session {
         } else {
             // It has not accepted us yet and needs its nonce back.
             self.answer(now, hello);
+        }
+    }
+
+    /// What a hello of the session tells of whether the peer hears us. Hellos alone count, where any frame breaks a
+    /// silence; so the patience is twice that.
+    fn follow_echo(&mut self, now: Instant, hello: &Hello) {
+        let before = self.unheard.since();
+        let received =
+            |reports: &[LossReport]| reports.iter().map(|r| r.received_packets).sum::<u64>();
+        if received(&hello.reports) > received(&self.peer_reports) {
+            self.unheard.on_heard(now);
+        }
+        let patience = self.keepalives.silence * 2;
+        self.unheard
+            .on_echo(now, hello.echo_sent_ns, self.last_hello, patience);
+        match (before, self.unheard.since()) {
+            (None, Some(since)) => {
+                let unheard_for = now.saturating_since(since);
+                self.push(SessionEvent::Unheard { unheard_for });
+            }
+            (Some(_), None) => self.push(SessionEvent::HeardAgain),
+            _ => {}
         }
     }
 
@@ -648,6 +690,7 @@ impl Session {
     fn on_retired(&mut self, now: Instant) {
         self.peer = None;
         self.peer_reports.clear();
+        self.unheard = Unheard::default();
         // No session of the new epoch was ever left.
         self.left.clear();
         self.epoch = self.nonces.next_u64();
@@ -660,6 +703,7 @@ impl Session {
     /// Ends the session, if there is one; its epoch is not welcome again.
     fn leave(&mut self) {
         self.peer_reports.clear();
+        self.unheard = Unheard::default();
         if let Some(peer) = self.peer.take() {
             if self.left.len() == LEFT_EPOCHS {
                 self.left.pop_front();

@@ -80,6 +80,8 @@ struct World {
     next_epoch: u64,
     /// Whether both ends send data.
     traffic: bool,
+    /// An end that nothing reaches.
+    deaf: Option<usize>,
 }
 
 impl World {
@@ -96,6 +98,7 @@ impl World {
             delay_ms: 20,
             next_epoch: 3,
             traffic: true,
+            deaf: None,
         }
     }
 
@@ -108,7 +111,7 @@ impl World {
         self.history.push((to, item.clone()));
         let copies = 1 + usize::from(self.rng.chance(self.duplication));
         for _ in 0..copies {
-            if !self.rng.chance(self.loss) {
+            if !self.rng.chance(self.loss) && self.deaf != Some(to) {
                 let delay = MS * (1 + self.rng.next_u64() % self.delay_ms);
                 self.wire.push((self.now + delay, to, item.clone()));
             }
@@ -562,6 +565,40 @@ proptest! {
         world.run(SECOND * 3);
         prop_assert_eq!([0, 1].map(|i| world.ends[i].session.id()), ids);
         prop_assert_eq!([0, 1].map(|i| world.ends[i].begun.len()), begun);
+    }
+
+    #[test]
+    fn an_end_that_is_not_heard_knows_it_and_no_other_does(
+        seed in any::<u64>(), deaf in 0..2_usize, before in 1..20_u64, traffic in any::<bool>(),
+        delay_ms in 1..900_u64, loss in 0.0..0.1,
+    ) {
+        let mut world = World::new(seed, ["t", "t"]);
+        (world.delay_ms, world.traffic) = (delay_ms, traffic);
+        world.run(SECOND * 5);
+        world.assert_established();
+        world.loss = loss;
+        let told = |world: &World| {
+            world.ends.iter().flat_map(|end| &end.events).filter(|e| matches!(e, SessionEvent::Unheard { .. })).count()
+        };
+        world.run(SECOND * before);
+        prop_assert_eq!(told(&world), 0, "both ends are heard");
+        world.deaf = Some(deaf);
+        world.run(SECOND * 40);
+        let mute = &world.ends[1 - deaf].session;
+        prop_assert_eq!(mute.state(), SessionState::Confirmed);
+        let unheard = mute.unheard_since().map(|since| world.now.saturating_since(since));
+        prop_assert!(unheard.is_some_and(|unheard| unheard > SECOND * 25 && unheard < SECOND * 50), "{:?}", unheard);
+        prop_assert_eq!(world.ends[deaf].session.state(), SessionState::Disconnected);
+        prop_assert_eq!(world.ends[deaf].session.unheard_since(), None);
+        prop_assert_eq!(told(&world), 1, "said once");
+        (world.deaf, world.loss) = (None, 0.0);
+        world.run(SECOND * 10);
+        world.assert_established();
+        for end in &world.ends {
+            prop_assert_eq!(end.session.unheard_since(), None);
+        }
+        let again = world.ends[1 - deaf].events.contains(&SessionEvent::HeardAgain);
+        prop_assert!(again);
     }
 
     #[test]

@@ -62,6 +62,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
             sessions: 1,
             disconnections: 0,
             disconnected_ns: None,
+            unheard_ns: None,
             rtt_ns: None,
             refused: None,
             other_protocol: None,

@@ -96,6 +96,13 @@ fn check_session(
             format!("the path to {who} takes datagrams of less than {LEAST} B: nothing is sent"),
             "what stands between both ends, and which MTU does it have?",
         ),
+        ("confirmed", _) if let Some(ns) = session.unheard_ns => bad(
+            format!(
+                "the peer does not hear us: {who} is heard, and has missed all that was sent for {}",
+                Duration::from_nanos(ns)
+            ),
+            "the path works in one direction: what drops datagrams on the way there, a firewall or a route?",
+        ),
         ("confirmed", _) => findings.good("peer", format!("the session with {who} is confirmed")),
         ("accepted", _) => {
             let found = format!("the session with {who} has begun, and is not confirmed yet");

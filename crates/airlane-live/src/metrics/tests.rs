@@ -75,6 +75,7 @@ fn sample() -> Status {
             sessions: 2,
             disconnections: 1,
             disconnected_ns: None,
+            unheard_ns: None,
             rtt_ns: Some(25_000_000),
             refused: None,
             other_protocol: None,

@@ -155,6 +155,7 @@ impl PeerLink {
                 sessions: self.sessions,
                 disconnections: self.disconnections,
                 disconnected_ns: self.disconnected_since.map(since),
+                unheard_ns: self.session.unheard_since().map(since),
                 rtt_ns: self.session.srtt().map(Duration::as_nanos),
                 refused: self.refused.clone(),
                 other_protocol: self.session.other_version(),

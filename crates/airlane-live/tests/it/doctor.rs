@@ -1,7 +1,9 @@
 //! `airlane doctor` beside a peer that runs, is another or is not there.
 
+use std::net::UdpSocket;
 use std::time::Instant;
 
+use crate::common::pair::{Pair, established};
 use crate::common::{Namespace, PATIENCE, Running, cable, can_run};
 use airlane_live::config::LiveConfig;
 use airlane_live::doctor::{Check, Grade, examine};
@@ -249,4 +251,45 @@ fn keys_at_one_end_only_are_named_at_both() {
             assert!(peer.found.contains(words), "{peer:?}");
         }
     }
+}
+
+#[test]
+fn an_end_that_the_peer_does_not_hear_is_told_so() {
+    let Some(pair) = Pair::new("an_end_that_the_peer_does_not_hear_is_told_so") else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    nodes.iter().for_each(|node| {
+        established(node);
+    });
+    let [left, _] = &pair.ends;
+    let check = || {
+        let all = checks(left, &pair.file(0, &pair.keys[1]));
+        find(&all, "peer").clone()
+    };
+    assert_eq!(check().verdict, Grade::Good);
+    // What the left end sends goes to nobody from now on; what the right one sends arrives.
+    left.ip("neigh replace 192.0.2.2 lladdr 02:00:00:00:00:77 dev wire nud permanent");
+    pair.ends[1].run(|| {
+        let socket = UdpSocket::bind("10.7.0.2:0").unwrap();
+        socket.send_to(b"there?", "10.7.0.1:9").unwrap();
+    });
+    let status = nodes[0].wait_until("unheard", |s| s.peers[0].session.unheard_ns.is_some());
+    let session = &status.peers[0].session;
+    assert_eq!(
+        (&*session.state, session.word()),
+        ("confirmed", "not heard")
+    );
+    let bad = check();
+    assert_eq!(bad.verdict, Grade::Bad, "{bad:?}");
+    assert!(bad.found.contains("the peer does not hear us"), "{bad:?}");
+    nodes[1].wait_until("disconnected", |s| {
+        s.peers[0].session.state == "disconnected"
+    });
+    left.ip("neigh del 192.0.2.2 dev wire");
+    nodes[0].wait_until("heard", |s| s.peers[0].session.unheard_ns.is_none());
+    nodes.iter().for_each(|node| {
+        established(node);
+    });
+    assert_eq!(check().verdict, Grade::Good);
 }

@@ -164,6 +164,7 @@ fn sample() -> Status {
                 sessions: 0,
                 disconnections: 0,
                 disconnected_ns: None,
+                unheard_ns: None,
                 rtt_ns: None,
                 refused: None,
                 other_protocol: None,

@@ -92,6 +92,14 @@ impl PeerLink {
                     self.disconnected_since = None;
                     tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
                 }
+                SessionEvent::Unheard { unheard_for } => {
+                    tracing::warn!(
+                        %peer, %unheard_for,
+                        why = "its hellos arrive and still echo an old one of ours: the path works in one direction",
+                        "the peer does not hear us; trying on"
+                    );
+                }
+                SessionEvent::HeardAgain => tracing::info!(%peer, "the peer hears us again"),
                 SessionEvent::EpochRenewed => {
                     self.rivals.on_left(now);
                     self.session_since = None;
