@@ -36,6 +36,7 @@ const DATAGRAM: usize = 2048;
 pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Findings<'_>) {
     let found = "the link is up already: stop it to check what a start needs";
     findings.good("running", found);
+    compare_file(file, findings);
     let mut status = first;
     let pending = |peer: &PeerStatus| matches!(&*peer.session.state, "waiting" | "accepted");
     while status.uptime_ns < PATIENCE.as_nanos() && status.peers.iter().any(pending) {
@@ -55,6 +56,22 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
             check_running_way(file, (&peer.name, ip), findings);
         }
     }
+}
+
+/// Whether the node runs as the file says: `airlane reload --dry-run`.
+fn compare_file(file: &LiveConfig, findings: &mut Findings<'_>) {
+    let (found, help) = match control::reload(&file.socket(), file, true) {
+        Ok(changes) if changes.is_empty() => return,
+        Ok(changes) => (
+            format!("the file differs from what runs: {}", changes.join("; ")),
+            "`airlane reload` takes the file over; what follows is about what runs",
+        ),
+        Err(error) => (
+            format!("the file cannot be what runs, or not be compared with it: {error}"),
+            "what follows is about what runs",
+        ),
+    };
+    findings.add("file", Grade::Warning, found, help);
 }
 
 /// Whether what the node sends to a peer goes there, and not into the tunnel that it carries.
@@ -409,9 +426,20 @@ impl Asking<'_> {
             let session = peer.key.and_then(|key| guard.peer(&key));
             let answered = session.and_then(|session| guard.keys_age(now, session));
             if answered.is_some() {
-                let who = who(&peer.name, peer.fixed_address());
-                let found = format!("{who} answered in {after}, with the right key");
-                findings.good("peer", found);
+                let (name, file) = (&peer.name, peer.fixed_address());
+                let is = session.and_then(|session| guard.address(session)).or(file);
+                match file.zip(is).filter(|(file, is)| file != is) {
+                    None => findings.good(
+                        "peer",
+                        format!("{} answered in {after}, with the right key", who(name, file)),
+                    ),
+                    Some((file, is)) => findings.add(
+                        "peer",
+                        Grade::Warning,
+                        format!("{name} has the right key and is at {is}, not at {file} as the file says"),
+                        "write that address here, unless the peer moves or is behind a translator",
+                    ),
+                }
             }
             answered.is_none()
         });

@@ -293,3 +293,56 @@ fn an_end_that_the_peer_does_not_hear_is_told_so() {
     });
     assert_eq!(check().verdict, Grade::Good);
 }
+
+#[test]
+fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
+    let Some(pair) = Pair::new("an_answer_from_elsewhere_than_the_file_says_is_a_warning") else {
+        return;
+    };
+    // It calls, wherever this end seeks it.
+    let _right = pair.start(1);
+    let file = pair.file(0, &pair.keys[1]);
+    let file = file.replace("192.0.2.2:7007", "192.0.2.77:7007");
+    let all = checks(&pair.ends[0], &file);
+    let peer = find(&all, "peer");
+    assert_eq!(peer.verdict, Grade::Warning, "{all:#?}");
+    let both = "is at 192.0.2.2:7007, not at 192.0.2.77:7007";
+    assert!(peer.found.contains(both), "{peer:?}");
+}
+
+#[test]
+fn a_file_that_is_not_what_runs_is_a_warning_that_names_what_differs() {
+    let Some(pair) = Pair::new("a_file_that_is_not_what_runs_is_a_warning_that_names_what_differs")
+    else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    established(&nodes[0]);
+    let file = pair.file(0, &pair.keys[1]);
+    let security = file
+        .lines()
+        .find(|line| line.starts_with("security"))
+        .unwrap();
+    for (was, is, words) in [
+        (
+            "200 Mbit/s",
+            "100 Mbit/s",
+            "the link has rate 100 Mbit/s, was 200 Mbit/s",
+        ),
+        ("192.0.2.2:7007", "192.0.2.77:7007", "192.0.2.77:7007"),
+        (
+            security,
+            "security = \"none\"",
+            "link.security cannot change",
+        ),
+    ] {
+        let all = checks(&pair.ends[0], &file.replace(was, is));
+        let found = find(&all, "file");
+        assert_eq!(found.verdict, Grade::Warning, "{all:#?}");
+        assert!(found.found.contains(words), "{found:?}");
+    }
+    let all = checks(&pair.ends[0], &file);
+    assert!(all.iter().all(|check| check.what != "file"), "{all:#?}");
+    // Nothing was taken over.
+    assert_eq!(nodes[0].status().underlay.rate_bps, 200_000_000);
+}
