@@ -51,6 +51,8 @@ struct WireguardInterface {
     port: Option<u16>,
     addresses: Vec<Cidr>,
     mtu: Option<u32>,
+    /// `Table`, where it is not `auto`.
+    table: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -128,11 +130,14 @@ impl Wireguard {
             "listenport" => interface.port = Some(read(value)?),
             "address" => interface.addresses.extend(cidrs(value)?),
             "mtu" => interface.mtu = Some(read(value)?),
-            "dns" | "table" | "fwmark" | "preup" | "postup" | "predown" | "postdown" => {
+            "table" => {
+                interface.table = Some(value.to_owned()).filter(|table| !table.eq_ignore_ascii_case("auto"));
+            }
+            "dns" | "fwmark" | "preup" | "postup" | "predown" | "postdown" => {
                 let what = "a link sets addresses and routes and nothing else; do it where the system does such things";
                 self.note(key, value, what);
             }
-            "saveconfig" => {}
+            "saveconfig" => self.note(key, value, "a link never writes its file"),
             _ => return Err("an [Interface] of WireGuard has no such key; it has PrivateKey, Address, ListenPort, MTU, \
                      DNS, Table, FwMark, SaveConfig and what goes before and behind up and down"
                     .to_owned()),
@@ -193,6 +198,7 @@ impl Wireguard {
             port,
             addresses,
             mtu,
+            table,
         } = self.interface;
         let missing = |what| WireguardError::Missing(what);
         let private = private.ok_or(missing("there is no PrivateKey in an [Interface]"))?;
@@ -205,6 +211,24 @@ impl Wireguard {
         if mtu.is_some_and(|mtu| mtu > 0) {
             self.notes
                 .push("MTU: what the path leaves is found out; tun.mtu sets another".to_owned());
+        }
+        let all = self.peers.iter().flat_map(|peer| &peer.allowed);
+        let (wide, narrow): (Vec<Cidr>, Vec<Cidr>) = all.copied().partition(|cidr| cidr.is_wide());
+        if let Some(table) = &table {
+            let mut note = format!("Table = {table}: no routes of everything are written here");
+            let on_link = |to: &&Cidr| {
+                let mut own = addresses.iter();
+                own.any(|at| at.prefix <= to.prefix && at.covers(to.address))
+            };
+            let narrow = narrow.iter().filter(|to| !on_link(to));
+            let narrow: Vec<_> = narrow.map(ToString::to_string).collect();
+            if !narrow.is_empty() {
+                note += &format!(
+                    ", but what is narrower becomes a route by itself: {}",
+                    narrow.join(", ")
+                );
+            }
+            self.notes.push(note);
         }
         let [least, most] = KEEPALIVES;
         let asked = self.keepalive.map(Duration::from_secs);
@@ -249,9 +273,7 @@ impl Wireguard {
             toml::Value::from(all.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
         // Everything is routed as wg-quick routes it; what is narrower becomes a route by itself.
-        let all = self.peers.iter().flat_map(|peer| &peer.allowed);
-        let wide: Vec<Cidr> = all.filter(|cidr| cidr.is_wide()).copied().collect();
-        let routes = match wide.is_empty() {
+        let routes = match wide.is_empty() || table.is_some() {
             true => String::new(),
             false => format!(", routes = {}", list(&wide)),
         };
@@ -401,6 +423,25 @@ Endpoint = 192.0.2.7:51820
         assert_eq!(file.link.services, airlane_link::config::by_goal());
         assert_eq!(file.link.rate, airlane_link::config::RateLimit::UNSTATED);
         assert!(file.link.underlay.takes_any_port());
+    }
+
+    #[test]
+    fn a_table_of_its_own_or_none_leaves_the_routes_of_everything_out() {
+        let everything = FILE.replace("10.0.0.3/32", "0.0.0.0/0, ::/0");
+        for (table, routes) in [("auto", 2), ("off", 0), ("Off", 0), ("51820", 0)] {
+            let text = everything.replace("DNS = 10.0.0.53", &format!("Table = {table}"));
+            let import = import(&text).unwrap();
+            let file: LiveConfig = airlane_base::config::load(&import.text, "wg0.toml").unwrap();
+            assert_eq!(file.tun.routes.len(), routes, "{table}: {}", import.text);
+            let notes = import.notes.join("\n");
+            let said = notes.contains(&format!("Table = {table}: no routes of everything"));
+            assert_eq!(said, routes == 0, "{notes}");
+            assert_eq!(
+                notes.contains("by itself: 192.168.40.0/24"),
+                routes == 0,
+                "{notes}"
+            );
+        }
     }
 
     #[test]
