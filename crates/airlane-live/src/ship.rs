@@ -68,6 +68,9 @@ pub enum ShipError {
          host's clock right?"
     )]
     Nobody(SocketAddr),
+    /// Nothing more came from the other end for as long as one was waited for.
+    #[error("nothing was heard from the other end for {0}{hint}", hint = hint(&Failure::Silence))]
+    Silent(Duration),
     /// Somebody asked for the end.
     #[error("stopped; a later try with the same files goes on from here")]
     Stopped,

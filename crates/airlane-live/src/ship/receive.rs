@@ -101,14 +101,11 @@ pub fn receive(
                 (taker, job) = (Taker::new(now, instance), None);
             }
         }
-        if options
-            .timeout
-            .is_some_and(|timeout| now >= heard + timeout)
-        {
+        if let Some(timeout) = options.timeout.filter(|timeout| now >= heard + *timeout) {
             return match job {
                 // Nobody has said that he heard it; the files are here all the same.
                 Some(job) if job.done => Ok(()),
-                Some(_) => Err(ShipError::Job(Failure::Silence)),
+                Some(_) => Err(ShipError::Silent(timeout)),
                 None => Err(ShipError::Unheard),
             };
         }
@@ -403,6 +400,11 @@ mod tests {
 
     impl Staying {
         fn new() -> Self {
+            Self::waiting(None)
+        }
+
+        /// With a timeout it does not stay.
+        fn waiting(timeout: Option<Duration>) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let ticket = Ticket::new().unwrap();
             let options = ReceiveOptions {
@@ -410,8 +412,8 @@ mod tests {
                 folder: folder.path().to_owned(),
                 ticket: ticket.clone(),
                 overwrite: false,
-                stay: true,
-                timeout: None,
+                stay: timeout.is_none(),
+                timeout,
             };
             let (stop, stopped) = UnixStream::pair().unwrap();
             let (tell, said) = mpsc::channel();
@@ -535,6 +537,32 @@ mod tests {
             secure.seal(now, peer, &[&plain[..len]], room).unwrap();
             socket.send_to(room, to.at).unwrap();
         }
+    }
+
+    #[test]
+    fn a_sender_that_falls_silent_is_waited_for_as_long_as_was_asked() {
+        let receiver = Staying::waiting(Some(Duration::from_secs(2)));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("long");
+        std::fs::write(&file, vec![7; 4_000_000]).unwrap();
+        let options = SendOptions {
+            to: vec![receiver.at],
+            ticket: receiver.ticket.clone(),
+            most: Rate::from_bps(1_000_000).unwrap(),
+            timeout: Duration::from_secs(30),
+            link: None,
+        };
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let sender = std::thread::spawn(move || {
+            let source = Source::new(&[file]).unwrap();
+            send(source, &options, stopped.as_fd(), &mut |_| ())
+        });
+        receiver.until(|event| matches!(event, ShipEvent::Progress(_)).then_some(()));
+        drop(stop);
+        assert!(matches!(sender.join().unwrap(), Err(ShipError::Stopped)));
+        let error = receiver.thread.join().unwrap().unwrap_err().to_string();
+        let says = "nothing was heard from the other end for 2 s; a later try";
+        assert!(error.starts_with(says), "{error}");
     }
 
     /// Whose clock was set back calls as somebody who repeats an old call: it is heard once nobody else is served, and

@@ -119,7 +119,7 @@ pub fn send(
             _ => {}
         }
         if now >= shipper.heard() + options.timeout {
-            return Err(ShipError::Job(Failure::Silence));
+            return Err(ShipError::Silent(options.timeout));
         }
         if now >= shipper.heard() + SILENT && now >= renewed + SILENT {
             renewed = now;
