@@ -36,6 +36,7 @@ pub mod record;
 pub mod relay;
 pub mod resolver;
 mod reverse_path;
+mod rounded;
 pub mod security;
 pub mod setup;
 pub mod ship;

@@ -19,6 +19,7 @@ use crate::netlink::Netlink;
 use crate::node::Guard;
 use crate::node::callers::Callers;
 use crate::node::drops::Reason;
+use crate::rounded::rounded;
 use crate::security::Keys;
 use crate::status::{CallFault, CallerReport, PROTOCOL, PeerStatus, SharedKey, Status};
 use crate::underlay::{Udp, Underlay};
@@ -116,7 +117,7 @@ fn check_session(
         ("confirmed", _) if let Some(ns) = session.unheard_ns => bad(
             format!(
                 "the peer does not hear us: {who} is heard, and has missed all that was sent for {}",
-                Duration::from_nanos(ns)
+                rounded(Duration::from_nanos(ns))
             ),
             "the path works in one direction: what drops datagrams on the way there, a firewall or a route?",
         ),
@@ -141,7 +142,9 @@ fn check_session(
             "install one version of airlane at both ends; `airlane version` prints its protocol",
         ),
         ("disconnected", _) => {
-            let silent = Duration::from_nanos(session.disconnected_ns.unwrap_or_default());
+            let silent = rounded(Duration::from_nanos(
+                session.disconnected_ns.unwrap_or_default(),
+            ));
             let found = format!("nothing was heard from {who} for {silent}");
             bad(
                 found,
@@ -421,7 +424,7 @@ impl Asking<'_> {
     }
 
     fn take_answers(&mut self, now: Instant, findings: &mut Findings<'_>) {
-        let (guard, after) = (&self.guard, now.saturating_since(self.begun));
+        let (guard, after) = (&self.guard, rounded(now.saturating_since(self.begun)));
         self.asked.retain(|peer| {
             let session = peer.key.and_then(|key| guard.peer(&key));
             let answered = session.and_then(|session| guard.keys_age(now, session));

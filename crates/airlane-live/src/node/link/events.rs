@@ -9,6 +9,7 @@ use super::PeerLink;
 use crate::config::LiveConfig;
 use crate::node::below::Below;
 use crate::node::drops::Reason;
+use crate::rounded::{rounded, three_digits};
 use crate::status::{RefusedTables, SharedKey};
 
 /// How often the log says of a peer that it is silent.
@@ -83,18 +84,18 @@ impl PeerLink {
                     if self.session.id().is_some() {
                         self.disconnections += 1;
                         self.disconnected_since = Some(now - silent_for);
-                        tracing::warn!(%peer, %silent_for, why = "the peer is silent; trying on", "disconnected");
+                        tracing::warn!(%peer, silent_for = %rounded(silent_for), why = "the peer is silent; trying on", "disconnected");
                     } else {
-                        tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
+                        tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
                     }
                 }
                 SessionEvent::PeerBack { silent_for } => {
                     self.disconnected_since = None;
-                    tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
+                    tracing::info!(%peer, silent_for = %rounded(silent_for), why = "the peer is heard again", "connected");
                 }
                 SessionEvent::Unheard { unheard_for } => {
                     tracing::warn!(
-                        %peer, %unheard_for,
+                        %peer, unheard_for = %rounded(unheard_for),
                         why = "its hellos arrive and still echo an old one of ours: the path works in one direction",
                         "the peer does not hear us; trying on"
                     );
@@ -154,7 +155,7 @@ impl PeerLink {
         if let Some((since, _)) = due {
             self.silent = Some((since, now));
             let (peer, silent_for) = (self.who(), now.saturating_since(since));
-            tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
+            tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
         }
         due.is_some()
     }
@@ -166,7 +167,8 @@ impl PeerLink {
         };
         let limit = Some(found.limit).filter(|limit| limit.is_of_others());
         if std::mem::replace(&mut self.limit, limit) != limit {
-            let (peer, rate_bps, because) = (self.who(), found.bps, found.limit.says());
+            let (peer, rate_bps, because) =
+                (self.who(), three_digits(found.bps), found.limit.says());
             tracing::info!(%peer, rate_bps, because, "what limits the rate has changed");
         }
     }
