@@ -39,10 +39,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use airlane_base::Size;
 use airlane_base::config::{Problems, Validate};
+use airlane_base::{Rate, Size};
 use airlane_link::classify::{Unreached, unreached};
-use airlane_link::config::{self, ConfigError, LiveFacts, Rates, Viewpoint, check_live};
+use airlane_link::config::{self, ConfigError, LiveFacts, RateLimit, Rates, Viewpoint, check_live};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -400,6 +400,14 @@ impl Validate for TunConfig {
 }
 
 impl LinkConfig {
+    /// A rate of this link as its file has it: `auto` where it is found and not stated.
+    pub(crate) fn said(&self, rate: Rate) -> String {
+        match rate == RateLimit::UNSTATED && self.rate_limit == RateLimit::Found {
+            true => "auto".to_owned(),
+            false => rate.to_string(),
+        }
+    }
+
     /// The headers of its frames: with keys, the secure session says which session they belong to.
     pub const fn header(&self) -> HeaderProfile {
         match self.security {

@@ -122,6 +122,7 @@ pub(super) fn of_rates(old: &LiveConfig, new: &LiveConfig) -> Vec<String> {
     let (is, was) = (new.link.rate, old.link.rate);
     let mut changes = Vec::new();
     if is != was {
+        let (is, was) = (new.link.said(is), old.link.said(was));
         changes.push(format!("the link has rate {is}, was {was}"));
     }
     let before = old.peers();
@@ -130,6 +131,7 @@ pub(super) fn of_rates(old: &LiveConfig, new: &LiveConfig) -> Vec<String> {
         if let Some(before) = before.filter(|before| before.rate != peer.rate) {
             let (name, is) = (&peer.name, peer.rate.unwrap_or(is));
             let was = before.rate.unwrap_or(was);
+            let (is, was) = (new.link.said(is), old.link.said(was));
             changes.push(format!("peer \"{name}\" has rate {is}, was {was}"));
         }
     }

@@ -82,7 +82,7 @@ impl Node {
             node = node.name,
             tun = node.tun.name(),
             mtu = node.mtu,
-            rate = %config.link.rate,
+            rate = config.link.said(config.link.rate),
             rate_limit = ?config.link.rate_limit,
             listen = %node.listen,
             "up"

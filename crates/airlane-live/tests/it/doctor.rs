@@ -329,6 +329,11 @@ fn a_file_that_is_not_what_runs_is_a_warning_that_names_what_differs() {
             "100 Mbit/s",
             "the link has rate 100 Mbit/s, was 200 Mbit/s",
         ),
+        (
+            "200 Mbit/s",
+            "auto",
+            "the link has rate auto, was 200 Mbit/s",
+        ),
         ("192.0.2.2:7007", "192.0.2.77:7007", "192.0.2.77:7007"),
         (
             security,
