@@ -24,8 +24,9 @@ pub enum Profile {
     #[serde(rename = "bsd-1997")]
     BsdIn1997,
     /// What today's TCP does: handshake and end, timestamps and scaled windows (RFC 7323), RACK-TLP, CUBIC with
-    /// HyStart++, duplicates reported (RFC 2883), a timer that measures (RFC 6298), an initial window of 10 (RFC
-    /// 6928), delayed acknowledgments, pacing, ECN, Eifel, and 40 bytes of headers beside options.
+    /// HyStart++, duplicates reported (RFC 2883), a timer that measures and waits for 1 s at least (RFC 6298; Linux:
+    /// 200 ms), an initial window of 10 (RFC 6928), delayed acknowledgments, pacing, ECN, Eifel, and 40 bytes of headers
+    /// beside options.
     #[default]
     Modern,
 }
