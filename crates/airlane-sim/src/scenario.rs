@@ -241,12 +241,13 @@ pub struct LinkConfig {
     /// moment when it can take one (`link`), so that nothing waits below the port. Left out: `port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<PacedBy>,
-    /// This many frames of each service may wait in the scheduler. Left out: 1.
+    /// The scheduler takes so many frames of each service in advance; the rest waits in the service, where repairs go
+    /// first. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub handed_over: Option<HandedOver>,
-    /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`, or `framed` with the byte
-    /// that every frame has), or in them (`off`). Source: Xylomenos 1999, section 6.2.1. Left out: `off`.
+    /// Where packets wait for a busy link: each service has a queue (`off`), or there is one queue in front of all
+    /// services (`nominal`, or `framed` with the byte that every frame has). Source: Xylomenos 1999, section 6.2.1. Left out: `off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
     /// Pacing counts this much beside each packet. Left out: what `pacing` says.

@@ -72,11 +72,11 @@ pub enum Rates {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
-    /// Packets go to their services at once; queues stand there.
+    /// Packets go to their services at once and wait there.
     #[default]
     Off,
-    /// A packet follows the one before after its nominal time; the queue stands at IP, one for all
-    /// services.
+    /// A packet goes to its service when the one before would have left at the link's rate; until then it waits at
+    /// IP, in one queue for all services.
     Nominal,
     /// As `nominal`, where the time of a packet counts the byte that names its service, which every frame has.
     Framed,
