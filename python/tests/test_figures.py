@@ -113,6 +113,11 @@ def test_every_figure_can_be_read(every: list[tuple[str, Path]]) -> None:
         check_layout(name, figure)
 
 
+def test_a_legend_says_what_marks_and_bars_are(few: Path) -> None:
+    entries = {text.get_text() for text in figures.draw(few, "F4.2").legends[0].get_texts()}
+    assert {"95 % interval", "published, tolerance"} <= entries
+
+
 def test_the_same_results_give_the_same_bytes(few: Path, tmp_path: Path) -> None:
     def written(out: str) -> list[bytes]:
         paths = figures.save_all(few, tmp_path / out, figures=["F4.2"], formats=figures.FORMATS)
@@ -195,7 +200,8 @@ def test_a_work_needs_nothing_but_its_files(tmp_path: Path) -> None:
     assert len(figure.axes) == 4
     assert {axis.get_ylabel() for axis in figure.axes} == {"Loss, %", "Delay, ms"}
     assert {axis.get_title() for axis in figure.axes} == {"small", "large"}
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["none", "rlp"]
+    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert entries == ["none", "rlp", "95 % interval"]
     check_layout("mini/one", figure)
 
 

@@ -52,7 +52,7 @@ def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
     words = texts(figure)
     assert all(name in words for name in names)
     assert "Load" in words
-    assert "scheme" in words
+    assert "scheme (bars: 95 % intervals)" in words
     assert "voice: loss (%)" in words
     # Over the panel, and none of it outside of the paper.
     figure.canvas.draw()

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from airlane import _style
@@ -51,12 +53,26 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
                 continue
             panels.append(_panel(axis, drawing, index, 0.8 * inches / columns))
         _align(axes.flat, drawing)
+        handles: list[object] = []
         if named:
             # Bars that a panel does not have would stand in the legend without their look.
-            legend_above(
-                figure, [max(line, key=len) for line in zip(*panels, strict=True)], entries
-            )
+            handles += [max(line, key=len) for line in zip(*panels, strict=True)]
+        for handle, entry in _signs(drawing):
+            handles.append(handle)
+            entries.append(entry)
+        if entries:
+            legend_above(figure, handles, entries)
     return figure
+
+
+def _signs(drawing: Drawing) -> Iterator[tuple[object, str]]:
+    """What stands beside the values: intervals, and what was printed."""
+    cells = [cell for panel in drawing.panels for row in panel.values for cell in row]
+    if any(cell is not None and cell.half_width for cell in cells):
+        yield Line2D([], [], color="0.3", linestyle="", marker="|", markersize=7), "95 % interval"
+    if drawing.marks:
+        band = Patch(color="0.3", alpha=0.25, linewidth=0)
+        yield (band, Line2D([], [], color="0.3", linewidth=1.2)), "published, tolerance"
 
 
 def _panel(axis: Axes, drawing: Drawing, number: int, width_in: float) -> list[Handle]:

@@ -109,7 +109,7 @@ def means(
     if "y" not in log:
         first.set_ylim(bottom=min(0.0, first.get_ylim()[0]))
     if by:
-        name_lines(figure, first, by)
+        name_lines(figure, first, f"{by} (bars: {100 * confidence:g} % intervals)")
     return figure
 
 
