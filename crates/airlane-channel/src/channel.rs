@@ -96,9 +96,16 @@ pub struct ChannelStats {
 #[derive(Clone, Debug)]
 struct InFlight<T> {
     arrives: Instant,
+    // As long as a word with the flag: these are copied once for each frame.
+    len: u32,
     overtaken: bool,
-    len: usize,
     item: T,
+}
+
+impl<T> InFlight<T> {
+    const fn len(&self) -> usize {
+        self.len as usize
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -320,25 +327,21 @@ impl<T> Channel<T> {
             .police
             .as_mut()
             .is_some_and(|police| !police.take(departs, len));
-        let frame = InFlight {
+        // Made where it goes to.
+        let frame = || InFlight {
             arrives,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
             overtaken: false,
-            len,
             item,
         };
         if lost || down || gone || exceeds {
-            self.lose(frame, [down, gone, exceeds]);
+            self.lose(frame(), [down, gone, exceeds]);
+        } else if in_order {
+            self.last_arrival = arrives;
+            self.pipe.push_back(frame());
         } else {
-            match in_order {
-                true => {
-                    self.last_arrival = arrives;
-                    self.pipe.push_back(frame);
-                }
-                false => {
-                    self.last_arrival = due;
-                    self.overtake(frame);
-                }
-            }
+            self.last_arrival = due;
+            self.overtake(frame());
         }
         departs
     }
@@ -346,15 +349,15 @@ impl<T> Channel<T> {
     /// Counts a frame that does not arrive whole.
     #[cold]
     fn lose(&mut self, mut frame: InFlight<T>, [down, gone, exceeds]: [bool; 3]) {
-        self.stats.lost_air.add(frame.len);
+        self.stats.lost_air.add(frame.len());
         if down {
-            self.stats.lost_outage.add(frame.len);
+            self.stats.lost_outage.add(frame.len());
         }
         if gone {
-            self.stats.lost_handoff.add(frame.len);
+            self.stats.lost_handoff.add(frame.len());
         }
         if exceeds {
-            self.stats.lost_policed.add(frame.len);
+            self.stats.lost_policed.add(frame.len());
         }
         if let Some(destroyed) = &mut self.destroyed
             && !(down || gone || exceeds)
@@ -367,6 +370,7 @@ impl<T> Channel<T> {
     }
 
     /// Puts a frame before those that arrive later than it.
+    #[cold]
     fn overtake(&mut self, frame: InFlight<T>) {
         let later = self.pipe.iter_mut().rev();
         let mut behind = 0;
@@ -391,12 +395,15 @@ impl<T> Channel<T> {
     /// The next frame that has arrived by `now`, in the order of arrival.
     #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
-        let frame = self.pipe.pop_front_if(|frame| frame.arrives <= now)?;
-        self.stats.delivered.add(frame.len);
-        if let Some(overtaken) = self.stats.overtaken.as_mut().filter(|_| frame.overtaken) {
-            overtaken.add(frame.len);
+        let front = self.pipe.front().filter(|frame| frame.arrives <= now)?;
+        self.stats.delivered.add(front.len());
+        if front.overtaken
+            && let Some(overtaken) = &mut self.stats.overtaken
+        {
+            overtaken.add(front.len());
         }
-        Some(frame.item)
+        // Counted where it stands, so that nothing but the item is copied.
+        self.pipe.pop_front().map(|frame| frame.item)
     }
 
     /// The next frame that has arrived destroyed by `now`, if [`with_destroyed`](Self::with_destroyed) asks
@@ -482,7 +489,7 @@ impl<T> Channel<T> {
     /// What was accepted, is not known to be lost and was not taken out.
     pub fn under_way(&self) -> Count {
         let mut count = Count::default();
-        self.pipe.iter().for_each(|frame| count.add(frame.len));
+        self.pipe.iter().for_each(|frame| count.add(frame.len()));
         count
     }
 

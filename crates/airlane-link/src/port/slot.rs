@@ -346,7 +346,7 @@ impl<P: Packet> Slot<P> {
     #[inline]
     fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Origin)> {
         let patience = self.patience;
-        let endures = |packet: &P| patience.is_none() || packet.flow().protocol == TCP;
+        let endures = |packet: &P| packet.flow().protocol == TCP;
         let too_old = |packet: &P, since| {
             let waited = now.saturating_since(since);
             let is_longer = |most| waited > most;
@@ -362,27 +362,33 @@ impl<P: Packet> Slot<P> {
         {
             drop(&mut self.ledger, DropReason::TooOld, packet);
         }
-        let filled = self.packer.fill(&mut self.ledger, |ledger| {
-            let next = loop {
+        let mut filled = self.packer.fill(&mut self.ledger, |ledger| {
+            loop {
                 let next = self
                     .queue
                     .pop(now, &mut |reason, packet| drop(ledger, reason, packet));
-                match next {
-                    Some((packet, since)) if too_old(&packet, since) => {
-                        drop(ledger, DropReason::TooOld, packet)
+                match &next {
+                    Some((packet, since)) if too_old(packet, *since) => {
+                        let (packet, _) = next?;
+                        drop(ledger, DropReason::TooOld, packet);
                     }
-                    Some(_) => break next,
-                    None => break arriving.take().map(|packet| (packet, now)),
+                    Some((packet, _)) => {
+                        enduring |= patience.is_some() && endures(packet);
+                        return next;
+                    }
+                    None => {
+                        let packet = arriving.take()?;
+                        enduring |= patience.is_some() && endures(&packet);
+                        return Some((packet, now));
+                    }
                 }
-            };
-            enduring |= next.as_ref().is_some_and(|(packet, _)| endures(packet));
-            next
+            }
         });
-        filled.map(|(payload, mut from)| {
-            from.expires = from.came.zip(patience).map(|(came, most)| came + most);
-            from.expires = from.expires.filter(|_| !enduring);
-            (payload, from)
-        })
+        // Changed where it stands: it is long.
+        if let (Some(patience), false, Some((_, from))) = (patience, enduring, &mut filled) {
+            from.expires = from.came.map(|came| came + patience);
+        }
+        filled
     }
 
     /// A frame of `len` bytes is on its way out until `left`, or has been given up then.
