@@ -20,7 +20,6 @@ use crate::device::DeviceError;
 use crate::netlink::{Cidr, Interface, Netlink};
 use crate::node::Guard;
 use crate::resolver::{Resolve as _, SystemResolver};
-use crate::reverse_path;
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
@@ -260,12 +259,9 @@ fn check_routes(file: &LiveConfig, findings: &mut Findings<'_>) {
             );
         }
     }
+    peers::check_reverse_path(file, findings);
     if file.mark() == 0 {
         return;
-    }
-    for interface in reverse_path::strict() {
-        let found = format!("{interface}: {}", reverse_path::WHY);
-        findings.add("route", Grade::Warning, found, reverse_path::HELP);
     }
     if file.peers().iter().any(|peer| peer.host().is_some()) {
         findings.add(

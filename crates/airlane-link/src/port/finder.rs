@@ -47,6 +47,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Rate};
 
 use super::found::{FoundRate, RateLimitCause};
+use crate::config::RateLimit;
 use crate::wire::Report;
 use losses::{Advice, Losses, Round};
 use marks::Marks;
@@ -213,10 +214,11 @@ impl Finder {
     /// The configured rate is another one; what was found stays, as far as it may.
     pub(super) fn set_most(&mut self, most: Rate) {
         let was = std::mem::replace(&mut self.most, most.as_bps());
-        self.bps = if self.bps == was {
-            self.most
-        } else {
-            self.bps.min(self.most)
+        // A rate that was stated is right; that nobody states one any more says nothing of the link.
+        let is_stated = self.most < RateLimit::UNSTATED.as_bps();
+        self.bps = match self.bps == was && is_stated {
+            true => self.most,
+            false => self.bps.min(self.most),
         };
     }
 

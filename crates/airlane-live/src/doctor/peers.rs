@@ -19,6 +19,7 @@ use crate::netlink::Netlink;
 use crate::node::Guard;
 use crate::node::callers::Callers;
 use crate::node::drops::Reason;
+use crate::reverse_path;
 use crate::rounded::rounded;
 use crate::security::Keys;
 use crate::status::{CallFault, CallerReport, PROTOCOL, PeerStatus, SharedKey, Status};
@@ -38,6 +39,7 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     let found = "the link is up already: stop it to check what a start needs";
     findings.good("running", found);
     compare_file(file, findings);
+    check_reverse_path(file, findings);
     let mut status = first;
     let pending = |peer: &PeerStatus| matches!(&*peer.session.state, "waiting" | "accepted");
     while status.uptime_ns < PATIENCE.as_nanos() && status.peers.iter().any(pending) {
@@ -56,6 +58,15 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
             check_running_way(file, (&peer.name, ip), findings);
         }
+    }
+}
+
+/// Whether the kernel drops what comes from the peers because a default route leads into the tunnel.
+pub(super) fn check_reverse_path(file: &LiveConfig, findings: &mut Findings<'_>) {
+    let strict = reverse_path::strict().into_iter();
+    for interface in strict.filter(|_| file.mark() != 0) {
+        let found = format!("{interface}: {}", reverse_path::WHY);
+        findings.add("route", Grade::Warning, found, reverse_path::HELP);
     }
 }
 

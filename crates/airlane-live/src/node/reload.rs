@@ -4,6 +4,7 @@
 
 use airlane_base::Instant;
 use airlane_link::AdminError;
+use airlane_link::config::RateLimit;
 
 use super::Node;
 use super::guard::Guard;
@@ -199,6 +200,10 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("tun", old.tun != new.tun),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
+        (
+            "link.rate-limit",
+            (old.link.rate_limit == RateLimit::Fixed) != (new.link.rate_limit == RateLimit::Fixed),
+        ),
         ("link.delay", old.link.delay != new.link.delay),
         ("link.keepalive", old.link.keepalive != new.link.keepalive),
         ("link.underlay", here != new_here),

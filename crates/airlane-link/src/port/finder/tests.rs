@@ -466,6 +466,11 @@ fn a_bound_is_kept() {
     world.finder.set_most("12 Mbit/s".parse().unwrap());
     let (used, _) = world.run(10.0);
     assert!((0.58..0.61).contains(&used), "{used}");
+    // Nobody states it any more: the search goes on from there.
+    world.finder.set_most(RateLimit::UNSTATED);
+    assert_eq!(world.finder.rate().as_bps(), 12_000_000);
+    let (used, queue) = world.run(10.0);
+    assert!(used > 0.85 && queue < 30.0, "{used}, {queue} ms");
 }
 
 proptest! {
