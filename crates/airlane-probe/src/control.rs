@@ -229,7 +229,7 @@ mod tests {
             pieces in prop::collection::vec(prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..300),
                 Just(b"\n".to_vec()),
-                Just(br#"{"version":2,"voice":true,"congestion_control":null,"times":{}}"#.to_vec()),
+                Just(br#"{"version":3,"voice":true,"congestion_control":null,"times":{}}"#.to_vec()),
                 Just(br#"{"Err":"why"}"#.to_vec()),
                 (0_usize..6_000).prop_map(|n| vec![b' '; n]),
             ], 0..8),

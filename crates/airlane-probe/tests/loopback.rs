@@ -270,7 +270,7 @@ fn a_client_that_leaves_makes_room_for_the_next() {
         let mut stream = TcpStream::connect((HERE, ports.control)).unwrap();
         stream
             .write_all(
-                b"{\"version\":2,\"times\":{\"warmup\":{\"secs\":1,\"nanos\":0},\
+                b"{\"version\":3,\"times\":{\"warmup\":{\"secs\":1,\"nanos\":0},\
                   \"measure\":{\"secs\":9,\"nanos\":0},\"grace\":{\"secs\":1,\"nanos\":0}},\
                   \"congestion_control\":null,\"voice\":true}\n\"go\"\n",
             )
