@@ -1,5 +1,5 @@
-//! Names the commit that the program is built of. Who packs it without git may say it in `AIRLANE_COMMIT`; otherwise
-//! nobody knows.
+//! Names the commit that the program is built of. A package that is built without git names it in
+//! `AIRLANE_COMMIT`; otherwise it is unknown.
 
 use std::path::Path;
 use std::process::Command;

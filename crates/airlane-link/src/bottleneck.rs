@@ -47,6 +47,24 @@ pub struct Seen {
     pub busy: bool,
 }
 
+/// A port by its number, its weight, and what it saw of late; none: nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Below {
+    /// The port's number.
+    pub port: u8,
+    /// Its share, relative to the others'.
+    pub weight: f64,
+    /// What it saw.
+    pub seen: Option<Seen>,
+}
+
+impl Below {
+    /// What a port saw that uses its rate.
+    fn busy(&self) -> Option<Seen> {
+        self.seen.filter(|seen| seen.busy)
+    }
+}
+
 /// What two ports saw at the same moments: means, squares and products of their queues, milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair {
@@ -88,7 +106,6 @@ impl Pair {
 pub struct Bottlenecks {
     /// By two numbers, the lower first.
     pairs: Box<[Pair]>,
-
     next: Instant,
 }
 
@@ -114,16 +131,18 @@ impl Bottlenecks {
 
     /// Two ports that have come together since it was last asked, or have parted.
     pub fn poll_change(&mut self) -> Option<(u8, u8, bool)> {
-        let at = (self.pairs.iter()).position(|pair| pair.told != pair.together)?;
-        let pair = &mut self.pairs[at];
+        let all = (1..PORTS).flat_map(|high| (0..high).map(move |low| (low, high)));
+        let has_changed = |(low, high): &(usize, usize)| {
+            let pair = &self.pairs[Self::at(*low, *high)];
+            pair.told != pair.together
+        };
+        let (low, high) = { all }.find(has_changed)?;
+        let pair = &mut self.pairs[Self::at(low, high)];
         pair.told = pair.together;
-        let high = (1..PORTS)
-            .rfind(|high| Self::at(*high, 0) <= at)
-            .unwrap_or(1);
-        Some(((at - Self::at(high, 0)) as u8, high as u8, pair.together))
+        Some((low as u8, high as u8, pair.together))
     }
 
-    /// A port is somebody else's from now on.
+    /// The number is another port's from now on.
     pub fn forget(&mut self, port: u8) {
         let others = (0..PORTS).filter(|other| *other != usize::from(port));
         for other in others {
@@ -136,48 +155,50 @@ impl Bottlenecks {
         self.next
     }
 
-    /// Looks at all ports, by number, with their weights: `moves` is told which port is to take which rate as found.
-    pub fn look(
-        &mut self,
-        now: Instant,
-        ports: &[(u8, f64, Option<Seen>)],
-        mut moves: impl FnMut(u8, u64),
-    ) {
+    /// Looks at all ports: `moves` is told which port is to take which rate as found, bit/s.
+    pub fn look(&mut self, now: Instant, ports: &[Below], mut moves: impl FnMut(u8, u64)) {
         if now < self.next {
             return;
         }
         self.next = now + EVERY;
-        let busy = |of: &&(u8, f64, Option<Seen>)| of.2.is_some_and(|seen| seen.busy);
-        let queue = |seen: Option<Seen>| seen.map_or(0.0, |seen| seen.queue_us as f64 / 1e3);
-        for (index, one) in ports.iter().enumerate().filter(|(_, one)| busy(one)) {
-            for other in ports[..index].iter().filter(busy) {
-                let pair = &mut self.pairs[Self::at(one.0.into(), other.0.into())];
-                pair.add([queue(one.2), queue(other.2)]);
+        for (index, one) in ports.iter().enumerate() {
+            for other in &ports[..index] {
+                if let (Some(a), Some(b)) = (one.busy(), other.busy()) {
+                    let queues = [a, b].map(|seen| seen.queue_us as f64 / 1e3);
+                    self.pairs[Self::at(one.port.into(), other.port.into())].add(queues);
+                }
             }
         }
         // Who shares with the first of a group shares with all of it.
         let mut done = 0u64;
-        for (index, first) in ports.iter().enumerate().filter(|(_, one)| busy(one)) {
-            let group = || {
-                let others = ports[index..].iter().filter(busy);
-                others.filter(|other| other.0 == first.0 || self.are_together(first.0, other.0))
-            };
-            if done & (1 << first.0) != 0 || group().count() < 2 {
+        for (index, first) in ports.iter().enumerate() {
+            if done & (1 << first.port) != 0 || first.busy().is_none() {
                 continue;
             }
-            let found = |of: &(u8, f64, Option<Seen>)| of.2.map_or(0.0, |seen| seen.bps as f64);
-            let sent = |of: &(u8, f64, Option<Seen>)| of.2.map_or(0.0, |seen| seen.sent_bps as f64);
-            let (all, used): (f64, f64) = (group().map(found).sum(), group().map(sent).sum());
-            let weights: f64 = group().map(|of| of.1).sum();
+            let group = || {
+                let rest = ports[index..].iter();
+                let of_group =
+                    |of: &&Below| of.port == first.port || self.are_together(first.port, of.port);
+                rest.filter(of_group)
+                    .filter_map(|of| Some((of, of.busy()?)))
+            };
+            if group().count() < 2 {
+                continue;
+            }
+            let found = |seen: Seen| seen.bps as f64;
+            let all: f64 = group().map(|(_, seen)| found(seen)).sum();
+            let used: f64 = group().map(|(_, seen)| seen.sent_bps as f64).sum();
+            let weights: f64 = group().map(|(of, _)| of.weight).sum();
             // Who sends more than its share of what all send takes so much less of what all found.
-            let moved = |of: &(u8, f64, Option<Seen>)| {
-                let part = (used * of.1 / weights / sent(of).max(1.0)).clamp(0.5, 2.0);
-                found(of) * (1.0 + MOVES * (part - 1.0))
+            let moved = |(of, seen): (&Below, Seen)| {
+                let share = used * of.weight / weights;
+                let part = (share / seen.sent_bps.max(1) as f64).clamp(0.5, 2.0);
+                found(seen) * (1.0 + MOVES * (part - 1.0))
             };
             let sum: f64 = group().map(moved).sum();
-            for of in group() {
-                done |= 1 << of.0;
-                moves(of.0, (moved(of) * all / sum) as u64);
+            for member in group() {
+                done |= 1 << member.0.port;
+                moves(member.0.port, (moved(member) * all / sum) as u64);
             }
         }
     }
@@ -203,7 +224,11 @@ mod tests {
                     sent_bps: bps[at],
                     busy: true,
                 };
-                (at as u8, [3.0, 1.0][at], Some(seen))
+                Below {
+                    port: at as u8,
+                    weight: [3.0, 1.0][at],
+                    seen: Some(seen),
+                }
             });
             bottlenecks.look(now, &ports, |port, to| bps[usize::from(port)] = to);
         }
@@ -241,7 +266,7 @@ mod tests {
                 "{period}"
             );
         }
-        // Nobody's queue is no queue that both have.
+        // Two empty queues say nothing.
         let (_, together) = watch(|_, _| [0.0, 0.0]);
         assert!(!together);
     }

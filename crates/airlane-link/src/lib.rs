@@ -50,7 +50,7 @@ mod service;
 mod shared_link;
 pub mod wire;
 
-pub use bottleneck::{Bottlenecks, Seen};
+pub use bottleneck::{Below, Bottlenecks, Seen};
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
 pub use context::ServiceEvent;

@@ -50,7 +50,7 @@ mod ways;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::{Bottlenecks, FlowKey, Seen, SharedLink};
+use airlane_link::{Below as PortBelow, Bottlenecks, FlowKey, SharedLink};
 use airlane_secure::PeerAddress;
 use rustix::event::{PollFd, PollFlags};
 
@@ -101,7 +101,7 @@ pub struct Node {
     shared: SharedLink,
     /// Which of them have one bottleneck below, and what each sees of it, by number and weight.
     bottlenecks: Bottlenecks,
-    below_ports: Vec<(u8, f64, Option<Seen>)>,
+    below_ports: Vec<PortBelow>,
     plane: StatusPlane,
     /// When missing addresses and routes are made next, and when the log said that one cannot be.
     restore: Instant,

@@ -13,7 +13,7 @@
 //!   of one connection holds at most the pool, so the relay holds at most twice that for each connection that it
 //!   may have; what the kernel's socket buffers hold comes on top, and can be limited, too.
 //! * What cannot be passed on is not read, so the window of one leg closes when the other one stands still.
-//! * The end of one direction is passed on behind its last byte, and the other direction goes on.
+//! * The end of one direction is passed on after its last byte, and the other direction goes on.
 //! * A reset, or whatever else kills one leg, resets the other at once, and what was on its way is gone, as it
 //!   would be without a relay.
 //!

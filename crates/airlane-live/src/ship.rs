@@ -5,6 +5,7 @@
 
 mod called;
 mod digest;
+mod entry;
 mod inbox;
 mod interface;
 mod line;

@@ -210,7 +210,8 @@ impl PathSearch {
 
     /// An IP packet of this length has left.
     pub const fn note_sent(&mut self, length: usize) {
-        self.used_since |= length > LEAST;
+        // On the narrowest path nothing longer can leave: what fills it shows that a wider one would be of use.
+        self.used_since |= length > LEAST || length == self.used;
     }
 
     /// When [`PathSearch::handle_timeout`] wants to be called.

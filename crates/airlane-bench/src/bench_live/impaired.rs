@@ -20,6 +20,9 @@ use super::traffic::TrafficKind;
 use super::tunnel::Tunnel;
 use crate::progress::ProgressLine;
 
+/// Files of both ends that say no more than they must.
+pub(super) const SMALLEST: [&str; 2] = ["demo/smallest-left.toml", "demo/smallest-right.toml"];
+
 /// What is measured, and how long.
 #[derive(Clone, Debug)]
 pub struct ImpairedPlan {
@@ -44,6 +47,21 @@ pub struct ImpairedPlan {
 }
 
 impl ImpairedPlan {
+    /// A link with the smallest files, of which nothing is measured yet.
+    pub(super) fn of_smallest(seed: u64) -> Self {
+        Self {
+            tools: Vec::new(),
+            channels: Vec::new(),
+            endpoints: Vec::new(),
+            warmup: Duration::ZERO,
+            measure: Duration::ZERO,
+            seed,
+            ends: SMALLEST.map(PathBuf::from),
+            rate: None,
+            traffic: TrafficKind::KnownPorts,
+        }
+    }
+
     /// How many runs that are, with the one of the idle link.
     pub fn steps(&self) -> usize {
         let rows = self.tools.len() * self.channels.len() * self.endpoints.len();

@@ -24,9 +24,6 @@ use crate::progress::ProgressLine;
 
 const FILE: &str = "file Mbit/s";
 
-/// Files of both ends that say no more than they must.
-pub(super) const SMALLEST: [&str; 2] = ["demo/smallest-left.toml", "demo/smallest-right.toml"];
-
 /// What may be worse beside the headers.
 pub(super) const TOLERATED: f64 = 0.03;
 
@@ -323,15 +320,11 @@ pub fn run(plan: &NeverWorsePlan, programs: &Programs) -> Result<NeverWorse, Liv
         source,
     })?;
     let impaired = ImpairedPlan {
-        tools: Vec::new(),
-        channels: Vec::new(),
-        endpoints: Vec::new(),
         warmup: plan.warmup,
         measure: plan.measure,
-        seed: plan.seed,
-        ends: SMALLEST.map(PathBuf::from),
         rate: plan.rate.clone(),
         traffic: plan.traffic,
+        ..ImpairedPlan::of_smallest(plan.seed)
     };
     let bench = Bench {
         plan: &impaired,
@@ -520,7 +513,7 @@ mod tests {
     #[test]
     fn the_smallest_files_are_files() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for path in SMALLEST.map(|path| root.join(path)) {
+        for path in super::super::impaired::SMALLEST.map(|path| root.join(path)) {
             let text = std::fs::read_to_string(&path).unwrap();
             let table: toml::Table = text.parse().unwrap();
             assert_eq!(table["link"].as_table().unwrap().len(), 2, "{text}");

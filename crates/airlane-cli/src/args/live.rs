@@ -25,14 +25,15 @@ pub enum LiveCommand {
     Up(UpArgs),
     /// Make the files of both ends of a new link, or of a base and its stations, with keys
     ///
-    /// Asks four questions, or takes four options, and writes a file and a key for each end, which nobody but
-    /// their owner may read. With --station this end is a base, and each station gets files of its own. What is there is not replaced without --force.
+    /// Asks four questions, or takes four options, and writes a file and a key for each end, which only their owner
+    /// may read. With --station this end is a base, and each station gets files of its own. Files that exist are
+    /// kept unless --force is given.
     #[command(after_help = setup::SETUP_EXAMPLES)]
     Setup(SetupArgs),
     /// Make a key for one end of a secured link
     ///
-    /// Writes a new private key to FILE, which nobody but its owner may read, and prints its public
-    /// half: the other end has that as `peer-key`.
+    /// Writes a new private key to FILE, which only its owner may read, and prints the public key, which the other
+    /// end has as `peer-key`.
     #[command(after_help = node::KEYGEN_EXAMPLES)]
     Keygen(KeygenArgs),
     /// Emulate a lossy link between two interfaces until SIGTERM or Ctrl-C
@@ -46,7 +47,7 @@ pub enum LiveCommand {
     ///
     /// What comes in on one passes on to the other, so each side of the relay repairs its own losses over its own
     /// round trip. The source hears acknowledgments of what has not arrived yet. One connection holds at most
-    /// twice the pool; a closed direction closes the other side's behind its last byte, and a side that dies
+    /// twice the pool; the end of one direction is passed on after its last byte, and a side that dies
     /// resets the other at once. At the end all are reset and the counters are printed; SIGUSR1 logs them.
     #[command(after_help = relay::EXAMPLES)]
     Relay(RelayArgs),
@@ -131,7 +132,7 @@ pub enum LiveCommand {
     Test(TestArgs),
     /// Record what becomes of each frame of a running link
     ///
-    /// Writes a trace to OUT until Ctrl-C: each frame sent with its size and what waited behind it, each
+    /// Writes a trace to OUT until Ctrl-C: each frame sent with its size and what waited after it, each
     /// frame received, and by their numbers those that were lost. Nothing is sent for it. Record both ends
     /// at the same time and join the two (`airlane trace join`) to know both directions and the delays;
     /// one recording knows the losses on the way to its end. The link must be secured: the frames of other

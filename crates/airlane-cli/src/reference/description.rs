@@ -4,14 +4,14 @@ use serde_json::Value;
 
 /// What a description says: the meaning, what holds where the key is left out, and the source.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Described {
-    pub(super) meaning: String,
-    pub(super) left_out: Option<String>,
-    pub(super) source: Option<String>,
+pub(crate) struct Described {
+    pub(crate) meaning: String,
+    pub(crate) left_out: Option<String>,
+    pub(crate) source: Option<String>,
 }
 
 /// Takes the sentences that begin with `Left out:` and `Source:` out of a description.
-pub(super) fn described(schema: &Value) -> Described {
+pub(crate) fn described(schema: &Value) -> Described {
     let text = schema.get("description").and_then(Value::as_str);
     let mut rest = text.unwrap_or_default().replace('\n', " ");
     let left_out = take(&mut rest, "Left out:");

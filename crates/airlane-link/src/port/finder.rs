@@ -36,8 +36,10 @@
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
 //! back does to reports beyond their delay, which the marks' own times do not contain.
 
+mod compete;
 mod losses;
 mod marks;
+mod queue;
 mod rival;
 mod seen;
 mod shared;
@@ -51,7 +53,7 @@ use crate::config::RateLimit;
 use crate::wire::Report;
 use losses::{Advice, Losses, Round};
 use marks::Marks;
-use rival::{NotOurs, Rival, Seen};
+use rival::{NotOurs, Rival};
 use seen::{Least, Sample, Stretch, Variation};
 
 /// Reports of late that are remembered.
@@ -74,7 +76,6 @@ const QUICKEST_OF: Duration = Duration::from_millis(500);
 /// So much may be on its way of which nothing is known yet: the least round trip, this time and twice the jitter at what
 /// leaves the queue, and ten packets in any case. What that is, is seen over this time.
 const AHEAD_S: f64 = 0.1;
-
 const LEAST_AHEAD: f64 = 15_000.0;
 const OF_LATE_US: i64 = 40_000;
 /// A rate that rises is seen because a bit more may be on its way than left of late.
@@ -88,16 +89,8 @@ const FAR_AHEAD: f64 = 1.25;
 /// An unstated rate begins here, and none falls below the least.
 const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
-/// A queue of so many seconds is made to go as fast as may be, for so long at most.
-const LONG_S: f64 = 0.5;
-const LONGEST_DRAIN_S: f64 = 2.0;
 /// So much leaves at that before something is heard of it.
 const FIRST_FLIGHT: u64 = 60_000;
-/// So often a queue that does not fall is ours all the same, perhaps.
-const TRIES: u32 = 2;
-/// How long less is sent, how often at least, to see what a mark takes without a queue.
-const PEEK: Duration = Duration::from_millis(200);
-const PEEK_EVERY: Duration = Duration::from_secs(8);
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
@@ -111,8 +104,6 @@ const FAST_STEP: f64 = 1.0 / 32.0;
 /// By so much a second it grows at least, and by so much a round at most, while it is near.
 const LEAST_GROWTH: f64 = 0.07;
 const MOST_STEP: f64 = 0.25;
-/// What is sent of what the link was found to carry, so that what is left of a queue goes.
-const BELOW: f64 = 0.97;
 /// The rate is near to what was found up to this; by so much the gain grows each round beyond.
 const NEAR: f64 = 1.05;
 const FASTER: f64 = 2.5;
@@ -130,12 +121,18 @@ enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Doubt {
     None,
-    /// The queue was so long, microseconds, at this rate; and how often it has not fallen since.
-    Queue {
-        was: i64,
-        bps: u64,
-        tries: u32,
-    },
+    Queue(Taken),
+}
+
+/// What was taken back because of a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Taken {
+    /// How long it was, microseconds, and the rate.
+    was: i64,
+    bps: u64,
+    /// How often it has not fallen since, and how often it has not, or grew.
+    tries: u32,
+    vain: u32,
 }
 
 /// Finds what the link carries, and says it as the rate to send at.
@@ -525,13 +522,13 @@ impl Finder {
                     self.confirmed = Some(self.bps);
                 }
                 self.grow(now, lasts + self.round_trip);
-                self.look_below(now, PEEK_EVERY);
+                self.look_below(now);
             }
             Advice::Hold => {
                 self.since = now;
                 if self.losses.limit() == Some(self.bps) {
                     self.confirmed = Some(self.bps);
-                    self.look_below(now, PEEK_EVERY);
+                    self.look_below(now);
                 }
             }
             Advice::Set(bps) => {
@@ -588,158 +585,6 @@ impl Finder {
             self.gain = step;
         }
         self.since = now;
-    }
-
-    /// A queue stands, or grows.
-    fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
-        let (base, allowed) = (self.base_us(), self.allowed_us());
-        // The link was never idle between the marks that found a queue; before the first of them it may have been.
-        let found = self.samples.iter().rev().take(of_late);
-        let found = found
-            .take_while(|sample| sample.delay_us - base > allowed / 2)
-            .count();
-        if found < FOUND {
-            return;
-        }
-        let begin = self.samples.len() - found;
-        let seen = Stretch::of(self.samples.range(begin..));
-        let (Some(to), Some(seen)) = (self.samples.back(), seen) else {
-            return;
-        };
-        let (to_delay, grows) = (to.delay_us, seen.carried_bps < 0.95 * seen.sent_bps);
-        let overflows = seen.loss > self.losses.much(true);
-        self.since = now;
-        let (mut before, mut tries) = (self.bps, 0);
-        if let Doubt::Queue {
-            was,
-            bps,
-            tries: tried,
-        } = self.doubt
-            && !grows
-            && queue > was * 2 / 3
-        {
-            (before, tries) = (bps, tried + 1);
-            if tries == TRIES {
-                // What was sent before may have been far beyond what came through.
-                let shown = self.carried.map_or(bps, |carried| (2.0 * carried) as u64);
-                self.bps = bps.min(shown).max(self.bps).min(self.most);
-                match self.not_ours.add(now) {
-                    Some(least) => self.meet(now, least, None),
-                    None => self.accept(now),
-                }
-                return;
-            }
-        }
-        if !grows && !self.busy {
-            // The queue is somebody else's: it goes when that one likes, or counts as none when the least is forgotten.
-            self.doubt = Doubt::None;
-            return;
-        }
-        let rule = self.losses.rule();
-        let mut carried = match overflows {
-            true => seen.carried_bps * (1.0 - seen.loss) / (1.0 - rule),
-            false => seen.carried_bps,
-        };
-        if tries > 0 {
-            carried = carried.min(self.bps as f64 * self.part);
-        }
-        // What has left since then at too high a rate will stand in the queue, too.
-        let too_fast = (self.bps as f64 / carried - 1.0).max(0.0);
-        let length = (to_delay - base) as f64 / 1e6 + too_fast * self.round_trip.as_secs_f64();
-        let stands = (to_delay - base) as f64 / 1e6;
-        let (part, longest) = match length {
-            _ if stands > LONG_S => (0.25, LONGEST_DRAIN_S),
-            length if length > 0.05 => (0.5, 1.0),
-            _ => (0.75, 1.0),
-        };
-        self.part = part;
-        let takes = (length / (1.0 - part)).min(longest);
-        self.take_back(carried);
-        self.losses.on_queue(overflows);
-        if let Some((least, before)) = self.not_ours.comes_back(now, self.bps) {
-            self.meet(now, least, Some(before));
-            return;
-        }
-        self.drain(now, Duration::from_secs_f64(takes));
-        self.doubt = Doubt::Queue {
-            was: queue,
-            bps: before,
-            tries,
-        };
-    }
-
-    fn drain(&mut self, now: Instant, takes: Duration) {
-        self.phase = Phase::Drains { until: now + takes };
-        self.drained = now;
-    }
-
-    /// Sending less has not made the delay less: it is no queue of ours.
-    fn accept(&mut self, now: Instant) {
-        let of_late = self.samples.iter().rev().take(MOST_MARKS);
-        if let Some(delay) = of_late.map(|sample| sample.delay_us).min() {
-            self.base = Some(Least::of(now, delay, LEAST_OF));
-        }
-        self.doubt = Doubt::None;
-    }
-
-    /// Somebody keeps a queue filled; a mark takes this long without. `before` was sent beside that in the last minute.
-    fn meet(&mut self, now: Instant, least_us: i64, before: Option<u64>) {
-        let queue_us = self.queue_us(FOUND) + self.base_us() - least_us;
-        let round_s = self.round_trip.as_secs_f64();
-        let rival = Rival::new(now, least_us, queue_us, (self.bps, before), round_s);
-        (self.rival, self.phase, self.doubt) = (Some(rival), Phase::Grows, Doubt::None);
-        self.held = u64::MAX;
-    }
-
-    /// Sends what another would beside a queue that somebody keeps filled.
-    fn compete(&mut self, now: Instant, before: &Sample, last: &Sample) {
-        let delay_us = self.queue_us(FOUND) + self.base_us();
-        let Some(rival) = &mut self.rival else {
-            return;
-        };
-        let queue_us = delay_us - rival.base_us();
-        let sent = last.sent.saturating_sub(before.sent);
-        let took = last.left.saturating_since(before.left).as_secs_f64();
-        let mark = Seen {
-            left: last.left,
-            delay_us: last.delay_us,
-            queue_us,
-            lost: last.received.saturating_sub(before.received) < sent,
-            used: sent as f64 * 8.0 >= 0.5 * self.bps as f64 * took,
-        };
-        let bps = rival.seen(now, mark, self.round_trip.as_secs_f64());
-        let is_alone = rival.is_alone();
-        let is_gone = rival.looks(now) && queue_us < self.allowed_us();
-        self.bps = (bps as u64).clamp(LEAST_BPS.min(self.most), self.most);
-        if is_gone || is_alone {
-            (self.since, self.carried, self.rival) = (now, None, None);
-            self.gain = MOST_STEP;
-            self.not_ours.went(now, self.bps);
-        }
-        if is_alone {
-            self.not_ours = NotOurs::new();
-            self.accept(now);
-        }
-    }
-
-    /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes
-    /// then.
-    fn look_below(&mut self, now: Instant, every: Duration) {
-        if self.busy && self.phase == Phase::Grows && now.saturating_since(self.drained) >= every {
-            (self.part, self.since) = (0.5, now);
-            self.drain(now, PEEK);
-        }
-    }
-
-    /// The link carries no more than this.
-    fn take_back(&mut self, carried: f64) {
-        if let Some(before) = self.carried.filter(|before| *before > 0.0) {
-            self.variation.add(before, carried);
-        }
-        let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
-        self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
-        (self.carried, self.confirmed) = (Some(carried), Some(self.bps));
-        self.before_silence = None;
     }
 }
 

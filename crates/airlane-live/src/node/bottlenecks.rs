@@ -1,6 +1,7 @@
 //! Peers behind one bottleneck: what their ports find there is shared by the peers' weights.
 
 use airlane_base::Instant;
+use airlane_link::Below;
 
 use super::Node;
 
@@ -18,7 +19,11 @@ impl Node {
         } = self;
         seen.clear();
         let links_seen = links.all.iter();
-        seen.extend(links_seen.map(|(n, link)| (*n, link.config.weight, link.port.seen(now))));
+        seen.extend(links_seen.map(|(number, link)| Below {
+            port: *number,
+            weight: link.config.weight,
+            seen: link.port.seen(now),
+        }));
         bottlenecks.look(now, seen, |number, bps| {
             if let Some(link) = links.get_mut(number) {
                 link.port.shift_found(now, bps);

@@ -5,25 +5,23 @@
 //! job left stays for a week.
 
 use std::collections::BTreeMap;
-use std::fs::{File, FileTimes, Permissions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use airlane_ship::{Entry, Kind, Manifest, Ranges, printable};
-use rustix::fs::Stat;
+use airlane_ship::{Kind, Manifest, Ranges};
 use serde::{Deserialize, Serialize};
 
 use super::ShipError;
-use super::inbox::{Inbox, is_folder};
-use super::source::nanoseconds;
+use super::entry::{WORK, age, digest, dress, here, is_there, make_part, part};
+use super::inbox::Inbox;
 
 /// Neighbours are written together, up to this.
 const TOGETHER: usize = 256 << 10;
 /// Files that are open at once.
 const OPEN: usize = 16;
-const WORK: &str = ".airlane-parts";
 /// The list of the job that was here last, and what was missing of it.
 const LIST: &str = "list.json";
 const MISSING: &str = "missing.json";
@@ -31,8 +29,6 @@ const MISSING: &str = "missing.json";
 const ASIDE: &str = ".missing";
 /// Parts of jobs that nobody goes on with are kept for so long.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// File systems round times, at most to this.
-const ROUNDED: u64 = 2_000_000_000;
 
 /// The files of one job.
 pub struct Store {
@@ -406,102 +402,6 @@ impl Store {
     }
 }
 
-/// Files of a list that seem to be at their places, by length and time: they are compared as what comes is.
-///
-/// # Errors
-/// If something else is there that is not to be replaced, or cannot be.
-fn here(inbox: &Inbox, manifest: &Manifest, overwrite: bool) -> Result<Vec<bool>, ShipError> {
-    let look = |entry: &Entry| {
-        let path = inbox.path().join(&entry.path);
-        // What is only named alike is refused as well: receivers beside each other have -2 and so on.
-        if entry.path.starts_with(WORK) {
-            return Err(ShipError::Input(format!(
-                "{}: a name that begins so is the receiver's own; send it under another",
-                printable(&path.to_string_lossy())
-            )));
-        }
-        let found = inbox.look(&entry.path).map_err(|error| match error.raw_os_error() {
-            Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => ShipError::Input(format!(
-                "{}: a folder of this path is a link, and nothing that comes goes through links",
-                printable(&path.to_string_lossy())
-            )),
-            _ => ShipError::file(&path, "look")(error),
-        })?;
-        let conflict = |what| {
-            let path = path.to_string_lossy();
-            ShipError::Input(format!(
-                "{} is already there, {what}; remove it, or name another folder",
-                printable(&path)
-            ))
-        };
-        match (found, entry.kind) {
-            (None, _) => Ok(false),
-            (Some(facts), Kind::Folder) if is_folder(&facts) => Ok(true),
-            (Some(_), Kind::Folder) => Err(conflict("and no folder")),
-            (Some(facts), Kind::File) if is_folder(&facts) => Err(conflict("a folder")),
-            (Some(facts), Kind::File) if is_as_sent(&facts, entry) => Ok(true),
-            (Some(_), Kind::File) if overwrite => Ok(false),
-            (Some(_), Kind::File) => Err(is_there(inbox, entry)),
-        }
-    };
-    manifest.entries().iter().map(look).collect()
-}
-
-fn is_there(inbox: &Inbox, entry: &Entry) -> ShipError {
-    let path = inbox.path().join(&entry.path);
-    ShipError::Input(format!(
-        "{} is already there; airlane recv --overwrite replaces it",
-        printable(&path.to_string_lossy())
-    ))
-}
-
-fn is_as_sent(facts: &Stat, entry: &Entry) -> bool {
-    let is_file = rustix::fs::FileType::from_raw_mode(facts.st_mode).is_file();
-    let modified = nanoseconds(facts.st_mtime, facts.st_mtime_nsec);
-    is_file && facts.st_size as u64 == entry.bytes && modified.abs_diff(entry.modified_ns) < ROUNDED
-}
-
-/// The name of a file while it is not whole.
-fn part(entry: &Entry) -> String {
-    let Entry {
-        path,
-        bytes,
-        modified_ns,
-        ..
-    } = entry;
-    let name = blake3::hash(format!("{bytes} {modified_ns} {path}").as_bytes());
-    name.to_hex()[..32].to_owned()
-}
-
-fn make_part(work: &Inbox, entry: &Entry) -> Result<(), ShipError> {
-    let name = part(entry);
-    let made = work
-        .file(&name, true)
-        .and_then(|file| file.set_len(entry.bytes));
-    made.map_err(ShipError::file(&work.path().join(&name), "make"))
-}
-
-fn digest(manifest: &Manifest) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for (_, entry) in manifest.files() {
-        hasher.update(part(entry).as_bytes());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
-}
-
-fn age(facts: &Stat) -> Duration {
-    let modified = UNIX_EPOCH + Duration::from_secs(u64::try_from(facts.st_mtime).unwrap_or(0));
-    SystemTime::now()
-        .duration_since(modified)
-        .unwrap_or_default()
-}
-
-fn dress(file: &File, entry: &Entry, allowed: u32) -> io::Result<()> {
-    let modified = UNIX_EPOCH + Duration::from_nanos(entry.modified_ns);
-    file.set_times(FileTimes::new().set_modified(modified))?;
-    file.set_permissions(Permissions::from_mode(entry.mode & allowed & 0o777))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -509,6 +409,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use airlane_ship::Entry;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     fn manifest() -> Manifest {
         let entry = |path: &str, kind, bytes, mode| Entry {

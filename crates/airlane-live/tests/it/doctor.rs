@@ -102,18 +102,24 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     assert!(lost.iter().all(|c| c.verdict != Grade::Bad), "{lost:#?}");
 }
 
-/// The peer check of each end of a link that runs or, at end 0, does not, and what end 1 has logged of callers.
-fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Grade, String); 2] {
+/// Two hosts on one wire, and a folder with a private key of each: their public keys.
+fn two_hosts() -> (Namespace, Namespace, tempfile::TempDir, [String; 2]) {
     let (left, right) = (Namespace::new("left"), Namespace::new("right"));
     cable(&left, "wire", &right, "wire");
     left.ip("addr add 192.0.2.1/24 dev wire");
     right.ip("addr add 192.0.2.2/24 dev wire");
     let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path().to_str().unwrap();
     let public = [0, 1].map(|end| {
         let made = new_key(&folder.path().join(format!("{end}.key")));
         made.unwrap().to_string()
     });
+    (left, right, folder, public)
+}
+
+/// The peer check of each end of a link that runs or, at end 0, does not, and what end 1 has logged of callers.
+fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Grade, String); 2] {
+    let (left, right, folder, public) = two_hosts();
+    let directory = folder.path().to_str().unwrap();
     let known = |which: &str| match which {
         "right" => None,
         _ => Some("TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=".to_owned()),
@@ -165,16 +171,8 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
 
 /// What two ends that run find of each other, whose files are changed so: all that is not good.
 fn two_ends(change: impl Fn(usize, String) -> String) -> [Vec<Check>; 2] {
-    let (left, right) = (Namespace::new("left"), Namespace::new("right"));
-    cable(&left, "wire", &right, "wire");
-    left.ip("addr add 192.0.2.1/24 dev wire");
-    right.ip("addr add 192.0.2.2/24 dev wire");
-    let folder = tempfile::tempdir().unwrap();
+    let (left, right, folder, keys) = two_hosts();
     let directory = folder.path().to_str().unwrap();
-    let keys = [0, 1].map(|end| {
-        let made = new_key(&folder.path().join(format!("{end}.key")));
-        made.unwrap().to_string()
-    });
     let ends = [(0, &left), (1, &right)];
     let texts = [0, 1].map(|end| change(end, file(end, directory, &keys[1 - end], "")));
     let nodes = ends.map(|(end, namespace)| Running::start(namespace, &texts[end]).unwrap());

@@ -238,6 +238,16 @@ fn answers_that_nobody_asked_for_change_nothing() {
 }
 
 #[test]
+fn the_narrowest_path_is_left_once_it_becomes_wider() {
+    let mut world = World::new(576, LEAST, 11);
+    world.run(100_000);
+    assert_eq!(world.mtu(), LEAST);
+    world.takes = 332;
+    world.run(1_300_000);
+    assert_eq!(world.mtu(), 332);
+}
+
+#[test]
 fn without_a_peer_nothing_is_sent() {
     let mut world = World::new(1500, 1500, 10);
     world.search.stop();

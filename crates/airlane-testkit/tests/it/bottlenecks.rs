@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use airlane_base::{Duration, Rate};
-use airlane_link::Bottlenecks;
 use airlane_link::HeaderProfile::Live;
 use airlane_link::config::RateLimit;
+use airlane_link::{Below, Bottlenecks};
 use airlane_testkit::{Adversary, Bottleneck, FrameDeparture, Pair, Setup, TestPacket};
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100 packets\"";
@@ -46,7 +46,11 @@ fn shares(links: [&Rc<RefCell<Bottleneck>>; 2], shared: bool) -> ([f64; 2], bool
         }
         if shared {
             let now = pairs[0].now();
-            let seen = [0, 1].map(|at| (at as u8, [3.0, 1.0][at], pairs[at].port(0).seen(now)));
+            let seen = [0, 1].map(|at| Below {
+                port: at as u8,
+                weight: [3.0, 1.0][at],
+                seen: pairs[at].port(0).seen(now),
+            });
             bottlenecks.look(now, &seen, |port, bps| {
                 pairs[usize::from(port)].port_mut(0).shift_found(bps)
             });
@@ -72,11 +76,9 @@ fn weights_hold_below_a_bottleneck_that_nobody_knows() {
 #[test]
 fn links_of_their_own_are_left_alone() {
     for mbps in [[20, 20], [20, 5], [5, 20]] {
-        let links = mbps.map(bottleneck);
         let [with, without] = [true, false].map(|shared| {
-            let fresh = mbps.map(bottleneck);
-            let _ = &links;
-            shares([&fresh[0], &fresh[1]], shared)
+            let links = mbps.map(bottleneck);
+            shares([&links[0], &links[1]], shared)
         });
         println!("{mbps:?}: {with:?} {without:?}");
         for at in [0, 1] {

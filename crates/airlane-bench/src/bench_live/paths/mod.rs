@@ -7,7 +7,6 @@ mod outcome;
 mod simulated;
 mod world;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use airlane_testkit::live::LiveError;
@@ -15,10 +14,8 @@ use airlane_testkit::machine::MachineWatch;
 
 use super::channel::Endpoints;
 use super::impaired::{Bench, ImpairedPlan};
-use super::never_worse::SMALLEST;
 use super::site::Programs;
 use super::tool::Tool;
-use super::traffic::TrafficKind;
 use crate::progress::ProgressLine;
 
 use figures::PathVerdicts;
@@ -49,17 +46,7 @@ pub fn run(plan: &PathsPlan, programs: &Programs) -> Result<Paths, LiveError> {
         path: std::env::temp_dir(),
         source,
     })?;
-    let impaired = ImpairedPlan {
-        tools: Vec::new(),
-        channels: Vec::new(),
-        endpoints: Vec::new(),
-        warmup: Duration::ZERO,
-        measure: Duration::ZERO,
-        seed: plan.seed,
-        ends: SMALLEST.map(PathBuf::from),
-        rate: None,
-        traffic: TrafficKind::KnownPorts,
-    };
+    let impaired = ImpairedPlan::of_smallest(plan.seed);
     let bench = Bench {
         plan: &impaired,
         programs,

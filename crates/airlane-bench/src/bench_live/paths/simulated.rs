@@ -25,7 +25,7 @@ const FILE: usize = 0;
 const PAGES: u32 = 1;
 const CALLS: [u32; 2] = [2, 3];
 
-/// The scenario: a server behind a gateway, and a client behind the path.
+/// The scenario: a server, a gateway, the path, and a client.
 fn scenario(world: &PathWorld, times: &Times, endpoints: Endpoints, airlane: bool) -> String {
     let goals = ["bulk", "web", "voice", "interactive", "video", "paced"];
     let services = goals.iter().enumerate().map(|(at, goal)| {
@@ -186,7 +186,7 @@ pub(super) fn measure(
     ))
 }
 
-/// What is still on its way at the end is neither carried nor in vain.
+/// Bytes sent over bytes carried. Frames still in flight at the end count as neither.
 fn sent_of_carried(result: &RunResult) -> f64 {
     let radio = result.links.iter().find(|link| link.name == "radio");
     let way = &radio.expect("the scenario has this link").down.channel;
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Over a path of 2 Mbit/s CUBIC alone is not in vain, and nothing is used that is not carried.
+    /// CUBIC uses a part of a path of 2 Mbit/s, and never more than the path carries.
     #[test]
     fn what_is_used_is_at_most_what_is_carried() {
         for name in ["police-2-50", "steps-2"] {

@@ -328,7 +328,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 impl Pace {
-    /// As it stands behind `rate =` for one way.
+    /// The value of `rate` for one direction.
     fn toml(self, way: &str) -> String {
         match self {
             Self::Constant(kbps) => format!("\"{kbps} kbit/s\""),

@@ -5,22 +5,23 @@
 //! would send:
 //!
 //! ```text
-//! begins      twice within 10 s a queue was not ours: less was sent twice each time, and the queue stayed; or in the minute
-//!             after a rival's queue was gone, queues take 3 of 10 of the rate
+//! begins      twice within 10 s a queue was not ours: less was sent twice each time, and the queue stayed; or three times
+//!             in a row it stayed or grew; or in the minute after a rival's queue was gone, queues take 3 of 10 of the rate
 //! window      CUBIC's, of segments of 1448 B; before the first cut it grows by a quarter each round trip
 //! rate        window / round trip
 //! cut         something was lost while the queue was within 15 % of the longest of late: 0.7 x window, once a round trip
 //! look        two round trips after a cut, every 10 s, and without one every 20 s: a quarter of the rate until a queue of our own
-//!             would be gone
+//!             would be gone, and two round trips; or at once where the queue falls although this end was not cut: another
+//!             looks
 //! ends        the queue is gone then; or it falls as fast as one that only this end fills: the path is longer
 //! ```
 //!
-//! Two ends of this kind that take each other for a rival lose at the same moment, look at the same moment, and see
-//! the queue go. Losses at shorter queues are the link's.
+//! Two ends of this kind that take each other for a rival look together, as the second joins the first, and see the queue
+//! go. Losses at shorter queues are the link's.
 
 use airlane_base::{Duration, Instant};
 
-use super::seen::Least;
+use super::seen::{Least, Sample};
 
 const SEGMENT: f64 = 1_448.0;
 const C: f64 = 0.4;
@@ -38,6 +39,13 @@ const TWICE_WITHIN: Duration = Duration::from_secs(10);
 /// Less is sent after a cut once in this time, and without one after twice as long.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 const LOOK_PART: f64 = 0.25;
+const LONGEST_LOOK_S: f64 = 2.0;
+const LOOK_ROUNDS: f64 = 2.0;
+/// Another looks where the queue falls by this part of a round trip within that; who joins does so once in this time.
+const FALLS: f64 = 0.22;
+const JOIN_EVERY: Duration = Duration::from_secs(5);
+/// A window grows where so much of its rate is used.
+const USED: f64 = 0.5;
 /// The queue is this end's own where it falls by this part of what is sent less, for so long at least.
 const ALONE: f64 = 0.85;
 const FALLS_FOR: Duration = Duration::from_millis(20);
@@ -68,6 +76,11 @@ impl NotOurs {
         least.add(now, delay_us);
     }
 
+    /// The least delay of the last minute or two, or this one.
+    pub(super) fn least(&self, base_us: i64) -> i64 {
+        self.least.map_or(base_us, Least::get)
+    }
+
     /// A queue was not ours: the least delay without it, where somebody keeps it filled.
     pub(super) fn add(&mut self, now: Instant) -> Option<i64> {
         let twice = now < self.until;
@@ -90,20 +103,6 @@ impl NotOurs {
     }
 }
 
-/// What a mark showed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) left: Instant,
-    /// What it took, by its clocks.
-    pub(super) delay_us: i64,
-    /// What it and those before it waited for at least.
-    pub(super) queue_us: i64,
-    /// Some of the bytes before it did not come.
-    pub(super) lost: bool,
-    /// They were sent about as fast as allowed.
-    pub(super) used: bool,
-}
-
 /// What is sent beside a queue that somebody keeps filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rival {
@@ -118,9 +117,13 @@ pub(super) struct Rival {
     last: Instant,
     /// Less is sent from then, or was, until then.
     look: (Instant, Instant),
+    /// When the last round trip began, and the queue then.
+    round: (Instant, i64),
     /// The first mark of that: when it left, and what it waited for.
     fell_from: Option<(Instant, i64)>,
-    sees_alone: bool,
+    is_alone: bool,
+    /// What was sent last, bit/s.
+    bps: f64,
 }
 
 impl Rival {
@@ -141,8 +144,10 @@ impl Rival {
             cut: now,
             last: now,
             look: (now, now),
+            round: (now, queue_us),
             fell_from: None,
-            sees_alone: false,
+            is_alone: false,
+            bps: bps as f64,
         }
     }
 
@@ -158,56 +163,95 @@ impl Rival {
 
     /// Whether the queue was seen to fall as one that only this end fills.
     pub(super) const fn is_alone(&self) -> bool {
-        self.sees_alone
+        self.is_alone
     }
 
-    /// A mark found this queue: what to send now, bit/s. A window that is not used does not grow.
-    pub(super) fn seen(&mut self, now: Instant, mark: Seen, round_s: f64) -> f64 {
-        let Seen {
-            left,
-            delay_us,
-            queue_us,
-            lost,
-            used,
-        } = mark;
+    /// A mark came, after the one before it, and all of late waited for this queue: what to send now, bit/s.
+    pub(super) fn handle_mark(
+        &mut self,
+        now: Instant,
+        [before, last]: [&Sample; 2],
+        queue_us: i64,
+        round_s: f64,
+    ) -> f64 {
         self.longest.add(now, -queue_us);
-        let rounds = now.saturating_since(self.last).as_secs_f64() / round_s;
-        self.last = now;
-        let since = now.saturating_since(self.cut).as_secs_f64();
+        let sent = last.sent.saturating_sub(before.sent);
+        let is_lost = last.received.saturating_sub(before.received) < sent;
         let is_full = queue_us as f64 > FULL * -self.longest.get() as f64;
-        let cut = lost && is_full && since > round_s;
-        if cut {
+        let since_cut = now.saturating_since(self.cut).as_secs_f64();
+        let is_cut = is_lost && is_full && since_cut > round_s;
+        if is_cut {
             self.before_cut = Some(self.window);
             self.window = (self.window * BETA).max(2.0);
             self.cut = now;
-        } else if !used {
-            // What is sent is the application's choice.
-        } else if let Some(before) = self.before_cut {
-            let flat = libm::cbrt(before * (1.0 - BETA) / C);
-            let off = since - flat;
-            let cubic = C * off * off * off + before;
-            let reno = BETA * before + ALPHA * since / round_s;
-            let most = self.window * (1.0 + rounds.min(1.0) / 2.0);
-            self.window = cubic.max(reno).clamp(self.window, most);
         } else {
-            self.window *= 1.0 + FIRST * rounds.min(1.0);
+            let took = last.left.saturating_since(before.left).as_secs_f64();
+            // What is not used does not grow: what is sent is the application's choice.
+            if sent as f64 * 8.0 >= USED * self.bps * took {
+                self.grow(now, since_cut, round_s);
+            }
         }
-        let looked = now.saturating_since(self.look.1);
-        if cut && looked > LOOK_EVERY || looked > LOOK_EVERY * 2 {
-            // Others that were cut as well have stopped for a part of a round trip, and go on by then.
-            let from = now + Duration::from_secs_f64(2.0 * round_s);
-            let takes = queue_us.max(0) as f64 / 1e6 / (1.0 - LOOK_PART) + round_s;
-            self.look = (from, from + Duration::from_secs_f64(takes.min(2.0)));
-            self.fell_from = None;
-        }
-        if self.looks(left) {
-            let (from, was_us) = *self.fell_from.get_or_insert((left, delay_us));
-            let took = left.saturating_since(from);
-            let fell = (was_us - delay_us) as f64 / 1e6;
-            let alone = ALONE * (1.0 - LOOK_PART) * took.as_secs_f64();
-            self.sees_alone |= took >= FALLS_FOR && fell > alone;
-        }
+        self.last = now;
+        self.plan_look(now, is_cut, queue_us, round_s);
+        self.watch_fall(last);
         let part = if self.looks(now) { LOOK_PART } else { 1.0 };
-        part * self.window * SEGMENT * 8.0 / round_s
+        self.bps = part * self.window * SEGMENT * 8.0 / round_s;
+        self.bps
+    }
+
+    /// As CUBIC does between two cuts; by a part of each round trip before the first.
+    fn grow(&mut self, now: Instant, since_cut: f64, round_s: f64) {
+        let rounds = (now.saturating_since(self.last).as_secs_f64() / round_s).min(1.0);
+        let Some(before) = self.before_cut else {
+            self.window *= 1.0 + FIRST * rounds;
+            return;
+        };
+        let flat = libm::cbrt(before * (1.0 - BETA) / C);
+        let off = since_cut - flat;
+        let cubic = C * off * off * off + before;
+        let reno = BETA * before + ALPHA * since_cut / round_s;
+        let most = self.window * (1.0 + rounds / 2.0);
+        self.window = cubic.max(reno).clamp(self.window, most);
+    }
+
+    /// When to send less next. Others that were cut as well have stopped for a part of a round trip, and go on after two.
+    fn plan_look(&mut self, now: Instant, is_cut: bool, queue_us: i64, round_s: f64) {
+        let looked = now.saturating_since(self.look.1);
+        let falls = self.falls(now, queue_us, round_s);
+        let (waits, rounds) = match () {
+            () if falls && looked > JOIN_EVERY => (0.0, 1.0),
+            () if is_cut && looked > LOOK_EVERY || looked > LOOK_EVERY * 2 => (2.0, LOOK_ROUNDS),
+            () => return,
+        };
+        let from = now + Duration::from_secs_f64(waits * round_s);
+        let takes = queue_us.max(0) as f64 / 1e6 / (1.0 - LOOK_PART) + rounds * round_s;
+        self.look = (
+            from,
+            from + Duration::from_secs_f64(takes.min(LONGEST_LOOK_S)),
+        );
+        self.fell_from = None;
+    }
+
+    /// Whether the queue has fallen over the last round trip although this end was not cut: another looks.
+    fn falls(&mut self, now: Instant, queue_us: i64, round_s: f64) -> bool {
+        let (from, was_us) = self.round;
+        let took_s = now.saturating_since(from).as_secs_f64();
+        if took_s < round_s {
+            return false;
+        }
+        self.round = (now, queue_us);
+        let since_cut = now.saturating_since(self.cut).as_secs_f64();
+        since_cut > 2.0 * round_s && (was_us - queue_us) as f64 / 1e6 > FALLS * took_s
+    }
+
+    /// Whether the queue falls, while less is sent, by all that is sent less.
+    fn watch_fall(&mut self, mark: &Sample) {
+        if self.looks(mark.left) {
+            let (from, was_us) = *self.fell_from.get_or_insert((mark.left, mark.delay_us));
+            let took = mark.left.saturating_since(from);
+            let fell_s = (was_us - mark.delay_us) as f64 / 1e6;
+            let alone_s = ALONE * (1.0 - LOOK_PART) * took.as_secs_f64();
+            self.is_alone |= took >= FALLS_FOR && fell_s > alone_s;
+        }
     }
 }

@@ -1,0 +1,141 @@
+//! What is done about a queue below: taken back to what left it, lower until it is gone, or found to be another's.
+
+use airlane_base::{Duration, Instant};
+
+use super::seen::{Least, Stretch};
+use super::{Doubt, FOUND, Finder, LEAST_BPS, LEAST_OF, MOST_MARKS, Phase, Taken};
+
+/// A queue of so many seconds is made to go as fast as may be, for so long at most.
+const LONG_S: f64 = 0.5;
+const LONGEST_DRAIN_S: f64 = 2.0;
+/// So often a queue that does not fall is ours all the same, perhaps.
+const TRIES: u32 = 2;
+/// And so often one that does not fall, even where it grows, is another's: a link that became slower by so much is none.
+const VAIN: u32 = 3;
+/// How long less is sent, how often at least, to see what a mark takes without a queue.
+const PEEK: Duration = Duration::from_millis(200);
+const PEEK_EVERY: Duration = Duration::from_secs(8);
+/// What is sent of what the link was found to carry, so that what is left of a queue goes.
+const BELOW: f64 = 0.97;
+
+impl Finder {
+    /// A queue stands, or grows.
+    pub(super) fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
+        let (base, allowed) = (self.base_us(), self.allowed_us());
+        // The link was never idle between the marks that found a queue; before the first of them it may have been.
+        let found = self.samples.iter().rev().take(of_late);
+        let found = found
+            .take_while(|sample| sample.delay_us - base > allowed / 2)
+            .count();
+        if found < FOUND {
+            return;
+        }
+        let begin = self.samples.len() - found;
+        let seen = Stretch::of(self.samples.range(begin..));
+        let (Some(to), Some(seen)) = (self.samples.back(), seen) else {
+            return;
+        };
+        let (to_delay, grows) = (to.delay_us, seen.carried_bps < 0.95 * seen.sent_bps);
+        let overflows = seen.loss > self.losses.much(true);
+        self.since = now;
+        let (mut before, mut tries, mut vain) = (self.bps, 0, 0);
+        if let Doubt::Queue(doubt) = self.doubt
+            && queue > doubt.was * 2 / 3
+        {
+            vain = doubt.vain + 1;
+            if vain == VAIN {
+                let least = self.not_ours.least(base);
+                return self.meet(now, least, None);
+            }
+            if !grows {
+                (before, tries) = (doubt.bps, doubt.tries + 1);
+            }
+            if tries == TRIES {
+                // What was sent before may have been far beyond what came through.
+                let shown = self
+                    .carried
+                    .map_or(before, |carried| (2.0 * carried) as u64);
+                self.bps = before.min(shown).max(self.bps).min(self.most);
+                match self.not_ours.add(now) {
+                    Some(least) => self.meet(now, least, None),
+                    None => self.accept(now),
+                }
+                return;
+            }
+        }
+        if !grows && !self.busy {
+            // The queue is somebody else's: it goes when that one likes, or counts as none when the least is forgotten.
+            self.doubt = Doubt::None;
+            return;
+        }
+        let rule = self.losses.rule();
+        let mut carried = match overflows {
+            true => seen.carried_bps * (1.0 - seen.loss) / (1.0 - rule),
+            false => seen.carried_bps,
+        };
+        if tries > 0 {
+            carried = carried.min(self.bps as f64 * self.part);
+        }
+        // What has left since then at too high a rate will stand in the queue, too.
+        let too_fast = (self.bps as f64 / carried - 1.0).max(0.0);
+        let length = (to_delay - base) as f64 / 1e6 + too_fast * self.round_trip.as_secs_f64();
+        let stands = (to_delay - base) as f64 / 1e6;
+        let (part, longest) = match length {
+            _ if stands > LONG_S => (0.25, LONGEST_DRAIN_S),
+            length if length > 0.05 => (0.5, 1.0),
+            _ => (0.75, 1.0),
+        };
+        self.part = part;
+        let takes = (length / (1.0 - part)).min(longest);
+        self.take_back(carried);
+        self.losses.on_queue(overflows);
+        if let Some((least, before)) = self.not_ours.comes_back(now, self.bps) {
+            self.meet(now, least, Some(before));
+            return;
+        }
+        self.drain(now, Duration::from_secs_f64(takes));
+        self.doubt = Doubt::Queue(Taken {
+            was: queue,
+            bps: before,
+            tries,
+            vain,
+        });
+    }
+
+    fn drain(&mut self, now: Instant, takes: Duration) {
+        self.phase = Phase::Drains { until: now + takes };
+        self.drained = now;
+    }
+
+    /// Sending less has not made the delay less: it is no queue of ours.
+    pub(super) fn accept(&mut self, now: Instant) {
+        let of_late = self.samples.iter().rev().take(MOST_MARKS);
+        if let Some(delay) = of_late.map(|sample| sample.delay_us).min() {
+            self.base = Some(Least::of(now, delay, LEAST_OF));
+        }
+        self.doubt = Doubt::None;
+    }
+
+    /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes
+    /// then.
+    pub(super) fn look_below(&mut self, now: Instant) {
+        if self.busy
+            && self.phase == Phase::Grows
+            && now.saturating_since(self.drained) >= PEEK_EVERY
+        {
+            (self.part, self.since) = (0.5, now);
+            self.drain(now, PEEK);
+        }
+    }
+
+    /// The link carries no more than this.
+    fn take_back(&mut self, carried: f64) {
+        if let Some(before) = self.carried.filter(|before| *before > 0.0) {
+            self.variation.add(before, carried);
+        }
+        let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
+        self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
+        (self.carried, self.confirmed) = (Some(carried), Some(self.bps));
+        self.before_silence = None;
+    }
+}
