@@ -61,7 +61,7 @@ fmt: ## Format the code
 
 lint: ## Check format, lints, libraries, each feature alone, and that no modules import each other in a circle
 	$(CARGO) fmt --all --check
-	@for file in crates/*/tests/it/*.rs; do name=$$(basename $$file .rs); \
+	@for file in crates/*/*/tests/it/*.rs; do name=$$(basename $$file .rs); \
 	  [ $$name = main ] || grep -q "^mod $$name;" $${file%/*}/main.rs || \
 	  { echo "$@: $$file is no module of main.rs beside it, so that nothing runs it" >&2; exit 1; }; done
 	python3 .ci/circles
@@ -203,7 +203,7 @@ bench-send: setup ## Measure `airlane send`: 1 GB over a clean veth, files over 
 	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-send -- --airlane $(BUILT)/release/airlane --air demo/air.toml $(ARGS)
 
 confusion: ## Show which service each kind of traffic gets by what it does, by models and captures
-	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-confusion -- crates/airlane-bench/captures $(ARGS)
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-confusion -- crates/checks/bench/captures $(ARGS)
 
 # Options for it: make soak ARGS='--minutes 3 --seed 7'
 soak: setup ## Load a live link while it is killed, silenced, moved, hung up on and given new keys (root; 20 min)

@@ -17,7 +17,7 @@ use airlane_ship::{Entry, Kind, Manifest, Ranges};
     unreachable_pub,
     reason = "tests of a live node use more of it"
 )]
-#[path = "../crates/airlane-live/tests/it/common/cell.rs"]
+#[path = "../crates/host/live/tests/it/common/cell.rs"]
 mod cell;
 
 use cell::{Cell, Told};

@@ -162,7 +162,7 @@ def test_files_that_are_not_there_are_os_errors(tmp_path: Path) -> None:
 
 
 def test_a_scenario_carries_the_files_that_it_names(tmp_path: Path) -> None:
-    built_in = Path(__file__).parents[2] / "crates/airlane-sim/data/http-mah"
+    built_in = Path(__file__).parents[2] / "crates/world/sim/data/http-mah"
     tables = tmp_path / "tables"
     tables.mkdir()
     for table in built_in.glob("*.cdf"):

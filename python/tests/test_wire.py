@@ -246,12 +246,12 @@ def test_a_handshake_and_sealed_frames_open_by_the_document() -> None:
 def test_the_document_has_the_numbers_of_the_program() -> None:
     sources = Path(__file__).parents[2]
     document = (sources / "docs/spec/wire.md").read_text(encoding="utf-8")
-    session = (sources / "crates/airlane-session/src/hello.rs").read_text(encoding="utf-8")
+    session = (sources / "crates/protocol/session/src/hello.rs").read_text(encoding="utf-8")
     version = re.findall(r"const VERSION: u8 = (\d+);", session)
     assert [str(wire.VERSION)] == version
     assert f"| session protocol | {version[0]} |" in document
     secure = "".join(
-        (sources / "crates/airlane-secure/src" / name).read_text(encoding="utf-8")
+        (sources / "crates/protocol/secure/src" / name).read_text(encoding="utf-8")
         for name in ("noise.rs", "mac.rs")
     )
     labels = re.findall(r"const [A-Z0-9_]+: &\[u8\] = b\"(.*)\";", secure)
@@ -263,7 +263,7 @@ def test_the_document_has_the_numbers_of_the_program() -> None:
 def test_the_document_has_the_kinds_and_layouts_of_the_program() -> None:
     sources = Path(__file__).parents[2]
     document = (sources / "docs/spec/wire.md").read_text(encoding="utf-8")
-    folder = sources / "crates/airlane-link/src/wire"
+    folder = sources / "crates/protocol/link/src/wire"
     kinds = re.findall(
         r"^    [A-Z]\w+ = (\d+), \"(\w+)\", \w+;$",
         (folder / "kind.rs").read_text(encoding="utf-8"),

@@ -1,0 +1,89 @@
+# Files over TCP from stations of 802.11b to one among them, in ns-2, as crates/checks/bench/src/ns2/air.rs asks:
+#
+#   ns air.tcl tcp=Reno stations=5 attempts=1 seed=1999 run=0
+#
+# What is said in chain.tcl of headers holds here, too: 14 bytes beside a segment's 1,000 and 40 make a frame as long as
+# Airlane's. TCP is that of July 2002, as in studies/gopal-2007. It prints when the last file was there, as a bit rate.
+
+array set opt {tcp Reno stations 1 attempts 7 seed 1 run 0 segments 1000}
+foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
+
+Mac/802_11 set dataRate_ 11Mb
+Mac/802_11 set basicRate_ 1Mb
+Mac/802_11 set RTSThreshold_ 3000
+Mac/802_11 set ShortRetryLimit_ $opt(attempts)
+Mac/802_11 set LongRetryLimit_ $opt(attempts)
+Mac/802_11 set PreambleLength_ 144
+Mac/802_11 set PLCPDataRate_ 1.0e6
+Phy/WirelessPhy set Pt_ 0.2818
+Phy/WirelessPhy set freq_ 2.472e9
+Phy/WirelessPhy set RXThresh_ 3.652e-10
+Phy/WirelessPhy set CSThresh_ 5.011872e-12
+Phy/WirelessPhy set CPThresh_ 10
+
+ns-random [expr $opt(seed) * 1000 + $opt(run)]
+set ns [new Simulator]
+$ns trace-all [open /dev/null w]
+set topo [new Topography]
+$topo load_flatgrid 100 100
+set count [expr $opt(stations) + 1]
+create-god $count
+$ns node-config -adhocRouting DumbAgent -llType LL -macType Mac/802_11 -ifqType Queue/DropTail/PriQueue -ifqLen 100 \
+  -antType Antenna/OmniAntenna -propType Propagation/TwoRayGround -phyType Phy/WirelessPhy -topoInstance $topo \
+  -agentTrace OFF -routerTrace OFF -macTrace OFF -channel [new Channel/WirelessChannel]
+
+Agent/TCP set syn_ false
+Agent/TCP set delay_growth_ false
+Agent/TCP set windowInitOption_ 1
+Agent/TCP set windowInit_ 1
+Agent/TCP set window_ 16384
+Agent/TCP set singledup_ 1
+Agent/TCP set tcpTick_ 0.01
+Agent/TCP set rfc2988_ false
+Agent/TCP set rtxcur_init_ 6.0
+Agent/TCP set srtt_init_ 0
+Agent/TCP set rttvar_init_ 12
+Agent/TCP set minrto_ 1
+Agent/TCP set maxrto_ 64
+Agent/TCP set updated_rttvar_ false
+Agent/TCP set timerfix_ false
+Agent/TCP set precisionReduce_ false
+Agent/TCP set useHeaders_ true
+Agent/TCP set tcpip_base_hdr_size_ 54
+Agent/TCP set packetSize_ 1000
+Agent/TCPSink set packetSize_ 54
+Agent/TCPSink/Sack1 set packetSize_ 54
+
+set class Agent/TCP
+if {$opt(tcp) ne "Tahoe"} { append class /$opt(tcp) }
+set sinkclass Agent/TCPSink
+if {$opt(tcp) eq "Sack1"} { append sinkclass /Sack1 }
+
+set left $opt(stations)
+for {set i 0} {$i < $count} {incr i} {
+  set node($i) [$ns node]
+  $node($i) random-motion 0
+  $node($i) set Z_ 0
+  # The one in the middle has the sinks; the others stand around it.
+  set angle [expr $i * 6.283185307179586 / $opt(stations)]
+  $node($i) set X_ [expr $i == 0 ? 20 : 20 + 7.2 * cos($angle)]
+  $node($i) set Y_ [expr $i == 0 ? 20 : 20 + 7.2 * sin($angle)]
+}
+for {set i 1} {$i < $count} {incr i} {
+  set tcp($i) [new $class]
+  set sink($i) [new $sinkclass]
+  $ns attach-agent $node($i) $tcp($i)
+  $ns attach-agent $node(0) $sink($i)
+  $ns connect $tcp($i) $sink($i)
+  $tcp($i) proc done {} {
+    global left ns opt
+    incr left -1
+    if {$left == 0} {
+      puts "throughput_bps=[expr $opt(stations) * $opt(segments) * 8000.0 / [$ns now]] timeouts=0"
+      exit 0
+    }
+  }
+  $ns at [expr ($i - 1) * 0.1] "$tcp($i) advance $opt(segments)"
+}
+$ns at 1000.0 "exit 1"
+$ns run

@@ -1,0 +1,422 @@
+//! A work: a folder with one file for each figure or table, and what they share.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `work.toml` | title, repetitions, seed, names for people, the work whose parts it has |
+//! | `ids.txt` | the id of every claim that some study must judge, one a line |
+//! | `parts/*.toml` | pieces of scenarios that studies put together |
+//! | `alternatives.toml` | other choices where the work is silent |
+//! | `notes.toml` | why a claim misses, by its id |
+//! | every other `*.toml` | a study; its id is the file's name |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use airlane_base::config::{self, Validate};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::claim::contradiction::contradictions;
+use crate::error::StudyError;
+use crate::shipped::{Files, STUDIES};
+use crate::study::{Part, Study, StudyFile};
+
+/// A work and all of its studies.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// The folder's name.
+    pub id: String,
+    /// It names the publication.
+    pub title: String,
+    /// Repetitions of each scenario.
+    pub runs: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// In the order of their numbers.
+    pub studies: Vec<Study>,
+    /// Other choices where the work is silent, by name.
+    pub alternatives: BTreeMap<String, Alternative>,
+    /// Why a claim misses, by its id.
+    pub notes: BTreeMap<String, String>,
+    /// What the first page of its verdicts says in Markdown.
+    pub front: Option<String>,
+    /// Experiments on what several claims hang on.
+    pub clusters: Vec<Cluster>,
+    /// The id of every claim that some study must judge.
+    pub ids: Vec<String>,
+    /// How its results are printed.
+    pub print: WorkPrint,
+    /// This work, in a folder beside this one, lends its parts and labels.
+    pub parts_of: Option<String>,
+}
+
+/// Another choice where a work is silent.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Alternative {
+    /// What is different.
+    pub title: String,
+    /// Assignments that make it so, on top of every scenario.
+    pub set: Vec<String>,
+}
+
+/// An experiment that settles what several claims hang on.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// Its name.
+    pub title: String,
+    /// Where it is written up, as notes link to it.
+    #[schemars(example = &"experiments.md#snoop")]
+    pub link: String,
+    /// What it found, in a few words.
+    pub settles: String,
+}
+
+/// How the results of a work are printed, which decides how its claims are judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Print")]
+pub enum WorkPrint {
+    /// Numbers are printed, and claims are judged by the values.
+    #[default]
+    Numbers,
+    /// Curves are printed, and claims are judged by what a reader can see on their axes.
+    Curves,
+}
+
+/// The file of a work.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct WorkFile {
+    /// It names the publication.
+    #[schemars(example = &"G. Xylomenos, Multi Service Link Layers, 1999")]
+    title: String,
+    /// How often each scenario is repeated.
+    #[schemars(example = 30)]
+    runs: u64,
+    /// The first page of its verdicts says this, in Markdown: what to take away, and where causes are.
+    #[serde(default)]
+    front: Option<String>,
+    /// Experiments that settle what several claims hang on; a claim belongs to that whose link its note has.
+    #[serde(default)]
+    clusters: Vec<Cluster>,
+    /// All random streams are seeded with this.
+    #[serde(default = "one")]
+    seed: u64,
+    /// Assignments in every scenario of its studies, before their own.
+    #[serde(default)]
+    set: Vec<String>,
+    /// Its results are printed as `numbers` or as `curves`, and its claims are judged by what either can show.
+    #[serde(default)]
+    print: WorkPrint,
+    /// What people call axes, values and metrics, in all of its studies.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    /// This work, in a folder beside this one, lends its parts and labels.
+    parts_of: Option<String>,
+}
+
+impl Validate for WorkFile {}
+
+fn one() -> u64 {
+    1
+}
+
+impl Work {
+    /// Reads the folder.
+    ///
+    /// # Errors
+    /// If a file is missing or wrong.
+    pub fn load(folder: &Path) -> Result<Self, StudyError> {
+        Self::from(Files::Disk, folder)
+    }
+
+    fn from(files: Files, folder: &Path) -> Result<Self, StudyError> {
+        let (file, parts) = shared(files, folder)?;
+        let mut studies = vec![];
+        for path in files.toml_files(folder)? {
+            let id = stem(&path);
+            if matches!(id.as_str(), "work" | "alternatives" | "notes") {
+                continue;
+            }
+            let mut study: StudyFile = read(files, &path)?;
+            study.set = [file.set.as_slice(), &study.set].concat();
+            let study = Study::new(&id, study, &parts, &file.labels);
+            studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
+        }
+        studies.sort_by_key(|study| number(&study.id));
+        let work = Self {
+            id: folder
+                .file_name()
+                .map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+            title: file.title,
+            runs: file.runs,
+            seed: file.seed,
+            studies,
+            alternatives: optional(files, &folder.join("alternatives.toml"))?,
+            notes: optional(files, &folder.join("notes.toml"))?,
+            front: file.front,
+            clusters: file.clusters,
+            ids: list(files, &folder.join("ids.txt"))?,
+            print: file.print,
+            parts_of: file.parts_of,
+        };
+        work.check_ids(folder)?;
+        Ok(work)
+    }
+
+    /// Reads every work in a folder, in the order of their names.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and if there is none.
+    pub fn load_all(folder: &Path) -> Result<Vec<Self>, StudyError> {
+        if !folder.is_dir() {
+            let problem = "there is no such folder here; leave --studies out for the works that came \
+                           with the program";
+            return Err(StudyError::file(folder, problem));
+        }
+        let folders = Files::Disk.works(folder)?;
+        if folders.is_empty() {
+            let problem = "no folder here has a work.toml; is this the folder of studies?";
+            return Err(StudyError::file(folder, problem));
+        }
+        folders.iter().map(|folder| Self::load(folder)).collect()
+    }
+
+    /// Reads every work in a folder, which need not exist nor have any, then every work that came with the program and
+    /// has no namesake there; each in the order of their names.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn here_and_shipped(folder: &Path) -> Result<Vec<Self>, StudyError> {
+        let mut all = match folder.is_dir() {
+            true => Files::Disk.works(folder)?,
+            false => vec![],
+        }
+        .iter()
+        .map(|folder| Self::load(folder))
+        .collect::<Result<Vec<_>, _>>()?;
+        for shipped in Files::Shipped.works(Path::new(STUDIES))? {
+            if all
+                .iter()
+                .all(|work| Some(work.id.as_ref()) != shipped.file_name())
+            {
+                all.push(Self::from(Files::Shipped, &shipped)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Claims that others of this work exclude, whatever is measured, each with what excludes it; none where numbers
+    /// are printed, which are judged by their own rule.
+    pub fn contradictions(&self) -> BTreeMap<String, Vec<String>> {
+        match self.print {
+            WorkPrint::Curves => contradictions(&self.studies),
+            WorkPrint::Numbers => BTreeMap::new(),
+        }
+    }
+
+    /// A study by its id.
+    pub fn study(&self, id: &str) -> Option<&Study> {
+        self.studies.iter().find(|study| study.id == id)
+    }
+
+    /// No claim is judged twice, and notes are about claims that exist.
+    fn check_ids(&self, folder: &Path) -> Result<(), StudyError> {
+        let mut seen = BTreeSet::new();
+        for study in &self.studies {
+            for claim in &study.claims {
+                if !seen.insert(claim.id.as_str()) {
+                    let problem = format!("claim {} is judged a second time", claim.id);
+                    let path = folder.join(format!("{}.toml", study.id));
+                    return Err(StudyError::file(&path, problem));
+                }
+            }
+        }
+        let unknown = self.notes.keys().find(|id| !seen.contains(id.as_str()));
+        unknown.map_or(Ok(()), |id| {
+            let path = folder.join("notes.toml");
+            Err(StudyError::file(
+                &path,
+                format!("no study has a claim {id}"),
+            ))
+        })
+    }
+
+    /// Ids of the list that no study judges.
+    pub fn missing_ids(&self) -> Vec<&str> {
+        let claims = self.studies.iter().flat_map(|study| &study.claims);
+        let judged: BTreeSet<&str> = claims.map(|claim| claim.id.as_str()).collect();
+        let ids = self.ids.iter().map(String::as_str);
+        ids.filter(|id| !judged.contains(id)).collect()
+    }
+}
+
+/// What the studies of a work share, with what it has from another work; its own goes first.
+fn shared(files: Files, folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyError> {
+    let path = folder.join("work.toml");
+    let mut file: WorkFile = read(files, &path)?;
+    let mut parts = BTreeMap::new();
+    if let Some(other) = &file.parts_of {
+        let beside = folder.with_file_name(other);
+        if !files.has(&beside.join("work.toml")) {
+            let problem = format!("parts-of = \"{other}\": there is no such work beside this one");
+            return Err(StudyError::file(&path, problem));
+        }
+        let theirs: WorkFile = read(files, &beside.join("work.toml"))?;
+        if theirs.parts_of.is_some() {
+            let problem = format!(
+                "parts-of = \"{other}\": that work has the parts of another one itself; name one that \
+                 has no parts-of"
+            );
+            return Err(StudyError::file(&path, problem));
+        }
+        parts = read_parts(files, &beside)?;
+        let own = std::mem::replace(&mut file.labels, theirs.labels);
+        file.labels.extend(own);
+    }
+    parts.extend(read_parts(files, folder)?);
+    Ok((file, parts))
+}
+
+fn read_parts(files: Files, folder: &Path) -> Result<BTreeMap<String, Part>, StudyError> {
+    let paths = files.toml_files(&folder.join("parts"))?.into_iter();
+    let parts = paths.map(|path| Ok((stem(&path), read(files, &path)?)));
+    parts.collect()
+}
+
+fn read<T: DeserializeOwned + Validate>(files: Files, path: &Path) -> Result<T, StudyError> {
+    Ok(config::load(
+        &files.read(path)?,
+        &path.display().to_string(),
+    )?)
+}
+
+fn optional<T: DeserializeOwned + Validate + Default>(
+    files: Files,
+    path: &Path,
+) -> Result<T, StudyError> {
+    if files.has(path) {
+        read(files, path)
+    } else {
+        Ok(T::default())
+    }
+}
+
+fn list(files: Files, path: &Path) -> Result<Vec<String>, StudyError> {
+    if !files.has(path) {
+        return Ok(vec![]);
+    }
+    let text = files.read(path)?;
+    let lines = text.lines().map(str::trim);
+    let ids = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(ids.map(str::to_owned).collect())
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Figures in the order of their numbers: F4.9 before F4.10.
+fn number(id: &str) -> Vec<(u64, String)> {
+    let mut key = vec![];
+    let mut rest = id;
+    while !rest.is_empty() {
+        let words = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let digits = &rest[words..];
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
+        key.push((digits[..end].parse().unwrap_or(0), rest[..words].to_owned()));
+        rest = &digits[end..];
+    }
+    // Words decide before the number that follows them.
+    key.into_iter()
+        .flat_map(|(n, word)| [(0, word), (n, String::new())])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_come_in_the_order_of_their_numbers() {
+        let mut ids = ["F4.10", "F4.9", "C4-one", "F4.9-WAN1", "F12.1"];
+        ids.sort_by_key(|id| number(id));
+        assert_eq!(ids, ["C4-one", "F4.9", "F4.9-WAN1", "F4.10", "F12.1"]);
+    }
+
+    #[test]
+    fn the_program_has_the_works_and_scenarios_of_the_sources() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let on_disk = Work::load_all(&sources.join("studies")).unwrap();
+        let shipped = Work::here_and_shipped(Path::new("none")).unwrap();
+        assert_eq!(format!("{shipped:?}"), format!("{on_disk:?}"));
+        let scenarios = Files::Disk.toml_files(&sources.join("scenarios")).unwrap();
+        let names: Vec<String> = scenarios.iter().map(|path| stem(path)).collect();
+        let shipped: Vec<&str> = crate::shipped::scenarios().map(|(name, _)| name).collect();
+        assert_eq!(shipped, names);
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_a_study_is_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("work.toml", "title = \"t\"\nruns = 1\n");
+        write(
+            "F1.toml",
+            "titel = \"t\"\nset = 7\n\n[[claims]]\nid = \"C1\"\nkind = \"ordre\"\n\n[metrics]\ng = 1\n",
+        );
+        let Err(StudyError::Refused(error)) = Work::load(folder.path()) else {
+            panic!("the study is wrong");
+        };
+        let at: Vec<_> = error
+            .problems()
+            .iter()
+            .map(|p| (p.line, &*p.path))
+            .collect();
+        assert!(at.contains(&(1, "titel")), "{error}");
+        assert!(at.contains(&(2, "set")), "{error}");
+        assert!(at.contains(&(9, "metrics.g")), "{error}");
+        assert!(
+            error.to_string().contains("did you mean `title`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_work_has_the_parts_of_the_one_that_it_names() {
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../studies");
+        let (_, parts) = shared(Files::Disk, &shipped.join("xylomenos-1999")).unwrap();
+        let (file, borrowed) = shared(Files::Disk, &shipped.join("xylomenos-1999-beyond")).unwrap();
+        assert!(parts.keys().all(|part| borrowed.contains_key(part)));
+        assert_eq!(file.labels["sr-m2"], "SR/M2");
+
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = |name: &str, parts_of: &str| {
+            let folder = folder.path().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let text = format!("title = \"t\"\nruns = 1\nparts-of = \"{parts_of}\"\n");
+            std::fs::write(folder.join("work.toml"), text).unwrap();
+            Work::load(&folder).unwrap_err().to_string()
+        };
+        let error = refusal("one", "nobody");
+        assert!(
+            error.contains("parts-of = \"nobody\": there is no such work"),
+            "{error}"
+        );
+        let error = refusal("two", "one");
+        assert!(
+            error.contains("parts-of = \"one\": that work has the parts of another one"),
+            "{error}"
+        );
+    }
+}
