@@ -47,10 +47,38 @@ pub(crate) struct Given<P> {
 pub(crate) struct Origin {
     /// When it came to the port; none for what follows the first part of one.
     pub(crate) came: Option<Instant>,
-    /// When nobody wants it any more; none: never.
-    pub(crate) expires: Option<Instant>,
     /// Which others it must not overtake, where packets may overtake others.
     pub(crate) lane: Lane,
+    /// Whether somebody wants some of it however old it is.
+    pub(crate) endures: bool,
+}
+
+/// How old packets may get; none: as old as they like.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(crate) struct Ages {
+    /// Those that endure, by the budget alone.
+    pub(crate) enduring: Option<Duration>,
+    /// The others.
+    other: Option<Duration>,
+}
+
+impl Ages {
+    pub(crate) fn new(budget: Option<Duration>, patience: Option<Duration>) -> Self {
+        Self {
+            enduring: budget,
+            other: budget.into_iter().chain(patience).min(),
+        }
+    }
+
+    /// When it is too late for what comes from there; none: never.
+    #[inline]
+    pub(crate) fn end(&self, from: &Origin) -> Option<Instant> {
+        let most = match from.endures {
+            true => self.enduring,
+            false => self.other,
+        };
+        Some(from.came? + most?)
+    }
 }
 
 /// Something out of the ordinary that a service did.

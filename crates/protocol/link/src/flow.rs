@@ -114,6 +114,12 @@ impl Lane {
     }
 }
 
+/// Whether somebody wants a packet however old it is: TCP would send it again.
+#[inline]
+pub(crate) fn endures<P: Packet>(packet: &P) -> bool {
+    packet.flow().protocol == TCP
+}
+
 /// What Snoop reads of a TCP segment, beyond its flow. Numbers are modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpView {

@@ -193,6 +193,7 @@ impl<P: Packet> Port<P> {
     // ---- time
 
     /// Acts on whatever has become due. An early call does nothing.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         // The services come after it, as their timers may run shorter by it.
         self.follow_traffic(now);

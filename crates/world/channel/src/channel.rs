@@ -19,9 +19,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airlane_base::{Bucket, Duration, Instant, QueueLimit, Rate, Rng, Serialised};
+use airlane_base::{Duration, Instant, QueueLimit, Rate, Rng, Serialised};
 use serde::{Deserialize, Serialize};
 
+use crate::hazards::{Hazards, Met};
 use crate::jitter::Jitter;
 use crate::opportunities::Cursor;
 use crate::{ErrorModel, JitterConfig, LinkRate, PolicerConfig, RateSteps};
@@ -133,14 +134,8 @@ pub struct Channel<T> {
     overhead: Duration,
     errors: ErrorModel,
     pace: Pace,
-    /// When the link is down, in order and apart; those that are over go.
-    outages: VecDeque<[Instant; 2]>,
-    /// When the link is not there, likewise.
-    absences: VecDeque<[Instant; 2]>,
-    /// What drops all that exceeds it, where something does.
-    police: Option<Bucket>,
-    /// What makes delays differ, where something does.
-    jitter: Option<Box<Jitter>>,
+    /// What happens to frames beside errors, where something may.
+    hazards: Option<Box<Hazards>>,
     /// When the transmitter has sent all it was given.
     free: Instant,
     /// When the last frame that it was given begins to leave.
@@ -167,10 +162,7 @@ impl<T> Channel<T> {
             overhead: Duration::ZERO,
             errors,
             pace: Pace::Constant(Serialised::new(config.rate)),
-            outages: VecDeque::new(),
-            absences: VecDeque::new(),
-            police: None,
-            jitter: None,
+            hazards: None,
             free: Instant::ORIGIN,
             last_start: Instant::ORIGIN,
             waiting: VecDeque::new(),
@@ -204,11 +196,17 @@ impl<T> Channel<T> {
         self
     }
 
+    fn hazards(&mut self) -> &mut Hazards {
+        self.hazards.get_or_insert_default()
+    }
+
     /// Adds outages, from the first time to the second of each. They are in order and do
     /// not overlap. A frame is lost if any part of it leaves during one.
     #[must_use]
     pub fn with_outages(mut self, outages: impl IntoIterator<Item = [Instant; 2]>) -> Self {
-        self.outages = outages.into_iter().collect();
+        for outage in outages {
+            self.hazards().outages.push_back(outage);
+        }
         self
     }
 
@@ -216,22 +214,28 @@ impl<T> Channel<T> {
     /// one is lost: the far end has gone.
     #[must_use]
     pub fn with_absences(mut self, absences: impl IntoIterator<Item = [Instant; 2]>) -> Self {
-        self.absences = absences.into_iter().collect();
+        for absence in absences {
+            self.hazards().absences.push_back(absence);
+        }
         self
     }
 
     /// Puts a policer after the transmitter.
     #[must_use]
     pub fn with_police(mut self, police: Option<PolicerConfig>) -> Self {
-        self.police = police.map(|police| police.bucket());
+        if let Some(police) = police {
+            self.hazards().police = Some(police.bucket());
+        }
         self
     }
 
     /// Makes delays differ, by draws from this stream.
     #[must_use]
     pub fn with_jitter(mut self, jitter: Option<JitterConfig>, random: Rng) -> Self {
-        self.stats.overtaken = jitter.map(|_| Count::default());
-        self.jitter = jitter.map(|config| Box::new(Jitter::new(config, random)));
+        if let Some(config) = jitter {
+            self.stats.overtaken = Some(Count::default());
+            self.hazards().jitter = Some(Jitter::new(config, random));
+        }
         self
     }
 
@@ -311,67 +315,37 @@ impl<T> Channel<T> {
         (self.last_start, self.free) = (start, departs);
         // The error model advances in any case: schemes meet the same fades, with outages or not.
         let lost = self.errors.loses(start, departs, len);
-        let down = meets(&mut self.outages, start, departs);
-        let late = self.errors.lateness(start);
-        let due = (departs + self.config.delay + late).max(self.last_arrival);
-        let (arrives, in_order) = match &mut self.jitter {
-            None => (due, true),
-            Some(jitter) if jitter.keeps_order() => {
-                let usual = departs + self.config.delay + late;
-                (jitter.arrival(departs, usual).max(self.last_arrival), true)
-            }
-            Some(jitter) => (jitter.arrival(departs, due), false),
-        };
-        let gone = meets(&mut self.absences, start, arrives);
-        let exceeds = self
-            .police
-            .as_mut()
-            .is_some_and(|police| !police.take(departs, len));
-        // Made where it goes to.
+        let usually = departs + self.config.delay + self.errors.lateness(start);
+        let arrives = usually.max(self.last_arrival);
+        // Made where it goes to. A frame has less than 4 GB.
         let frame = || InFlight {
             arrives,
-            len: u32::try_from(len).unwrap_or(u32::MAX),
+            len: len as u32,
             overtaken: false,
             item,
         };
-        if lost || down || gone || exceeds {
-            self.lose(frame(), [down, gone, exceeds]);
-        } else if in_order {
+        if !lost && self.hazards.is_none() {
             self.last_arrival = arrives;
             self.pipe.push_back(frame());
         } else {
-            self.last_arrival = due;
-            self.overtake(frame());
+            self.meet(frame(), lost, [start, departs], usually);
         }
         departs
     }
 
-    /// Counts a frame that does not arrive whole.
+    /// Sends a frame that is `lost` by errors or may meet something else.
     #[cold]
-    fn lose(&mut self, mut frame: InFlight<T>, [down, gone, exceeds]: [bool; 3]) {
-        self.stats.lost_air.add(frame.len());
-        if down {
-            self.stats.lost_outage.add(frame.len());
+    fn meet(&mut self, mut frame: InFlight<T>, lost: bool, leaves: [Instant; 2], usually: Instant) {
+        let met = match &mut self.hazards {
+            None => Met::nothing(frame.arrives),
+            Some(hazards) => hazards.meet(leaves, [usually, self.last_arrival], frame.len()),
+        };
+        frame.arrives = met.arrives;
+        if lost || met.is_loss() {
+            return self.lose(frame, met);
         }
-        if gone {
-            self.stats.lost_handoff.add(frame.len());
-        }
-        if exceeds {
-            self.stats.lost_policed.add(frame.len());
-        }
-        if let Some(destroyed) = &mut self.destroyed
-            && !(down || gone || exceeds)
-        {
-            if let Some(last) = destroyed.back() {
-                frame.arrives = frame.arrives.max(last.arrives);
-            }
-            destroyed.push_back(frame);
-        }
-    }
-
-    /// Puts a frame before those that arrive later than it.
-    #[cold]
-    fn overtake(&mut self, frame: InFlight<T>) {
+        self.last_arrival = met.bounds;
+        // It stands before those that arrive later than it.
         let later = self.pipe.iter_mut().rev();
         let mut behind = 0;
         for other in later.take_while(|other| other.arrives > frame.arrives) {
@@ -379,6 +353,28 @@ impl<T> Channel<T> {
             behind += 1;
         }
         self.pipe.insert(self.pipe.len() - behind, frame);
+    }
+
+    /// Counts a frame that does not arrive whole.
+    fn lose(&mut self, mut frame: InFlight<T>, met: Met) {
+        self.stats.lost_air.add(frame.len());
+        if met.down {
+            self.stats.lost_outage.add(frame.len());
+        }
+        if met.gone {
+            self.stats.lost_handoff.add(frame.len());
+        }
+        if met.exceeds {
+            self.stats.lost_policed.add(frame.len());
+        }
+        if let Some(destroyed) = &mut self.destroyed
+            && !met.is_loss()
+        {
+            if let Some(last) = destroyed.back() {
+                frame.arrives = frame.arrives.max(last.arrives);
+            }
+            destroyed.push_back(frame);
+        }
     }
 
     /// Forgets the frames that are no longer in the queue at `now`.
@@ -497,23 +493,6 @@ impl<T> Channel<T> {
     pub const fn stats(&self) -> &ChannelStats {
         &self.stats
     }
-}
-
-/// Whether one of the windows meets `[start, end)`; starts never go back, and what is over goes.
-#[inline]
-fn meets(windows: &mut VecDeque<[Instant; 2]>, start: Instant, end: Instant) -> bool {
-    !windows.is_empty() && meets_first(windows, start, end)
-}
-
-/// Whether the first of the windows that are not over does.
-fn meets_first(windows: &mut VecDeque<[Instant; 2]>, start: Instant, end: Instant) -> bool {
-    while windows.front().is_some_and(|[_, over]| *over <= start) {
-        windows.pop_front();
-    }
-    // What leaves all at once leaves at a moment, which is in a window from its begin on.
-    windows
-        .front()
-        .is_some_and(|[begin, _]| *begin < end || *begin <= start)
 }
 
 #[cfg(test)]

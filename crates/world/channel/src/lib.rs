@@ -23,6 +23,7 @@ mod channel;
 mod columns;
 mod config;
 mod errors;
+mod hazards;
 mod jitter;
 mod opportunities;
 mod outage;

@@ -189,7 +189,7 @@ impl Packet {
     /// What it asks for instead of carrying user bytes.
     #[inline]
     pub(crate) fn asks(&self) -> Option<Asks> {
-        let asks = matches!(self.role(), Role::Data | Role::Request) && self.marks.has(Marks::ASKS);
+        let asks = self.marks.has(Marks::ASKS) && matches!(self.role(), Role::Data | Role::Request);
         // A window closes once something has come.
         asks.then_some(match self.seq {
             0 => Asks::Connection,

@@ -102,6 +102,7 @@ impl Overtaken {
     }
 
     /// Whether something is asked for later.
+    #[inline]
     pub(crate) fn waits(&self) -> bool {
         !self.later.is_empty()
     }

@@ -25,7 +25,7 @@ use super::lost::EpochLoss;
 use super::shorten::Shortener;
 use crate::config::AggregateOptions;
 use crate::context::Origin;
-use crate::flow::{Lane, Packet};
+use crate::flow::{Lane, Packet, endures};
 use crate::ledger::ServiceLedger;
 
 /// A packet, and when it came.
@@ -94,7 +94,8 @@ struct Cutting<P> {
     number: u16,
     index: u8,
     at: usize,
-    lane: Lane,
+    /// Where its next part comes from.
+    from: Origin,
 }
 
 /// Whether packets that wait shall wait on for others.
@@ -184,8 +185,8 @@ impl<P: Packet> Packer<P> {
             fragment: false,
             from: Origin {
                 came: Some(came),
-                expires: None,
                 lane: self.lane(packet),
+                endures: endures(packet),
             },
         }
     }
@@ -222,7 +223,7 @@ impl<P: Packet> Packer<P> {
             anchors.begin_frame();
         }
         if self.cutting.is_some() {
-            return self.next_fragment(None);
+            return self.next_fragment();
         }
         let (first, came) = self.held.take().or_else(&mut *pop)?;
         let mut filled = self.whole(&first, came);
@@ -236,10 +237,10 @@ impl<P: Packet> Packer<P> {
                 number: self.next,
                 index: 0,
                 at: 0,
-                lane: filled.from.lane,
+                from: filled.from,
             });
             self.next = self.next.wrapping_add(1);
-            return self.next_fragment(Some(came));
+            return self.next_fragment();
         }
         let Some(together) = self.together.filter(|t| whole <= t.largest) else {
             return Some((first, filled));
@@ -267,6 +268,7 @@ impl<P: Packet> Packer<P> {
             filled.packets += 1;
             filled.bytes += packet.len() as u64;
             filled.from.came = filled.from.came.max(Some(came));
+            filled.from.endures |= endures(&packet);
             let packet = self.shortened(packet, &mut filled);
             len += len_together(packet.len());
             self.gathered.push(packet);
@@ -310,8 +312,8 @@ impl<P: Packet> Packer<P> {
         short
     }
 
-    /// The next fragment of the packet that is being cut, which came now if it is the first.
-    fn next_fragment(&mut self, came: Option<Instant>) -> Option<(P, Filled)> {
+    /// The next fragment of the packet that is being cut.
+    fn next_fragment(&mut self) -> Option<(P, Filled)> {
         let cutting = self.cutting.as_ref()?;
         let len = cutting.packet.len();
         let rest = len - cutting.at;
@@ -327,7 +329,7 @@ impl<P: Packet> Packer<P> {
             number,
             index,
             at,
-            lane,
+            from,
         } = self.cutting.as_mut()?;
         let to = (*at + part).min(len);
         let which = Fragment {
@@ -342,13 +344,9 @@ impl<P: Packet> Packer<P> {
             bytes: (to - *at) as u64 + spared,
             spared,
             fragment: true,
-            from: Origin {
-                came,
-                expires: None,
-                lane: *lane,
-            },
+            from: *from,
         };
-        lane.behind_all = false;
+        (from.came, from.lane.behind_all) = (None, false);
         (*index, *at) = (index.saturating_add(1), to);
         if which.last {
             self.cutting = None;
@@ -463,7 +461,7 @@ impl<P: Packet> Packer<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::FlowKey;
+    use crate::flow::{FlowKey, TCP};
     use crate::pack::Divisible;
     use crate::sample;
 
@@ -478,12 +476,39 @@ mod tests {
         fn fragment(&self, _: Fragment, from: usize, to: usize) -> Option<Self> {
             Some(Self(FRAGMENT_HEAD + to - from))
         }
+
+        fn aggregated(packets: &[Self]) -> Option<Self> {
+            Some(Self(packets.iter().map(|packet| packet.0).sum()))
+        }
     }
 
     impl Packet for Long {
         fn flow(&self) -> FlowKey {
-            sample::flow(0, 0, 0)
+            // Odd lengths are TCP's.
+            sample::flow(if self.0 % 2 == 1 { TCP } else { 17 }, 0, 0)
         }
+    }
+
+    /// Also what did not fit the frame before.
+    #[test]
+    fn a_frame_endures_where_one_of_its_packets_does() {
+        let options = AggregateOptions {
+            largest: "1 kB".parse().unwrap(),
+            wait: Duration::ZERO,
+        };
+        let mut packer = Packer::new(1_400, Some(&options), Shortening::None, None, 0, None);
+        let mut packets = vec![Long(900), Long(701), Long(100), Long(900), Long(800)];
+        packets.reverse();
+        let mut ledger = ServiceLedger::default();
+        let mut pop = |_: &mut _| Some((packets.pop()?, Instant::ORIGIN));
+        let frames = std::iter::from_fn(|| packer.fill(&mut ledger, &mut pop));
+        let frames: Vec<_> = frames
+            .map(|(frame, from)| (frame.0, from.endures))
+            .collect();
+        assert_eq!(
+            frames,
+            [(900, false), (801, true), (900, false), (800, false)]
+        );
     }
 
     /// So many of the shortest parts as a packet may have would not be all of a long one.

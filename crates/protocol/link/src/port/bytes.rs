@@ -6,6 +6,7 @@ use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 
 impl<P: Packet> Port<P> {
     /// Bytes of a frame with its header, without what lies below.
+    #[inline]
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
         match self.slot(frame.header.service) {
             Some(slot) if !frame.header.kind.is_of_ports() => slot.frame_len(frame),

@@ -16,6 +16,7 @@ impl<P: Packet> Port<P> {
     ///
     /// Whether the port may have something to give by that, or another deadline: not, if the packet only
     /// waits behind others, or is dropped, while the link is busy.
+    #[inline]
     pub fn handle_packet(&mut self, now: Instant, mut packet: P) -> bool {
         let classifier = &mut self.classifier;
         if let Some(fragment) = packet.ip_fragment() {

@@ -13,6 +13,7 @@ use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
 impl<P: Packet> Port<P> {
     /// The rate that the port sends at now: the configured one, unless the link is slower and the
     /// port follows it.
+    #[inline]
     pub fn rate(&self) -> Rate {
         match &self.finder {
             Some(finder) => finder.rate(),

@@ -11,8 +11,8 @@ use super::departure::{Handed, Outcome};
 use super::interface::Interface;
 use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
-use crate::context::{Context, Given, Origin, Output, PortFacts, earliest};
-use crate::flow::{Packet, TCP};
+use crate::context::{Ages, Context, Given, Origin, Output, PortFacts, earliest};
+use crate::flow::{Packet, endures};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
 use crate::mechanism::dejitter::Dejitter;
@@ -79,6 +79,10 @@ pub(super) struct Slot<P> {
 /// A frame may come behind so many others, where no window says it.
 const REACH: u32 = 1024;
 
+fn ages(config: &ServiceConfig) -> Ages {
+    Ages::new(config.budget, config.patience)
+}
+
 /// How long a full frame takes through the link.
 fn path(facts: &PortFacts, layout: &Layout) -> Duration {
     let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
@@ -94,7 +98,7 @@ impl<P: Packet> Slot<P> {
         room: usize,
         agreement: Agreement,
     ) -> Self {
-        let service = Service::new(&config.scheme, config.budget, facts);
+        let service = Service::new(&config.scheme, ages(&config), facts);
         let frames = service.scheme().frames();
         let layout = frames.layout;
         let queue = config.queue.unwrap_or(QueueConfig::None {});
@@ -165,7 +169,7 @@ impl<P: Packet> Slot<P> {
 
     /// The link has another rate.
     pub(super) fn retime(&mut self, facts: &PortFacts) {
-        let fresh = Service::new(&self.config.scheme, self.config.budget, facts);
+        let fresh = Service::new(&self.config.scheme, ages(&self.config), facts);
         self.service.retime(fresh);
         self.unmeasured = facts.on_its_way(self.frames.layout) * 2;
         self.unpacker.expect(self.unmeasured);
@@ -267,9 +271,7 @@ impl<P: Packet> Slot<P> {
     #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
         self.note_polled(now);
-        let mut from = self.packer.pass(&packet, now, &mut self.ledger);
-        let patience = self.patience.filter(|_| packet.flow().protocol != TCP);
-        from.expires = patience.map(|most| now + most);
+        let from = self.packer.pass(&packet, now, &mut self.ledger);
         let mut cx = Context::new(now, out, &mut self.ledger);
         let frame = self.service.send(&mut cx, packet, from);
         self.note_handed_over(&frame.header, now);
@@ -345,16 +347,12 @@ impl<P: Packet> Slot<P> {
     /// The next payload, of packets that wait and then `arriving`, and where it comes from.
     #[inline]
     fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Origin)> {
-        let patience = self.patience;
-        let endures = |packet: &P| packet.flow().protocol == TCP;
         let too_old = |packet: &P, since| {
             let waited = now.saturating_since(since);
             let is_longer = |most| waited > most;
             self.waits_at_most.is_some_and(is_longer)
-                || (patience.is_some_and(is_longer) && !endures(packet))
+                || (self.patience.is_some_and(is_longer) && !endures(packet))
         };
-        // What the payload has of packets that are wanted however old they are.
-        let mut enduring = false;
         let dropped = &mut self.dropped;
         let mut drop = |ledger: &mut _, reason, packet| count_drop(ledger, dropped, reason, packet);
         if P::DIVISIBLE
@@ -362,33 +360,20 @@ impl<P: Packet> Slot<P> {
         {
             drop(&mut self.ledger, DropReason::TooOld, packet);
         }
-        let mut filled = self.packer.fill(&mut self.ledger, |ledger| {
+        self.packer.fill(&mut self.ledger, |ledger| {
             loop {
                 let next = self
                     .queue
                     .pop(now, &mut |reason, packet| drop(ledger, reason, packet));
-                match &next {
-                    Some((packet, since)) if too_old(packet, *since) => {
-                        let (packet, _) = next?;
-                        drop(ledger, DropReason::TooOld, packet);
+                match next {
+                    Some((packet, since)) if too_old(&packet, since) => {
+                        drop(ledger, DropReason::TooOld, packet)
                     }
-                    Some((packet, _)) => {
-                        enduring |= patience.is_some() && endures(packet);
-                        return next;
-                    }
-                    None => {
-                        let packet = arriving.take()?;
-                        enduring |= patience.is_some() && endures(&packet);
-                        return Some((packet, now));
-                    }
+                    Some(_) => return next,
+                    None => return arriving.take().map(|packet| (packet, now)),
                 }
             }
-        });
-        // Changed where it stands: it is long.
-        if let (Some(patience), false, Some((_, from))) = (patience, enduring, &mut filled) {
-            from.expires = from.came.map(|came| came + patience);
-        }
-        filled
+        })
     }
 
     /// A frame of `len` bytes is on its way out until `left`, or has been given up then.

@@ -17,6 +17,8 @@ impl<P: Packet> Port<P> {
     ///
     /// Whether the port may have another frame to give by that, or another deadline. It may have packets for IP
     /// in any case.
+    // In place, since a frame is slow to move.
+    #[inline(always)]
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) -> bool {
         if frame.header.kind.is_of_ports() {
             self.handle_from_port(now, &frame);

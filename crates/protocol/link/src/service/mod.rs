@@ -22,10 +22,10 @@ mod sr_m1;
 mod sr_m2;
 pub(crate) mod xor;
 
-use airlane_base::{Duration, Instant};
+use airlane_base::Instant;
 
 use crate::config::SchemeConfig;
-use crate::context::{Context, Origin, PortFacts};
+use crate::context::{Ages, Context, Origin, PortFacts};
 use crate::flow::Packet;
 use crate::wire::{Frame, Header};
 
@@ -103,7 +103,7 @@ macro_rules! each {
 
 impl<P: Packet> Service<P> {
     /// `scheme` must be resolved: no option left out.
-    pub(crate) fn new(scheme: &SchemeConfig, budget: Option<Duration>, facts: &PortFacts) -> Self {
+    pub(crate) fn new(scheme: &SchemeConfig, ages: Ages, facts: &PortFacts) -> Self {
         match scheme {
             SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
             SchemeConfig::Gbn(c) => Self::Gbn(GoBackN::new(c, facts)),
@@ -111,10 +111,8 @@ impl<P: Packet> Service<P> {
             SchemeConfig::SrM1(c) => Self::SrM1(SelectiveRepeat::new(c, facts)),
             SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(c, facts)),
             SchemeConfig::SrBitmap(c) => Self::SrBitmap(SrBitmap::new(c, facts)),
-            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, budget, rlp::Order::InOrder, facts)),
-            SchemeConfig::RlpOos(c) => {
-                Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts))
-            }
+            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, ages, rlp::Order::InOrder, facts)),
+            SchemeConfig::RlpOos(c) => Self::Rlp(Rlp::new(c, ages, rlp::Order::AsReceived, facts)),
             SchemeConfig::GsmRlp(c) => Self::GsmRlp(GsmRlp::new(c, facts)),
             SchemeConfig::Snoop(c) => Self::Snoop(Snoop::new(c, facts)),
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),

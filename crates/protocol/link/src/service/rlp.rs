@@ -45,7 +45,7 @@ use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
 use super::scheme::{Frames, Scheme};
 use crate::config::{Keepalives, RlpConfig, USUAL_RETRIES};
-use crate::context::{Context, Origin, PortFacts, earliest};
+use crate::context::{Ages, Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::fades::Fades;
 use crate::mechanism::keepalive::Keepalive;
@@ -86,12 +86,7 @@ pub(crate) struct Rlp<P> {
 
 impl<P: Payload> Rlp<P> {
     /// `config` must be resolved.
-    pub(crate) fn new(
-        config: &RlpConfig,
-        budget: Option<Duration>,
-        order: Order,
-        facts: &PortFacts,
-    ) -> Self {
+    pub(crate) fn new(config: &RlpConfig, ages: Ages, order: Order, facts: &PortFacts) -> Self {
         let space = facts.space(FRAMES.layout);
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
         let asks = match config.residual {
@@ -106,20 +101,20 @@ impl<P: Payload> Rlp<P> {
             live: facts.is_live(),
             window,
             asks,
-            budget,
+            budget: ages.enduring,
             delay: facts.delay,
         };
         Self {
             live: facts.is_live(),
             space,
-            budget,
+            budget: ages.enduring,
             fades: Fades::default(),
             keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
             copies: config
                 .copies
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, FRAMES.layout)),
-            sender: RlpSender::new(window, budget, space),
+            sender: RlpSender::new(window, ages, space),
             receiver: RlpReceiver::new(policy, terms),
         }
     }
@@ -132,6 +127,13 @@ impl<P: Payload> Rlp<P> {
         }
         self.sender
             .forgets_at(PATIENCE.max(Scheme::<P>::linger(self)))
+    }
+
+    /// When it has something to do that it has live alone, or `due` if that is earlier.
+    // Apart and last, since a call on the way would cost every call.
+    #[inline(never)]
+    fn live_by(&self, due: Option<Instant>) -> Option<Instant> {
+        earliest(earliest(due, self.receiver.asks_at()), self.forgets_at())
     }
 }
 
@@ -236,7 +238,10 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         if let Some(copies) = &self.copies {
             due = earliest(due, copies.deadline());
         }
-        earliest(due, self.forgets_at())
+        match self.live {
+            false => due,
+            true => self.live_by(due),
+        }
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

@@ -70,8 +70,8 @@ pub(crate) trait Scheme<P: Payload> {
         {
             let from = Origin {
                 came: Some(cx.now),
-                expires: None,
                 lane,
+                endures: true,
             };
             return Some(self.send(cx, packet, from));
         }

@@ -342,6 +342,13 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         }
     }
 
+    /// When it asks for what has not come in its time, or `due` if that is earlier.
+    // Apart and last, since a call on the way would cost every call.
+    #[inline(never)]
+    fn asks_by(&self, due: Option<Instant>) -> Option<Instant> {
+        earliest(due, self.overtaken.deadline(|| self.policy.round_trip()))
+    }
+
     /// A frame has been dealt with.
     fn settle(&mut self, moved: bool) {
         if moved || !self.overtaken.waits() {
@@ -519,7 +526,6 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
     fn poll_timeout(&self) -> Option<Instant> {
         let resend = self.timers.deadline(|| self.policy.rto_now());
         let mut due = earliest(self.ack.deadline(), resend);
-        due = earliest(due, self.overtaken.deadline(|| self.policy.round_trip()));
         if let Some(keepalive) = &self.keepalive {
             due = earliest(due, keepalive.deadline(self.policy.keepalive()));
         }
@@ -530,7 +536,10 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             let runs = || self.policy.nak_behind(self.answered);
             due = earliest(due, timers.deadline(runs));
         }
-        due
+        match self.overtaken.waits() {
+            false => due,
+            true => self.asks_by(due),
+        }
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

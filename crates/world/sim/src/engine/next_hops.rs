@@ -23,31 +23,32 @@ pub(crate) enum NextHop {
 
 /// The next hops of all packets.
 #[derive(Clone, Debug)]
-pub(crate) enum NextHops {
-    /// By `node * nodes + destination`.
-    Pairs(usize, Vec<NextHop>),
-    Runs(Table<NextHop>),
+pub(crate) struct NextHops {
+    nodes: usize,
+    /// By `node * nodes + destination`; empty in a large world.
+    pairs: Vec<NextHop>,
+    runs: Table<NextHop>,
 }
 
 impl NextHops {
     /// In the words of the engine.
     pub(crate) fn new(routes: &Routes, nodes: usize, word: impl Fn(Step) -> NextHop) -> Self {
         let table = routes.table();
-        let table = table.map(|step| step.map_or(NextHop::Nowhere, &word));
-        if nodes > SMALL {
-            return Self::Runs(table);
-        }
-        let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
-        let pairs = pairs.map(|(from, to)| at(&table, from, to));
-        Self::Pairs(nodes, pairs.collect())
+        let runs = table.map(|step| step.map_or(NextHop::Nowhere, &word));
+        let listed = if nodes > SMALL { 0 } else { nodes };
+        let pairs = (0..listed).flat_map(|from| (0..listed).map(move |to| (from, to)));
+        let pairs = pairs.map(|(from, to)| at(&runs, from, to)).collect();
+        Self { nodes, pairs, runs }
     }
 
     /// Where a node sends a packet.
     #[inline(always)]
     pub(crate) fn at(&self, node: u16, to: u16) -> NextHop {
-        match self {
-            Self::Pairs(nodes, pairs) => pairs[usize::from(node) * nodes + usize::from(to)],
-            Self::Runs(table) => at(table, node.into(), to.into()),
+        let [node, to] = [node, to].map(usize::from);
+        // One question for both: whether it is in the table of pairs.
+        match self.pairs.get(node * self.nodes + to) {
+            Some(hop) => *hop,
+            None => at(&self.runs, node, to),
         }
     }
 }

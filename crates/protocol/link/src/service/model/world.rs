@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use airlane_base::{Duration, Instant, Rate};
 
 use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
-use crate::context::{Context, Given, Output, PortFacts};
+use crate::context::{Ages, Context, Given, Output, PortFacts};
 use crate::flow::{FlowKey, Lane, Packet};
 use crate::ledger::ServiceLedger;
 use crate::mechanism::copies::Copies;
@@ -111,7 +111,7 @@ impl End {
             frame_overhead: 0,
         };
         Self {
-            service: Service::new(scheme, None, &facts),
+            service: Service::new(scheme, Ages::default(), &facts),
             ledger: ServiceLedger::default(),
             sent: 0,
             delivered: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::persistence::Asks;
-use crate::context::{Context, Noted, earliest};
+use crate::context::{Context, Noted};
 use crate::mechanism::overtaken::Overtaken;
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
@@ -439,10 +439,14 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// When the next answer is late, or something is asked for.
+    /// When the next answer is late.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let late = self.overtaken.deadline(|| self.policy.round_trip());
-        earliest(late, self.nak_timers.deadline(|| self.policy.nak()))
+        self.nak_timers.deadline(|| self.policy.nak())
+    }
+
+    /// When something is asked for that may have been overtaken.
+    pub(super) fn asks_at(&self) -> Option<Instant> {
+        self.overtaken.deadline(|| self.policy.round_trip())
     }
 
     pub(super) fn reset(&mut self, cx: &mut Context<'_, P>) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use crate::context::{Context, Noted, Origin, earliest};
+use crate::context::{Ages, Context, Noted, Origin};
 use crate::mechanism::ring::Ring;
 use crate::wire::{Frame, FrameKind, Header};
 
@@ -34,8 +34,7 @@ impl<P> Outgoing<P> {
 pub(super) struct RlpSender<P> {
     space: SeqSpace,
     window: u32,
-    /// How old a packet may be when it comes.
-    budget: Option<Duration>,
+    ages: Ages,
     next: Seq,
     /// When the last frame left, of any kind.
     left: Noted,
@@ -44,11 +43,11 @@ pub(super) struct RlpSender<P> {
 }
 
 impl<P: Payload> RlpSender<P> {
-    pub(super) fn new(window: u32, budget: Option<Duration>, space: SeqSpace) -> Self {
+    pub(super) fn new(window: u32, ages: Ages, space: SeqSpace) -> Self {
         Self {
             space,
             window,
-            budget,
+            ages,
             next: 0,
             left: Noted(Instant::ORIGIN),
             kept: Ring::for_span(window, space),
@@ -62,11 +61,9 @@ impl<P: Payload> RlpSender<P> {
         self.next = self.space.next(seq);
         // The peer cannot ask for it any more.
         self.kept.remove(self.space.sub(seq, self.window));
-        let spent = from.came.zip(self.budget);
-        let spent = spent.map(|(came, budget)| came + budget);
         let kept = Outgoing {
             packet: packet.clone(),
-            until: earliest(spent, from.expires),
+            until: self.ages.end(&from),
             left: None,
             asked: false,
             waits: false,
