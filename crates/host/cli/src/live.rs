@@ -10,8 +10,8 @@ use airlane_base::config::{Document, LONGEST_DATA, Problems, read_file};
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
+use airlane_live::daemon::{Daemon, NodeError, UpError};
 use airlane_live::doctor::obstacles;
-use airlane_live::node::{Node, UpError};
 use airlane_live::privileges::{self, Account};
 use airlane_live::signals::{Wish, on_wishes, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
@@ -49,7 +49,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
         Wish::Report => report(&socket),
     })
     .context("cannot wait for signals")?;
-    let mut node = Node::start(&config).map_err(|error| refuse(&document, &config, error))?;
+    let mut node = Daemon::start(&config).map_err(|error| refuse(&document, &config, error))?;
     if let Some(path) = &up.journal {
         node.keep_journals(path, up.journal_size.as_bytes())?;
     }
@@ -129,12 +129,14 @@ fn refuse(document: &Document, config: &LiveConfig, error: UpError) -> anyhow::E
         false => "link.underlay.peer",
     };
     match error {
-        UpError::Config { problems: found } => problems.within("link", |problems| {
-            for problem in found {
-                problems.add(&problem.path, problem.problem, problem.help);
-            }
-        }),
-        UpError::PathTooNarrow { .. } => {
+        UpError::Node(NodeError::Config { problems: found }) => {
+            problems.within("link", |problems| {
+                for problem in found {
+                    problems.add(&problem.path, problem.problem, problem.help);
+                }
+            })
+        }
+        UpError::Node(NodeError::PathTooNarrow { .. }) => {
             let fixed = document.has("tun.mtu");
             let at = if fixed { "tun.mtu" } else { peers };
             problems.add(at, error.to_string(), "");

@@ -37,11 +37,11 @@ use std::time::Duration;
 use airlane_base::Rate;
 use airlane_base::config::{Problems, Validate};
 use airlane_link::classify::Protocol;
-use airlane_link::{ClassConfig, ServiceConfig};
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, Socket, Type};
+
+pub use airlane_node::{AddServices, ServiceChange};
 
 use crate::config::{LiveConfig, default_socket};
 use crate::record::Recorded;
@@ -103,47 +103,6 @@ pub enum Request {
 
 fn udp() -> Protocol {
     Protocol(17)
-}
-
-/// New services, as they would stand under `[link]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AddServices {
-    /// Each with a number and a name of its own.
-    pub services: Vec<ServiceConfig>,
-    /// Rules that go before those that there are.
-    #[serde(default)]
-    pub classes: Vec<ClassConfig>,
-}
-
-impl Validate for AddServices {
-    fn validate(&self, problems: &mut Problems) {
-        if self.services.is_empty() {
-            let help =
-                "write it as in a live file: [[services]] with number, name, rate and scheme";
-            problems.add("services", "there is no service to add", help);
-        }
-    }
-}
-
-/// A change of a running node's services. Its file stays as it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ServiceChange {
-    /// New services.
-    Add(AddServices),
-    /// A service goes, with its rules, once what waits in it has left.
-    Remove {
-        /// Its name.
-        name: String,
-    },
-    /// A service gets another share.
-    Set {
-        /// Its name.
-        name: String,
-        /// Its share of the link, relative to the others'.
-        rate: f64,
-    },
 }
 
 /// Why a line is no request that a node answers.

@@ -18,11 +18,11 @@ use crate::config::{
 use crate::control::{self, Server};
 use crate::device::DeviceError;
 use crate::netlink::{Cidr, Interface, Netlink};
-use crate::node::Guard;
 use crate::resolver::{Resolve as _, SystemResolver};
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
+use airlane_node::Guard;
 use findings::Findings;
 pub use findings::{Check, Grade};
 
@@ -260,7 +260,7 @@ fn check_routes(file: &LiveConfig, findings: &mut Findings<'_>) {
         }
     }
     peers::check_reverse_path(file, findings);
-    if file.mark() == 0 {
+    if crate::daemon::ways::mark(file) == 0 {
         return;
     }
     if file.peers().iter().any(|peer| peer.host().is_some()) {
@@ -337,10 +337,11 @@ fn check_mtu(
             return findings.add("mtu", Grade::Warning, found, "");
         }
     };
+    let Ok(facts) = underlay.facts() else { return };
     let around = Codec::new(file.link.header()).header_max() + sealing;
     let fragment = file.link.fragment;
     let datagram = fragment.map_or(path_mtu, |fragment| fragment.datagram(path_mtu));
-    let left = datagram.saturating_sub(underlay.overhead(to) + around);
+    let left = datagram.saturating_sub(facts.overhead(to) + around);
     if fragment.is_some() && left > FRAGMENT_HEAD {
         let found = format!("longer packets than {left} B travel in parts of that length");
         return findings.good("mtu", found);

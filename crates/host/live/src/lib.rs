@@ -1,7 +1,7 @@
 //! Airlane on Linux. Everything that touches sockets, devices and clocks is here; the protocols are
 //! in the sans-IO crates.
 //!
-//! * [`node`]: `airlane up`, one port between a TUN device and a UDP underlay.
+//! * [`daemon`]: `airlane up`, a [`Node`](airlane_node::Node) between a TUN device and a UDP underlay.
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
 //! * [`doctor`]: `airlane doctor`, whether a link can come up.
 //! * [`import`]: `airlane import`, live files of what other tunnels were told.
@@ -20,27 +20,26 @@
 mod af_packet;
 pub mod air;
 mod clock;
-pub mod config;
 pub mod control;
+pub mod daemon;
 pub mod device;
 pub mod doctor;
 pub mod import;
-pub mod journal;
+mod journal_file;
 pub mod metrics;
 pub mod netlink;
-pub mod node;
 mod offload;
-pub mod packet;
 pub mod privileges;
 pub mod record;
 pub mod relay;
 pub mod resolver;
 mod reverse_path;
-mod rounded;
 pub mod security;
 pub mod setup;
 pub mod ship;
 pub mod signals;
-pub mod status;
 pub mod tun;
 pub mod underlay;
+
+pub use airlane_node::{config, journal, packet, status};
+pub use journal_file::JournalFile;

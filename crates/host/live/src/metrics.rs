@@ -21,8 +21,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::node::drops::Reason;
 use crate::status::{PeerStatus, Status};
+use airlane_node::Reason;
 use families::{Families, packets, seconds};
 
 /// What an answer says of itself.

@@ -2,8 +2,6 @@
 //! and the way to the peer. One blocking request and its answer at a time, at start and on rare
 //! changes only.
 
-mod cidr;
-
 use std::io;
 use std::net::IpAddr;
 
@@ -25,7 +23,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::device::DeviceError;
-pub use cidr::Cidr;
+pub use airlane_node::Cidr;
 
 /// How an Ethernet interface stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

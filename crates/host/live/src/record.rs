@@ -11,23 +11,14 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_channel::trace::{Encoder, FrameId, TraceEnd};
-use serde::{Deserialize, Serialize};
+use airlane_node::Tap;
+
+pub use airlane_node::Recorded;
 
 /// Bytes that wait for the client at most: a second of 100,000 frames each way.
 const ROOM: usize = 1 << 20;
 /// How often blocks are finished. A crash loses no more.
 const INTERVAL: Duration = Duration::from_millis(50);
-
-/// What is recorded, for the header of the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// Name of the node; behind a slash that of the peer, where there are several.
-    pub name: String,
-    /// The rate that it shapes to.
-    pub rate_bps: u64,
-    /// Bytes that UDP, IP and Ethernet add to each datagram.
-    pub overhead_bytes: u32,
-}
 
 /// Records while a client wants it.
 #[derive(Debug, Default)]
@@ -35,8 +26,6 @@ pub(crate) struct Recorder(Option<Box<Running>>);
 
 #[derive(Debug)]
 struct Running {
-    /// Which of the node's links is recorded; none if that is gone.
-    link: Option<u8>,
     start: Instant,
     encoder: Encoder,
     /// Finished blocks.
@@ -57,10 +46,9 @@ pub(crate) struct Ended {
 }
 
 impl Recorder {
-    /// Begins with the link of this number.
-    pub(crate) fn begin(&mut self, now: Instant, link: u8) {
+    /// Begins.
+    pub(crate) fn begin(&mut self, now: Instant) {
         self.0 = Some(Box::new(Running {
-            link: Some(link),
             start: now,
             encoder: Encoder::new(TraceEnd::Near),
             blocks: Vec::with_capacity(ROOM / 4),
@@ -81,53 +69,8 @@ impl Recorder {
         self.poll_timeout() <= now
     }
 
-    /// Which link is recorded, if any is.
-    pub(crate) fn link(&self) -> Option<u8> {
-        self.0.as_ref()?.link
-    }
-
-    /// There is no such link any more; another may get its number.
-    pub(crate) fn forget_link(&mut self, link: u8) {
-        if let Some(running) = &mut self.0 {
-            running.link.take_if(|recorded| *recorded == link);
-        }
-    }
-
     pub(crate) const fn is_on(&self) -> bool {
         self.0.is_some()
-    }
-
-    /// A datagram of a link leaves; so many bytes wait behind it. Handshakes have no number and are left
-    /// out.
-    pub(crate) fn sent(
-        &mut self,
-        now: Instant,
-        link: u8,
-        datagram: &[u8],
-        queue: impl FnOnce() -> usize,
-    ) {
-        let Some(running) = self.0.as_mut().filter(|r| r.link == Some(link)) else {
-            return;
-        };
-        if let Some(frame) = frame_of(datagram) {
-            running.mark_gap(now);
-            let (start, len) = (running.start, datagram.len());
-            running.encoder.sent(start, now, frame, len, queue());
-            running.count();
-        }
-    }
-
-    /// A datagram that has come over a link, and is authentic.
-    pub(crate) fn received(&mut self, now: Instant, link: u8, datagram: &[u8]) {
-        let Some(running) = self.0.as_mut().filter(|r| r.link == Some(link)) else {
-            return;
-        };
-        if let Some(frame) = frame_of(datagram) {
-            running.mark_gap(now);
-            let (start, len) = (running.start, datagram.len());
-            running.encoder.received(start, now, frame, len);
-            running.count();
-        }
     }
 
     /// Moves what waits for the client to `out`.
@@ -153,6 +96,27 @@ impl Recorder {
     /// Records that were dropped for want of room, in this recording.
     pub(crate) fn missed(&self) -> u64 {
         self.0.as_ref().map_or(0, |running| running.missed)
+    }
+}
+
+/// Handshakes have no number and are left out.
+impl Tap for Recorder {
+    fn sent(&mut self, now: Instant, datagram: &[u8], waiting: usize) {
+        if let (Some(running), Some(frame)) = (&mut self.0, frame_of(datagram)) {
+            running.mark_gap(now);
+            let (start, len) = (running.start, datagram.len());
+            running.encoder.sent(start, now, frame, len, waiting);
+            running.count();
+        }
+    }
+
+    fn received(&mut self, now: Instant, datagram: &[u8]) {
+        if let (Some(running), Some(frame)) = (&mut self.0, frame_of(datagram)) {
+            running.mark_gap(now);
+            let (start, len) = (running.start, datagram.len());
+            running.encoder.received(start, now, frame, len);
+            running.count();
+        }
     }
 }
 
@@ -197,8 +161,6 @@ mod tests {
     use super::*;
     use airlane_channel::trace::{Trace, TraceHeader, TraceRecord};
 
-    const LINK: u8 = 3;
-
     fn datagram(key: u8, number: u32) -> Vec<u8> {
         let mut bytes = vec![0xc0, 0, 0, key];
         bytes.extend_from_slice(&number.to_be_bytes());
@@ -216,18 +178,15 @@ mod tests {
     #[test]
     fn what_is_not_taken_in_time_is_missed_and_marked() {
         let mut recorder = Recorder::default();
-        recorder.sent(Instant::ORIGIN, LINK, &datagram(1, 0), || {
-            panic!("nobody records")
-        });
+        recorder.sent(Instant::ORIGIN, &datagram(1, 0), 0);
         let start = Instant::from_nanos(77);
-        recorder.begin(start, LINK);
-        recorder.received(start, LINK + 1, &datagram(9, 9));
+        recorder.begin(start);
         let mut now = start;
         let mut number = 0;
         let mut send = |recorder: &mut Recorder, now: &mut Instant, frames| {
             for _ in 0..frames {
                 *now += Duration::from_micros(10);
-                recorder.sent(*now, LINK, &datagram(1, number), || number as usize * 1_000);
+                recorder.sent(*now, &datagram(1, number), number as usize * 1_000);
                 number += 1;
             }
         };
@@ -239,10 +198,10 @@ mod tests {
         recorder.take(now, &mut blocks);
         assert!(blocks.len() < ROOM + (1 << 15), "{} bytes", blocks.len());
         send(&mut recorder, &mut now, 1_000);
-        recorder.received(now, LINK, &datagram(2, 7));
+        recorder.received(now, &datagram(2, 7));
         // A handshake, and something short.
-        recorder.received(now, LINK, &[1; 144]);
-        recorder.received(now, LINK, &[0xc0]);
+        recorder.received(now, &[1; 144]);
+        recorder.received(now, &[0xc0]);
         let ended = recorder.end(now, &mut blocks).unwrap();
         assert!(!recorder.is_on());
         assert_eq!(ended.records, 501_001);

@@ -9,7 +9,7 @@
 //! A file with a private or pre-shared key holds its text and nothing else, and belongs to its owner alone: one
 //! that others may read is refused, as `ssh` does.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -17,82 +17,44 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use airlane_node::Secrets;
+pub use airlane_node::config::{Keys, NoSecurity, Security};
 use airlane_secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::{Deserialize, Deserializer, Serialize, de};
 use zeroize::Zeroizing;
 
-use crate::device::DeviceError;
+use crate::config::{LiveConfig, PeerConfig};
 
 /// How long a key may take to come out of a pipe.
 const PIPE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How frames are protected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(extend("examples" = [{
-    "private-key": "/etc/airlane/left.key",
-    "peer-key": "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=",
-}]))]
-pub enum Security {
-    /// Encrypted and authenticated, by static keys.
-    Keys(Keys),
-    /// As the word says.
-    Word(NoSecurity),
-}
-
-impl<'de> Deserialize<'de> for Security {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> de::Visitor<'de> for Either {
-            type Value = Security;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "{ private-key = \"FILE\", peer-key = \"KEY\" }, with keys of `airlane keygen`, \
-                     or \"none\"",
-                )
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Security, E> {
-                match text {
-                    "none" => Ok(Security::Word(NoSecurity::None)),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Security, A::Error> {
-                Keys::deserialize(MapAccessDeserializer::new(map)).map(Security::Keys)
-            }
-        }
-        deserializer.deserialize_any(Either)
+/// The keys of a file; none with `security = "none"`.
+///
+/// # Errors
+/// If one cannot be read.
+pub(crate) fn secrets(config: &LiveConfig) -> Result<Option<Secrets>, KeyFileError> {
+    match &config.link.security {
+        Some(Security::Keys(keys)) => secrets_of(keys, &config.peers()).map(Some),
+        _ => Ok(None),
     }
 }
 
-/// The keys of this end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Keys {
-    /// This file has the private key of this end, as `airlane keygen` writes it. Source: RFC 7748.
-    #[schemars(example = &"/etc/airlane/left.key")]
-    pub private_key: PathBuf,
-    /// The other end has this public key. Source: RFC 7748. Left out: several ends have theirs under
-    /// `peers`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer_key: Option<PublicKey>,
-    /// This file has a secret that both ends have beside their keys, as `airlane keygen --preshared` writes
-    /// it: what is recorded today stays unread even if X25519 is broken one day. Source: The Noise Protocol
-    /// Framework, revision 34, section 9. Left out: they have none, or it stands under `peers`.
-    #[schemars(example = &"/etc/airlane/left-right.psk")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preshared_key: Option<PathBuf>,
-}
-
-/// The word for no protection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoSecurity {
-    /// Not at all.
-    None,
+/// Our key, and what we have beside the keys with these peers.
+///
+/// # Errors
+/// If one cannot be read.
+pub(crate) fn secrets_of(keys: &Keys, peers: &[PeerConfig]) -> Result<Secrets, KeyFileError> {
+    let mut preshared = BTreeMap::new();
+    for peer in peers {
+        if let Some(path) = &peer.preshared_key {
+            preshared.insert(peer.name.clone(), read_preshared(path)?);
+        }
+    }
+    Ok(Secrets {
+        private: read_key(&keys.private_key)?,
+        preshared,
+        fast_aes: has_fast_aes(),
+    })
 }
 
 /// Access of anybody but the owner.
@@ -292,14 +254,6 @@ pub(crate) fn random() -> io::Result<[u8; 32]> {
             "the random source gave less than asked for",
         )),
     }
-}
-
-/// A number that nobody can guess: what tells this run of a link from every other.
-pub(crate) fn random_number() -> Result<u64, DeviceError> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| DeviceError::new("random numbers", "draw one", error))?;
-    Ok(u64::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
+use airlane_node::{Callers, Guard, Reason, rounded};
 use airlane_secure::PeerAddress;
 use airlane_session::LEAST;
 use rustix::event::{PollFd, PollFlags};
@@ -15,13 +16,11 @@ use super::findings::{Findings, Grade};
 use crate::clock;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::control;
+use crate::daemon::UpError;
+use crate::device::DeviceError;
 use crate::netlink::Netlink;
-use crate::node::Guard;
-use crate::node::callers::Callers;
-use crate::node::drops::Reason;
 use crate::reverse_path;
-use crate::rounded::rounded;
-use crate::security::Keys;
+use crate::security::{Keys, random, secrets_of};
 use crate::status::{CallFault, CallerReport, PROTOCOL, PeerStatus, SharedKey, Status};
 use crate::underlay::{Udp, Underlay};
 
@@ -64,7 +63,7 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
 /// Whether the kernel drops what comes from the peers because a default route leads into the tunnel.
 pub(super) fn check_reverse_path(file: &LiveConfig, findings: &mut Findings<'_>) {
     let strict = reverse_path::strict().into_iter();
-    for interface in strict.filter(|_| file.mark() != 0) {
+    for interface in strict.filter(|_| crate::daemon::ways::mark(file) != 0) {
         let found = format!("{interface}: {}", reverse_path::WHY);
         findings.add("route", Grade::Warning, found, reverse_path::HELP);
     }
@@ -88,7 +87,7 @@ fn compare_file(file: &LiveConfig, findings: &mut Findings<'_>) {
 
 /// Whether what the node sends to a peer goes there, and not into the tunnel that it carries.
 fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &mut Findings<'_>) {
-    let (tun, mark) = (&file.tun.name, file.mark());
+    let (tun, mark) = (&file.tun.name, crate::daemon::ways::mark(file));
     let way = Netlink::open().and_then(|mut netlink| {
         let into = netlink.link_index(tun)?;
         Ok(netlink.way_of(ip, mark)? == into)
@@ -297,7 +296,7 @@ pub(super) fn check_peers(
     findings: &mut Findings<'_>,
 ) {
     let begun = clock::now();
-    let guard = match Guard::new(begun, keys, peers, underlay.anyone()) {
+    let guard = match guard(begun, keys, peers, underlay.anyone()) {
         Ok(guard) => guard,
         Err(error) => return findings.bad("peer", error),
     };
@@ -321,7 +320,7 @@ pub(super) fn check_peers(
         begun,
         patience: PATIENCE,
         asked,
-        callers: Callers::new(),
+        callers: Callers::default(),
     };
     asking.run(findings);
     if asking.callers.report(clock::now()).is_empty() {
@@ -329,7 +328,10 @@ pub(super) fn check_peers(
         asking
             .asked
             .retain(|peer| !elsewhere.contains(&&*peer.name));
-        let port = underlay.port().unwrap_or_default();
+        let port = match underlay.local() {
+            Ok(PeerAddress::Udp(local)) => local.port(),
+            _ => 0,
+        };
         for name in elsewhere {
             findings.add(
                 "peer",
@@ -348,6 +350,23 @@ pub(super) fn check_peers(
     }
 }
 
+/// The secure sessions with these peers, of which none has begun.
+fn guard(
+    now: Instant,
+    keys: &Keys,
+    peers: &[PeerConfig],
+    anyone: Option<PeerAddress>,
+) -> Result<Guard, UpError> {
+    let seed = random().map_err(|e| DeviceError::new("random numbers", "draw a seed", e))?;
+    Ok(Guard::new(
+        now,
+        &secrets_of(keys, peers)?,
+        peers,
+        anyone,
+        seed,
+    )?)
+}
+
 /// Which peers answer if they are called from a fresh port.
 fn answering_elsewhere<'a>(
     keys: &Keys,
@@ -357,7 +376,7 @@ fn answering_elsewhere<'a>(
 ) -> Vec<&'a str> {
     let begun = clock::now();
     let (Ok(PeerAddress::Udp(mut listen)), Ok(guard)) =
-        (underlay.local(), Guard::new(begun, keys, peers, None))
+        (underlay.local(), guard(begun, keys, peers, None))
     else {
         return Vec::new();
     };
@@ -374,7 +393,7 @@ fn answering_elsewhere<'a>(
         begun,
         patience: PATIENCE / 2,
         asked: asked.clone(),
-        callers: Callers::new(),
+        callers: Callers::default(),
     };
     asking.run(&mut Findings(&mut |_| {}));
     let still: Vec<&str> = asking.asked.iter().map(|peer| &*peer.name).collect();
@@ -412,7 +431,7 @@ impl Asking<'_> {
                 return;
             }
             if self.guard.poll_timeout().is_some_and(|due| due <= now) {
-                self.guard.handle_timeout(now);
+                self.guard.handle_timeout(now, clock::wall());
             }
             self.send(findings);
             let wait = self.guard.poll_timeout().unwrap_or(end).min(end);

@@ -15,7 +15,7 @@ use super::connection::{CLIENT, Connection, End, Pool, SERVER, Turn, reset};
 use super::open;
 use super::{RelayConfig, RelayError, RelayReport, Target, YIELDS_AFTER, failed};
 use crate::clock;
-use crate::node::quiet::Quiet;
+use airlane_node::Quiet;
 
 /// Names of what epoll watches beside connections, which have numbers from 0.
 const LISTENER: u64 = u64::MAX;

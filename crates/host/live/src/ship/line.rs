@@ -17,8 +17,8 @@ use super::called::Called;
 use crate::clock;
 use crate::device::DeviceError;
 use crate::security::{has_fast_aes, random};
-use crate::underlay::SEND_MAX;
 use crate::underlay::udp::{Received, Udp};
+use airlane_node::SEND_MAX;
 
 /// Every path carries so many bytes with IP's headers (RFC 8200, section 5).
 const LEAST_MTU: usize = 1_280;
@@ -112,7 +112,7 @@ impl Line {
 
     /// Lengths of contents that the path may carry, by what the kernel knows of it.
     pub(super) fn sizes(&self, to: SocketAddr) -> Vec<usize> {
-        let headers = self.udp.overhead(Some(to));
+        let headers = headers(to);
         let said = self
             .udp
             .path(to)
@@ -128,7 +128,7 @@ impl Line {
 
     /// Bytes of an IP packet to there beside the contents.
     pub(super) fn headers(&self, to: SocketAddr) -> usize {
-        self.udp.overhead(Some(to)) + OVERHEAD
+        headers(to) + OVERHEAD
     }
 
     pub(super) fn is_established(&self, now: Instant) -> bool {
@@ -353,6 +353,11 @@ fn say(secure: &mut Secure, udp: &Udp, (mut called, from): (Option<&mut Called>,
             let _sent = udp.send_to(to, from, message.bytes());
         }
     }
+}
+
+/// Bytes of UDP and IP in a packet to there.
+const fn headers(to: SocketAddr) -> usize {
+    airlane_node::Underlay::Udp { listen: to }.overhead(None)
 }
 
 #[cfg(test)]

@@ -20,13 +20,12 @@ use airlane_base::{Duration, Instant};
 use airlane_secure::{EthernetAddress, PeerAddress};
 use rustix::net::SocketType;
 
-use super::ether_type::EtherType;
 use super::parts::{self, Assembly, LONGEST, Read, WHOLE};
-use super::path_facts::ETHERNET_MTU;
 use crate::af_packet::{BATCH, Batch, Destination, PacketSocket};
 use crate::device::{DeviceError, says_interface_is_away};
 use crate::netlink::Interface;
 use crate::status::InterfaceReport;
+use airlane_node::{EtherType, PathFacts};
 
 /// Asked of the kernel for each direction: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -117,7 +116,7 @@ impl Ethernet {
                 index: 0,
                 up: false,
                 carrier: false,
-                mtu: ETHERNET_MTU,
+                mtu: PathFacts::UNKNOWN.interface,
                 address: EthernetAddress([0; 6]),
                 is_port: false,
             },

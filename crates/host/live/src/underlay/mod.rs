@@ -3,11 +3,8 @@
 //!
 //! A node's endpoints are of its underlay's kind; one of the other kind is nobody's.
 
-mod came;
-pub(crate) mod ether_type;
 mod ethernet;
 mod parts;
-mod path_facts;
 pub(crate) mod udp;
 
 use std::io;
@@ -17,19 +14,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::Instant;
 use airlane_secure::PeerAddress;
 
-pub(crate) use came::Came;
-pub use ether_type::EtherType;
+pub(crate) use airlane_node::Came;
+pub use airlane_node::{EtherType, PathFacts};
 pub use ethernet::Ethernet;
-pub use path_facts::PathFacts;
 pub use udp::Udp;
 
 use crate::config::underlay::UnderlayConfig;
 use crate::device::DeviceError;
 use crate::packet::ecn::Ecn;
 use crate::status::InterfaceReport;
-
-/// Most bytes that leave with one call: UDP's limit, and room for IP options.
-pub(crate) const SEND_MAX: usize = 65_000;
 
 /// The socket below the port.
 #[derive(Debug)]
@@ -125,14 +118,6 @@ impl Underlay {
         match self {
             Self::Udp(udp) => udp.go_past(tunnel, mark),
             Self::Ethernet(_) => Ok(()),
-        }
-    }
-
-    /// The UDP port, where there is one.
-    pub(crate) const fn port(&self) -> Option<u16> {
-        match self {
-            Self::Udp(udp) => Some(udp.port()),
-            Self::Ethernet(_) => None,
         }
     }
 
@@ -255,19 +240,20 @@ impl Underlay {
         }
     }
 
-    /// Bytes that the layers below add to each frame for a peer, the Ethernet header included.
-    pub const fn wire_overhead(&self, peer: Option<PeerAddress>) -> usize {
-        const ETHERNET: usize = 14;
-        ETHERNET + self.overhead(peer)
-    }
-
-    /// Bytes of the path MTU to a peer that are not the frame's.
-    pub const fn overhead(&self, peer: Option<PeerAddress>) -> usize {
-        match (self, peer) {
-            (Self::Udp(udp), Some(PeerAddress::Udp(peer))) => udp.overhead(Some(peer)),
-            (Self::Udp(udp), _) => udp.overhead(None),
-            (Self::Ethernet(_), _) => Ethernet::OVERHEAD,
-        }
+    /// What a node has to know of it.
+    ///
+    /// # Errors
+    /// If the kernel does not know this end's address.
+    pub fn facts(&self) -> Result<airlane_node::Underlay, DeviceError> {
+        Ok(match self {
+            Self::Udp(udp) => airlane_node::Underlay::Udp {
+                listen: udp.local()?,
+            },
+            Self::Ethernet(ethernet) => airlane_node::Underlay::Ethernet {
+                address: ethernet.local(),
+                overhead: Ethernet::OVERHEAD,
+            },
+        })
     }
 
     /// What the kernel knows of the path to a peer, or to wherever it may be.
@@ -284,11 +270,6 @@ impl Underlay {
                 Ok(PathFacts { interface, said })
             }
         }
-    }
-
-    /// Whether there is more to a path than its interface.
-    pub(crate) const fn is_routed(&self) -> bool {
-        matches!(self, Self::Udp(_))
     }
 
     /// When [`Underlay::handle_timeout`] wants to be called.

@@ -21,17 +21,13 @@ use rustix::net::sockopt::{
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use socket2::{MsgHdr, SockAddr, SockRef};
 
-use super::came::Came;
-use super::path_facts::PathFacts;
 use crate::device::DeviceError;
 use crate::netlink::Netlink;
 use crate::packet::ecn::Ecn;
+use airlane_node::{Came, PathFacts};
 
 /// Asked of the kernel for each direction: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
-const UDP: usize = 8;
-const IPV4: usize = 20;
-const IPV6: usize = 40;
 /// Buffers for one call; each takes up to 64 datagrams of one length.
 const RECEIVE_BUFFERS: usize = 8;
 const RECEIVE_MAX: usize = 65_536;
@@ -48,7 +44,6 @@ pub struct Udp {
     fragments: Cell<bool>,
     /// The mark of what is sent, by which it goes past the tunnel, and the number of the tunnel's interface.
     past: (u32, Option<u32>),
-    port: u16,
     name: String,
 }
 
@@ -142,9 +137,6 @@ impl Udp {
         };
         let (socket, offload) =
             open().map_err(|(call, source)| DeviceError::new(&name, call, source))?;
-        let port = socket
-            .local_addr()
-            .map_or(listen.port(), |local| local.port());
         // Beyond the system's limit where we may, up to it where we may not. Either serves.
         if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
             let _up_to_the_limit = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
@@ -159,7 +151,6 @@ impl Udp {
             class: Cell::new(0),
             fragments: Cell::new(false),
             past: (0, None),
-            port,
             name,
         })
     }
@@ -176,11 +167,6 @@ impl Udp {
             .map_err(|source| {
                 DeviceError::new(&self.name, "mark what goes past the tunnel", source)
             })
-    }
-
-    /// Its port.
-    pub(crate) const fn port(&self) -> u16 {
-        self.port
     }
 
     /// See [`Udp::go_past`].
@@ -317,15 +303,6 @@ impl Udp {
             self.fragments.set(allow);
         }
         Ok(())
-    }
-
-    /// Bytes that UDP and IP add to each frame for a peer, or at most while nobody knows where it is.
-    pub const fn overhead(&self, peer: Option<SocketAddr>) -> usize {
-        match peer {
-            Some(SocketAddr::V4(_)) => IPV4 + UDP,
-            None if self.v4 => IPV4 + UDP,
-            Some(SocketAddr::V6(_)) | None => IPV6 + UDP,
-        }
     }
 
     /// What the kernel knows of the path to `peer`.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::common::PATIENCE;
 use airlane_base::Streams;
 use airlane_live::config::LiveConfig;
-use airlane_live::node::Node;
+use airlane_live::daemon::Daemon;
 use airlane_live::status::Status;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
@@ -61,7 +61,7 @@ impl Live {
         file: &str,
         peer: SocketAddr,
         listen: SocketAddr,
-        prepare: impl FnOnce(&mut Node) + Send + 'static,
+        prepare: impl FnOnce(&mut Daemon) + Send + 'static,
     ) -> Self {
         let file = file.replace("127.0.0.1:2", &peer.to_string());
         let (kernel, device) = UnixDatagram::pair().unwrap();
@@ -75,7 +75,7 @@ impl Live {
             let udp = Udp::bind(listen).unwrap();
             ready.send(udp.local().unwrap()).unwrap();
             let tun = Tun::from_fd(OwnedFd::from(device), "pair");
-            let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+            let mut node = Daemon::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
             prepare(&mut node);
             node.run(stopped.as_fd()).unwrap();
             node.status()

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::common::traffic::{address, echo, round_trip, transfer};
 use crate::common::{Namespace, PATIENCE, Running, cable, can_run, files_and_voice, service};
-use airlane_live::node::UpError;
+use airlane_live::daemon::{NodeError, UpError};
 use airlane_live::status::Status;
 
 struct Pair {
@@ -332,7 +332,10 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
     // A path too narrow for IPv6.
     pair.left.ip("link set wire mtu 1300");
     let error = Running::start(&pair.left, &good).err().unwrap();
-    assert!(matches!(error, UpError::PathTooNarrow { .. }), "{error}");
+    assert!(
+        matches!(error, UpError::Node(NodeError::PathTooNarrow { .. })),
+        "{error}"
+    );
     assert!(error.to_string().contains("1253 B"), "{error}");
     pair.left.ip("link set wire mtu 1500");
     let first = Running::start(&pair.left, &good).unwrap();

@@ -17,7 +17,7 @@ use std::time::Duration;
 use airlane_base::Instant;
 use airlane_link::{Port, PortConfig};
 use airlane_live::config::LiveConfig;
-use airlane_live::node::Node;
+use airlane_live::daemon::Daemon;
 use airlane_live::status::Status;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
@@ -164,7 +164,7 @@ classes = []
         let file = config.clone();
         let node = std::thread::spawn(move || {
             let tun = Tun::from_fd(OwnedFd::from(device), "pair");
-            let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+            let mut node = Daemon::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
             node.run(stopped.as_fd()).unwrap();
             node.status()
         });

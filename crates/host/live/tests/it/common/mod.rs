@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use airlane_live::config::LiveConfig;
 use airlane_live::control::{self, ControlError};
-use airlane_live::node::{Node, UpError};
+use airlane_live::daemon::{Daemon, UpError};
 use airlane_live::status::{PeerStatus, ServiceReport, Status};
 use airlane_testkit::netns;
 
@@ -136,10 +136,10 @@ pub fn check_voice(ends: &[Status; 2], answered: usize) {
 /// Other tests of this process run `ip` meanwhile. Between fork and exec their child holds a copy of each socket of the
 /// process, so that the port of a node that has ended is free a little later. Of a control socket, which says "another
 /// node" at once, no copy is of harm.
-fn start(config: &LiveConfig) -> Result<Node, UpError> {
+fn start(config: &LiveConfig) -> Result<Daemon, UpError> {
     let deadline = Instant::now() + Duration::from_secs(2);
     loop {
-        match Node::start(config) {
+        match Daemon::start(config) {
             Err(UpError::Device(error))
                 if error.call == "bind"
                     && error.device.starts_with("udp ")
@@ -176,7 +176,7 @@ impl Running {
     pub fn start_with(
         namespace: &Namespace,
         file: &str,
-        prepare: impl FnOnce(&mut Node) + Send + 'static,
+        prepare: impl FnOnce(&mut Daemon) + Send + 'static,
     ) -> Result<Self, UpError> {
         let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
         let socket = config.socket();

@@ -1,0 +1,144 @@
+//! What comes: datagrams from the underlay, packets from the kernel.
+
+use std::io;
+
+use airlane_base::{Instant, Payload};
+use airlane_node::{BATCH, Reason};
+
+use super::Daemon;
+use crate::device::DeviceError;
+use crate::offload::checksum;
+use crate::offload::join::Joined;
+use crate::offload::segment::SuperPacket;
+use crate::offload::vnet::{Cut, VnetHeader};
+use crate::packet::LivePacket;
+
+impl Daemon {
+    /// Reads a batch of datagrams.
+    pub(super) fn receive_frames(&mut self, now: Instant) {
+        let mut received = self.received.take().unwrap_or_default();
+        let mut taken = 0;
+        self.node.begin_datagrams();
+        while taken < BATCH {
+            match self.underlay.receive(&mut received) {
+                Ok(()) => {
+                    received.for_each(|datagram, came, mark| {
+                        self.node.handle_datagram(now, datagram, came, mark);
+                        taken += 1;
+                        // Each frame may be many packets, and each of them has a buffer: they do not wait for the
+                        // last frame of the batch.
+                        if self.node.deliveries() >= BATCH {
+                            self.deliver(now);
+                        }
+                    });
+                    if !received.is_full() {
+                        // There was no more: asking again would only cost a call.
+                        break;
+                    }
+                }
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => break,
+                    io::ErrorKind::Interrupted => {}
+                    // An ICMP error for something that was sent, for instance.
+                    _ => {
+                        self.node.count_drop(now, Reason::NotReceived);
+                        taken += 1;
+                    }
+                },
+            }
+        }
+        self.received = Some(received);
+        self.node.end_datagrams(taken);
+        self.deliver(now);
+    }
+
+    /// Reads a batch of packets from the kernel.
+    ///
+    /// # Errors
+    /// If the interface is gone.
+    pub(super) fn receive_packets(&mut self, now: Instant) -> Result<(), DeviceError> {
+        let mut buffer = std::mem::take(&mut self.read);
+        let mut taken = 0;
+        let gone = loop {
+            if taken >= BATCH {
+                break None;
+            }
+            match self.tun.read(&mut buffer) {
+                Ok((left, packet)) => taken += self.on_read(now, left, packet),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => break None,
+                    io::ErrorKind::Interrupted => {}
+                    _ => break Some(error),
+                },
+            }
+        };
+        self.read = buffer;
+        match gone {
+            Some(error) => Err(DeviceError::new(self.tun.name(), "read a packet", error)),
+            None => Ok(()),
+        }
+    }
+
+    /// One packet or super-packet, with what the kernel left to do: how many packets it was.
+    fn on_read(&mut self, now: Instant, left: VnetHeader, packet: &mut [u8]) -> usize {
+        self.node.count_read(packet.len());
+        let Some(link) = self.node.way_of(now, packet) else {
+            return 1;
+        };
+        let transport = match left.cut() {
+            Cut::Whole => {
+                let (start, offset) = (left.csum_start.into(), left.csum_offset.into());
+                if left.needs_checksum && !checksum::complete(packet, start, offset) {
+                    self.node.count_drop(now, Reason::NotIp);
+                } else {
+                    self.node.handle_packet_for(now, link, |room| {
+                        room.get_mut(..packet.len())?.copy_from_slice(packet);
+                        Some(packet.len())
+                    });
+                }
+                return 1;
+            }
+            Cut::Segments(transport) => transport,
+            Cut::Unknown => {
+                self.node.count_drop(now, Reason::NotSegmentable);
+                return 1;
+            }
+        };
+        let Ok(whole) = SuperPacket::parse(packet, 0, transport, left.gso_size.into()) else {
+            self.node.count_drop(now, Reason::NotSegmentable);
+            return 1;
+        };
+        let segments = whole.segments();
+        for i in 0..segments {
+            self.node
+                .handle_packet_for(now, link, |room| whole.write(i, room));
+        }
+        segments
+    }
+
+    /// Gives the kernel the packets that came over the links.
+    pub(super) fn deliver(&mut self, now: Instant) {
+        let Self {
+            node, joiner, tun, ..
+        } = self;
+        let (mut packets, mut bytes, mut refused) = (0, 0, 0);
+        let mut write = |joined: &Joined<'_, LivePacket>| {
+            let pieces = joined.pieces();
+            match joined.write(|parts| tun.write(parts)) {
+                Ok(()) => {
+                    packets += pieces.len() as u64;
+                    bytes += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+                }
+                Err(_) => refused += pieces.len(),
+            }
+        };
+        while let Some(packet) = node.poll_deliver(now) {
+            joiner.push(packet, &mut write);
+        }
+        joiner.flush(&mut write);
+        node.count_written(packets, bytes);
+        for _ in 0..refused {
+            node.count_drop(now, Reason::NotDelivered);
+        }
+    }
+}

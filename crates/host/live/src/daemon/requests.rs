@@ -1,0 +1,75 @@
+//! What the node wants to know of the system, and to have done by it.
+
+use std::sync::Arc;
+
+use airlane_base::Instant;
+use airlane_node::Request;
+use airlane_secure::PeerAddress;
+
+use super::Daemon;
+use crate::config::HostPort;
+use crate::device::DeviceError;
+use crate::resolver::{Resolve, Resolver, SystemResolver};
+
+impl Daemon {
+    /// Has names looked up by somebody else than the system: for tests.
+    ///
+    /// # Errors
+    /// If the operating system gives no thread.
+    pub fn resolve_by(&mut self, resolver: Arc<dyn Resolve>) -> Result<(), DeviceError> {
+        self.resolver = Some(Resolver::start(resolver)?);
+        Ok(())
+    }
+
+    /// Answers what the node asks.
+    pub(super) fn answer(&mut self, now: Instant) {
+        while let Some(request) = self.node.poll_request() {
+            match request {
+                // No route for a moment is no reason to change anything.
+                Request::Path { link, to } => {
+                    if let Ok(facts) = self.underlay.path(to) {
+                        self.node.handle_path(now, link, facts);
+                    }
+                }
+                Request::LookUp(host) => self.look_up(host),
+                Request::Mtu(mtu) => match self.tun.set_mtu(mtu) {
+                    Ok(()) => self.node.handle_mtu(now, mtu),
+                    Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
+                },
+                Request::Port(port) => match self.underlay.change_port(port) {
+                    Ok(PeerAddress::Udp(listen)) => self.node.handle_port(now, Ok(listen)),
+                    Ok(PeerAddress::Ethernet(_)) => {}
+                    Err(error) => self.node.handle_port(now, Err(error.to_string())),
+                },
+            }
+        }
+    }
+
+    fn look_up(&mut self, host: HostPort) {
+        if self.resolver.is_none() {
+            match Resolver::start(Arc::new(SystemResolver)) {
+                Ok(started) => self.resolver = Some(started),
+                Err(error) => tracing::error!(%error, "names cannot be looked up"),
+            }
+        }
+        if let Some(resolver) = &mut self.resolver {
+            resolver.ask(host);
+        }
+    }
+
+    /// Takes what the resolver found.
+    pub(super) fn take_names(&mut self, now: Instant) {
+        while let Some((host, found)) = self.resolver.as_mut().and_then(Resolver::poll) {
+            let found = found.map_err(|error| error.to_string());
+            if let Some((link, address)) = self.node.handle_name(now, &host, found) {
+                let address = PeerAddress::Udp(address);
+                match self.refuse_loop(address) {
+                    Ok(()) => self.node.seek(now, link, address),
+                    Err(error) => {
+                        tracing::error!(%error, "the peer's host is no place for a peer");
+                    }
+                }
+            }
+        }
+    }
+}

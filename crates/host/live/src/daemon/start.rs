@@ -1,0 +1,203 @@
+//! From a file to a running node.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use airlane_base::Instant;
+use airlane_node::{Node, Quiet, Start};
+use airlane_secure::PeerAddress;
+
+use super::Daemon;
+use super::lineage::Lineage;
+use super::up_error::UpError;
+use super::ways::{RESTORE, mark};
+use crate::clock;
+use crate::config::LiveConfig;
+use crate::control::Server;
+use crate::device::DeviceError;
+use crate::metrics::exporter::Exporter;
+use crate::netlink::Netlink;
+use crate::offload::join::Joiner;
+use crate::record::Recorder;
+use crate::reverse_path;
+use crate::security::{Security, random, secrets};
+use crate::tun::{READ_MAX, Tun};
+use crate::underlay::{PathFacts, Underlay};
+
+impl Daemon {
+    /// Opens everything that the file asks for: interface, underlay and control socket.
+    ///
+    /// # Errors
+    /// If the operating system refuses something, or the path to the peer is of no use; that there is none
+    /// yet is no reason. Nothing is left behind then.
+    pub fn start(config: &LiveConfig) -> Result<Self, UpError> {
+        if !matches!(config.link.security, Some(Security::Keys(_))) {
+            tracing::warn!(
+                "security = \"none\": frames are neither encrypted nor authenticated; use it on \
+                 links that you trust"
+            );
+        }
+        for unreached in config.link.unreached() {
+            tracing::warn!("{unreached}");
+        }
+        let control = Server::bind(&config.socket(), config.control.group.as_deref())?;
+        let mut underlay = Underlay::open_early(clock::now(), &config.link.underlay)?;
+        let tun = Tun::create(&config.tun.name)?;
+        underlay.go_past(tun.index(), mark(config))?;
+        let mut daemon = Self::with_devices(config, tun, underlay)?;
+        daemon.control = Some(control);
+        daemon.exporter = match config.metrics {
+            Some(address) => Some(Exporter::start(address, config.socket())?),
+            None => None,
+        };
+        daemon
+            .tun
+            .configure(daemon.node.mtu(), &config.tun.addresses, &daemon.routes())?;
+        if mark(config) != 0 {
+            for interface in reverse_path::strict() {
+                tracing::warn!(
+                    interface,
+                    help = reverse_path::HELP,
+                    "{}",
+                    reverse_path::WHY
+                );
+            }
+        }
+        for peer in config.peers() {
+            if let Some(address) = peer.fixed_address() {
+                daemon.refuse_loop(address)?;
+            }
+        }
+        tracing::info!(
+            node = daemon.node.name(),
+            tun = daemon.tun.name(),
+            mtu = daemon.node.mtu(),
+            rate = config.link.said(config.link.rate),
+            rate_limit = ?config.link.rate_limit,
+            listen = %daemon.underlay.local()?,
+            "up"
+        );
+        for (peer, path_mtu) in daemon.node.peers() {
+            tracing::info!(%peer, path_mtu, "calling the peer, or waiting for its call");
+        }
+        if let Some(exporter) = &daemon.exporter {
+            tracing::info!(address = %exporter.address(), "metrics can be scraped");
+        }
+        Ok(daemon)
+    }
+
+    /// A node over devices that exist already: in tests a socket pair and the loopback. Addresses,
+    /// routes and the control socket are not touched.
+    ///
+    /// # Errors
+    /// If too little is left of a path, or the service table does not work.
+    pub fn with_devices(
+        config: &LiveConfig,
+        tun: Tun,
+        underlay: Underlay,
+    ) -> Result<Self, UpError> {
+        let now = clock::now();
+        let secrets = secrets(config)?;
+        let node = Node::new(
+            now,
+            Start {
+                config,
+                underlay: underlay.facts()?,
+                paths: &paths(config, &underlay),
+                secrets: secrets.as_ref(),
+                seed: seed()?,
+            },
+        )?;
+        let lineage = node.has_keys().then(|| Lineage::new(now, clock::awake()));
+        Ok(Self {
+            node,
+            control: None,
+            lineage,
+            exporter: None,
+            resolver: None,
+            recorder: Rc::new(RefCell::new(Recorder::default())),
+            received: Some(Box::new(underlay.room())),
+            restore: now + RESTORE,
+            restore_said: Quiet::NEW,
+            read: vec![0; READ_MAX].into_boxed_slice(),
+            joiner: Joiner::new(tun.offloads()),
+            tun,
+            underlay,
+        })
+    }
+
+    /// Limits the memory of all packets, bytes; 512 MB by default.
+    pub const fn set_most_memory(&mut self, bytes: usize) {
+        self.node.set_most_memory(bytes);
+    }
+
+    /// Makes sure that frames for an address go there, neither into the tunnel that they carry nor to ourselves.
+    pub(super) fn refuse_loop(&self, address: PeerAddress) -> Result<(), UpError> {
+        self.underlay.refuse_self(address)?;
+        let Some(peer) = address.ip() else {
+            return Ok(());
+        };
+        let mark = self.underlay.mark();
+        let way = Netlink::open().and_then(|mut netlink| netlink.way_of(peer, mark));
+        // Where there is no way yet, none leads into the tunnel.
+        if way.is_ok_and(|way| Some(way) == self.tun.index()) {
+            return Err(UpError::Loop {
+                peer,
+                tun: self.tun.name().to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes over what changed in the file, unless this is a `dry_run`: what that was, or would be.
+    pub(super) fn take_file(
+        &mut self,
+        now: Instant,
+        file: &LiveConfig,
+        dry_run: bool,
+    ) -> Result<Vec<String>, String> {
+        let failed = |error: UpError| error.to_string();
+        let new = file.resolve();
+        self.node
+            .check_reload(&new)
+            .map_err(|error| error.to_string())?;
+        let secrets = secrets(&new).map_err(|error| error.to_string())?;
+        for peer in new.peers() {
+            if self.node.is_elsewhere(&peer)
+                && let Some(address) = peer.fixed_address()
+            {
+                self.refuse_loop(address).map_err(failed)?;
+            }
+        }
+        // What was sent to peers that go is still theirs.
+        self.transmit(now);
+        let (routes, paths) = (self.node.config().routes(), paths(&new, &self.underlay));
+        let changes = self
+            .node
+            .reload(now, &new, secrets.as_ref(), &paths, dry_run);
+        let changes = changes.map_err(|error| error.to_string())?;
+        if !dry_run {
+            self.change_routes(&routes);
+            self.restore = now;
+        }
+        Ok(changes)
+    }
+}
+
+/// What the kernel knows of the ways to the peers of a file, in its order.
+fn paths(config: &LiveConfig, underlay: &Underlay) -> Vec<PathFacts> {
+    let peers = config.peers().into_iter();
+    let paths = peers.map(|peer| {
+        underlay.path(peer.fixed_address()).unwrap_or_else(|error| {
+            let (peer, at) = (&peer.name, peer.address.as_ref().map(ToString::to_string));
+            tracing::warn!(peer, at, %error, "there is no way to the peer yet; trying on");
+            PathFacts::UNKNOWN
+        })
+    });
+    paths.collect()
+}
+
+/// What the random numbers of a node are drawn from.
+fn seed() -> Result<[u8; 32], DeviceError> {
+    random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))
+}

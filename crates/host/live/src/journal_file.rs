@@ -1,0 +1,147 @@
+//! A journal's file, and the thread that writes it. A disk that is full or too slow, and a journal as long as it may
+//! become, end the journal and not the link: one line in the log says so.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use airlane_node::Journals;
+use airlane_node::journal::Sink;
+
+use crate::device::DeviceError;
+
+/// Blocks that wait for the disk at most: 16 MB.
+const WAITING: usize = 256;
+
+/// Where each port keeps its journal.
+#[derive(Debug)]
+pub(crate) struct JournalFiles {
+    pub(crate) path: PathBuf,
+    /// Longest that each may become, bytes.
+    pub(crate) most: u64,
+}
+
+impl Journals for JournalFiles {
+    /// Those of listed peers have the peer's name before the extension: `base.farm.journal`.
+    fn begin(&mut self, peer: Option<&str>) -> io::Result<Box<dyn Sink>> {
+        let extension = self.path.extension().and_then(|e| e.to_str());
+        let path = match (peer, extension) {
+            (None, _) => self.path.clone(),
+            (Some(name), Some(extension)) => {
+                self.path.with_extension(format!("{name}.{extension}"))
+            }
+            (Some(name), None) => self.path.with_extension(name),
+        };
+        let file = JournalFile::create(&path, self.most).map_err(io::Error::other)?;
+        Ok(Box::new(file))
+    }
+}
+
+/// A journal that is written by a thread of its own.
+#[derive(Debug)]
+pub struct JournalFile {
+    path: PathBuf,
+    to_disk: Option<SyncSender<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
+    written: u64,
+    /// Longest that it may become, bytes.
+    most: u64,
+}
+
+impl JournalFile {
+    /// Makes the file; one that exists is replaced. A journal holds packets as they were, so nobody else
+    /// may read it.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn create(path: &Path, most: u64) -> Result<Self, DeviceError> {
+        let failed =
+            |error| DeviceError::new(&path.display().to_string(), "make the journal", error);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
+        let (to_disk, blocks) = sync_channel(WAITING);
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn({
+                let path = path.to_owned();
+                move || write(file, &path, &blocks)
+            })
+            .map_err(failed)?;
+        tracing::info!(path = %path.display(), "journal begins");
+        Ok(Self {
+            path: path.to_owned(),
+            to_disk: Some(to_disk),
+            thread: Some(thread),
+            written: 0,
+            most,
+        })
+    }
+}
+
+impl Sink for JournalFile {
+    fn write(&mut self, bytes: Vec<u8>) -> bool {
+        let Some(to_disk) = &self.to_disk else {
+            return false;
+        };
+        self.written += bytes.len() as u64;
+        let why = match self.written > self.most {
+            true => "it is as long as --journal-size allows",
+            false => match to_disk.try_send(bytes) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(_)) => "the disk is too slow",
+                // The thread has said why.
+                Err(TrySendError::Disconnected(_)) => "the disk refused it",
+            },
+        };
+        self.to_disk = None;
+        tracing::warn!(path = %self.path.display(), why, "journal ends; the link goes on");
+        false
+    }
+}
+
+impl Drop for JournalFile {
+    fn drop(&mut self) {
+        self.to_disk = None;
+        if let Some(thread) = self.thread.take() {
+            let _said_already = thread.join();
+        }
+    }
+}
+
+fn write(mut file: File, path: &Path, blocks: &Receiver<Vec<u8>>) {
+    let mut written = Ok(());
+    while written.is_ok()
+        && let Ok(block) = blocks.recv()
+    {
+        written = file.write_all(&block);
+    }
+    if let Err(error) = written.and_then(|()| file.sync_all()) {
+        tracing::warn!(path = %path.display(), %error, "the journal cannot be written");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_ends_the_journal() {
+        let mut file = JournalFile::create(Path::new("/dev/full"), 1 << 30).unwrap();
+        // Its thread finds the disk full when the machine lets it run.
+        let mut written = 0;
+        while file.write(vec![7; 100]) {
+            written += 1;
+            assert!(written < 30_000, "the disk is full");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(!file.write(vec![7]), "it has ended");
+    }
+}

@@ -1,0 +1,31 @@
+//! One end of one or many live links, sans-IO: what `airlane up` runs, without the operating system.
+//!
+//! ```text
+//! down   handle_packet   ─► whose? ─► port: classify, queue
+//!        transmit        ◄─ batch ◄─ seal ◄─ port.poll_transmit ◄─ a turn of the shared link
+//! up     handle_datagram ─► open ─► whose? ─► port.handle_frame        poll_deliver ◄─ from there? ◄─ port
+//! time   handle_timeout(now) when poll_timeout says so;  poll_request: what it wants from its driver
+//! ```
+//!
+//! [`Node`] reads no clock, draws its random numbers from a seed, and opens nothing: its driver tells it the time,
+//! gives it bytes, sends what leaves and answers its requests. `airlane-live` is the driver on Linux.
+
+mod came;
+mod cidr;
+pub mod config;
+mod ether_type;
+pub mod journal;
+mod node;
+pub mod packet;
+mod path_facts;
+mod rounded;
+pub mod status;
+mod underlay;
+
+pub use came::Came;
+pub use cidr::Cidr;
+pub use ether_type::EtherType;
+pub use node::*;
+pub use path_facts::PathFacts;
+pub use rounded::{rounded, three_digits};
+pub use underlay::Underlay;

@@ -1,0 +1,242 @@
+//! What the links of a node share below their ports: the socket, the secure sessions, the batch of
+//! datagrams on their way, a recording.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use airlane_base::Instant;
+use airlane_link::Codec;
+use airlane_secure::{PeerAddress, PeerId, Wall};
+
+use super::callers::Callers;
+use super::drops::{Drops, Reason};
+use super::guard::Guard;
+use super::request::Request;
+use super::tap::Tap;
+use super::transmit::{Aside, TransmitBatch};
+use crate::Underlay;
+use crate::config::LinkConfig;
+use crate::packet::ecn::Outer;
+
+/// Where a link's datagrams go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct To {
+    /// Number of the link.
+    pub(crate) link: u8,
+    /// Its secure session; none without keys.
+    pub(crate) session: Option<PeerId>,
+    /// None until the peer has called.
+    pub(crate) address: Option<PeerAddress>,
+    /// Which of our addresses the peer called last, as whoever translates addresses between knows no other; none: as the
+    /// kernel chooses.
+    pub(crate) from: Option<IpAddr>,
+    /// Longest datagram that the path takes whole, without IP and UDP.
+    pub(crate) longest: usize,
+}
+
+/// What is below the ports of a node.
+#[derive(Debug)]
+pub(crate) struct Below {
+    pub(crate) underlay: Underlay,
+    /// None without security.
+    pub(crate) guard: Option<Guard>,
+    /// What does not wait for the frames of the batch.
+    pub(crate) aside: VecDeque<Aside>,
+    /// One of those that was polled last.
+    pub(crate) leaving: Option<Aside>,
+    pub(crate) transmit: TransmitBatch,
+    /// Who is told of the datagrams of one link.
+    pub(crate) tap: Option<(u8, Rc<RefCell<dyn Tap>>)>,
+    pub(crate) requests: VecDeque<Request>,
+    pub(crate) outer: Outer,
+    /// Drops of datagrams and packets that are no peer's.
+    pub(crate) drops: Drops,
+    /// Whose key or address was refused.
+    pub(crate) callers: Callers,
+    pub(crate) datagrams_sent: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) datagrams_received: u64,
+    pub(crate) received_bytes: u64,
+}
+
+impl Below {
+    pub(crate) fn new(underlay: Underlay, guard: Option<Guard>, outer: Outer) -> Self {
+        Self {
+            underlay,
+            guard,
+            aside: VecDeque::new(),
+            leaving: None,
+            transmit: TransmitBatch::new(0),
+            tap: None,
+            requests: VecDeque::new(),
+            outer,
+            drops: Drops::new(None),
+            callers: Callers::default(),
+            datagrams_sent: 0,
+            bytes_sent: 0,
+            datagrams_received: 0,
+            received_bytes: 0,
+        }
+    }
+
+    /// Whether frames can leave: there is no security, or there are keys.
+    pub(crate) fn is_open(&self, now: Instant, to: To) -> bool {
+        match (&self.guard, to.session) {
+            (Some(guard), Some(session)) => guard.is_ready(now, session),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
+    /// A datagram from `source` was refused: it is counted, and the log says what an operator can mend.
+    /// `peer` is who is expected there and has no session yet.
+    pub(crate) fn refuse(
+        &mut self,
+        now: Instant,
+        source: PeerAddress,
+        reason: Reason,
+        peer: Option<&str>,
+    ) {
+        self.drops.count_of(now, reason, &source);
+        let guard = self.guard.as_ref();
+        let key = guard.and_then(Guard::last_stranger);
+        let caller = self
+            .callers
+            .note(now, source, (reason, key), peer.is_some());
+        if let Some(caller) = caller {
+            let ours = guard.map(|guard| guard.public_key().to_string());
+            tracing::warn!(peer, this_end = ours, "{}", caller.says(peer.is_some()));
+        }
+    }
+
+    /// Puts a frame into the batch, sealed if the link is secured, and `bound` to the session if it
+    /// belongs to one. `waiting`: bytes of packets behind it.
+    pub(crate) fn push(
+        &mut self,
+        now: Instant,
+        to: To,
+        (mark, bound): (u8, bool),
+        parts: &[&[u8]],
+        waiting: impl FnOnce() -> usize,
+    ) -> Result<(), Reason> {
+        let Self {
+            guard,
+            transmit,
+            tap,
+            underlay,
+            ..
+        } = self;
+        let address = to.address.or(underlay.anyone()).ok_or(Reason::NoKeys)?;
+        transmit.push(to.link, (address, to.from), mark, |room| match guard {
+            Some(guard) => {
+                let session = to.session.ok_or(Reason::NoKeys)?;
+                let length = guard.seal(now, session, bound, parts, room)?;
+                if let Some(tap) = tapped(tap.as_ref(), to.link) {
+                    tap.borrow_mut().sent(now, &room[..length], waiting());
+                }
+                Ok(length)
+            }
+            None => write_parts(parts, room).ok_or(Reason::TooBig),
+        })
+    }
+
+    /// Sends a frame of its own, which is not to be cut on its way. It bypasses the batch.
+    pub(crate) fn send_whole(&mut self, now: Instant, to: To, frame: &[u8]) {
+        let Some(address) = to.address else { return };
+        let mut sealed = vec![0; frame.len() + self.sealing()];
+        match (&mut self.guard, to.session) {
+            (Some(guard), Some(session)) => {
+                let done = guard.seal(now, session, false, &[frame], &mut sealed);
+                if done.is_err() {
+                    return;
+                }
+                if let Some(tap) = tapped(self.tap.as_ref(), to.link) {
+                    tap.borrow_mut().sent(now, &sealed, 0);
+                }
+            }
+            (Some(_), None) => return,
+            (None, _) => sealed.copy_from_slice(frame),
+        }
+        self.aside.push_back(Aside {
+            probes: Some(to.link),
+            to: address,
+            from: to.from,
+            bytes: sealed,
+        });
+    }
+
+    /// Whether anything waits to be sent.
+    pub(crate) fn has_datagrams(&self) -> bool {
+        !self.aside.is_empty() || !self.transmit.is_empty()
+    }
+
+    /// Says which session frames of a link belong to from now on.
+    pub(crate) fn bind(&mut self, to: To, session: Option<u32>) {
+        if let (Some(guard), Some(peer)) = (&mut self.guard, to.session) {
+            guard.bind(peer, session);
+        }
+    }
+
+    /// Longest datagram without IP and UDP, where the path takes so much; on raw Ethernet what is longer travels
+    /// in parts that nobody has to ask for.
+    pub(crate) fn longest(&self, to: Option<PeerAddress>, path_mtu: usize) -> usize {
+        match self.underlay.is_routed() {
+            true => path_mtu.saturating_sub(self.underlay.overhead(to)),
+            false => usize::MAX,
+        }
+    }
+
+    /// What the path to a peer leaves of a datagram for what a frame carries.
+    pub(crate) fn left(
+        &self,
+        link: &LinkConfig,
+        to: Option<PeerAddress>,
+        path_mtu: usize,
+    ) -> usize {
+        let datagram = link.fragment.map_or(path_mtu, |f| f.datagram(path_mtu));
+        let header = Codec::new(link.header()).header_max();
+        datagram.saturating_sub(self.underlay.overhead(to) + header + self.sealing())
+    }
+
+    /// What sealing adds to a frame.
+    pub(crate) fn sealing(&self) -> usize {
+        self.guard.as_ref().map_or(0, |_| Guard::OVERHEAD)
+    }
+
+    /// Does what is due for the secure sessions. Whether they may have something to say.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, wall: Wall) -> bool {
+        let Some(guard) = &mut self.guard else {
+            return false;
+        };
+        let due = guard.poll_timeout().is_some_and(|due| due <= now);
+        if due {
+            guard.handle_timeout(now, wall);
+        }
+        due
+    }
+}
+
+/// Who is told of the datagrams of this link.
+fn tapped(tap: Option<&(u8, Rc<RefCell<dyn Tap>>)>, link: u8) -> Option<&Rc<RefCell<dyn Tap>>> {
+    tap.filter(|(tapped, _)| *tapped == link)
+        .map(|(_, tap)| tap)
+}
+
+impl Below {
+    /// Who is told of the datagrams of this link.
+    pub(crate) fn tapped(&self, link: u8) -> Option<&Rc<RefCell<dyn Tap>>> {
+        tapped(self.tap.as_ref(), link)
+    }
+}
+
+/// Writes `parts` one after the other: their length together, if `room` is long enough.
+fn write_parts(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
+    let mut at = 0;
+    for part in parts {
+        room.get_mut(at..at + part.len())?.copy_from_slice(part);
+        at += part.len();
+    }
+    Some(at)
+}

@@ -1,0 +1,164 @@
+//! Who called and was refused for a key or an address: what an operator looks for who wrote down a wrong one.
+//!
+//! Nobody has authenticated any of it, and anybody may call from everywhere. So only [`MOST`] are remembered,
+//! those from where a peer is expected longest, and the log speaks of a caller once a minute, and of as many
+//! in a minute as are remembered.
+
+use airlane_base::{Duration, Instant};
+use airlane_secure::{PeerAddress, PublicKey};
+
+use super::drops::Reason;
+use crate::status::{CallFault, CallerReport};
+
+/// Callers that are remembered.
+const MOST: usize = 8;
+/// How often the log speaks of one.
+const QUIET: Duration = Duration::from_secs(60);
+/// How long one is of interest that calls no more.
+const RECENT: Duration = Duration::from_secs(600);
+/// As much of a key as tells it from others.
+const FIRST: usize = 8;
+
+#[derive(Debug)]
+struct Caller {
+    report: CallerReport,
+    /// Whether it called from where a peer is expected that is not there.
+    expected: bool,
+    last: Instant,
+    told: Option<Instant>,
+}
+
+/// Whoever called and was refused, as long as it is news; nobody by default.
+#[derive(Debug, Default)]
+pub struct Callers {
+    all: Vec<Caller>,
+    /// When the present minute of the log began, and of how many it has spoken.
+    minute: (Instant, usize),
+}
+
+impl Callers {
+    /// Takes down that a datagram from `address` was refused for this reason, with the key that it said if it was
+    /// unknown: the caller, if the log shall speak of it.
+    pub fn note(
+        &mut self,
+        now: Instant,
+        address: PeerAddress,
+        (reason, key): (Reason, Option<&PublicKey>),
+        expected: bool,
+    ) -> Option<&CallerReport> {
+        let (why, key) = match reason {
+            Reason::SecureUnknownKey => (CallFault::UnknownKey, key),
+            Reason::SecureMac => (CallFault::OtherKey, None),
+            Reason::SecurePreshared => (CallFault::OtherPreshared, None),
+            Reason::OtherAddress => (CallFault::OtherAddress, None),
+            Reason::PeerWithoutKeys => (CallFault::WithoutKeys, None),
+            Reason::PeerWithKeys => (CallFault::WithKeys, None),
+            _ => return None,
+        };
+        let same = |c: &Caller| c.report.address == address && c.report.why == why;
+        let at = match self.all.iter().position(same) {
+            Some(at) => at,
+            None => {
+                if self.all.len() == MOST {
+                    let least = self.all.iter().enumerate();
+                    let least = least.min_by_key(|(_, c)| (c.expected, c.last));
+                    // The least important goes, which may be the new one.
+                    match least {
+                        Some((_, c)) if c.expected && !expected => return None,
+                        Some((at, _)) => drop(self.all.swap_remove(at)),
+                        None => {}
+                    }
+                }
+                self.all.push(Caller {
+                    report: CallerReport {
+                        address,
+                        why,
+                        key: None,
+                        calls: 0,
+                        ago_ns: 0,
+                    },
+                    expected,
+                    last: now,
+                    told: None,
+                });
+                self.all.len() - 1
+            }
+        };
+        let caller = &mut self.all[at];
+        caller.report.calls += 1;
+        caller.report.key = key.map(|key| key.to_string().chars().take(FIRST).collect());
+        (caller.last, caller.expected) = (now, expected);
+        if now >= self.minute.0 + QUIET {
+            self.minute = (now, 0);
+        }
+        let due = caller.told.is_none_or(|told| now >= told + QUIET);
+        if !due || self.minute.1 == MOST {
+            return None;
+        }
+        self.minute.1 += 1;
+        caller.told = Some(now);
+        Some(&caller.report)
+    }
+
+    /// Lists who called not long ago, the last first.
+    pub fn report(&self, now: Instant) -> Vec<CallerReport> {
+        let mut all: Vec<_> = self
+            .all
+            .iter()
+            .filter(|caller| now < caller.last + RECENT)
+            .map(|caller| CallerReport {
+                ago_ns: now.saturating_since(caller.last).as_nanos(),
+                ..caller.report.clone()
+            })
+            .collect();
+        all.sort_by_key(|caller| caller.ago_ns);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_secs(100 + seconds)
+    }
+
+    fn address(last: u8) -> PeerAddress {
+        format!("192.0.2.{last}:7007").parse().unwrap()
+    }
+
+    const MAC: (Reason, Option<&PublicKey>) = (Reason::SecureMac, None);
+
+    #[test]
+    fn the_log_speaks_of_a_caller_once_a_minute() {
+        let mut callers = Callers::default();
+        let told = (0..180).filter(|&s| callers.note(at(s), address(2), MAC, true).is_some());
+        assert_eq!(told.collect::<Vec<_>>(), [0, 60, 120]);
+        let report = callers.report(at(180));
+        assert_eq!((report.len(), report[0].calls), (1, 180));
+        assert_eq!(report[0].ago_ns, 1_000_000_000);
+        assert!(callers.report(at(900)).is_empty());
+        // What says nothing of keys and addresses is no caller.
+        let forged = callers.note(at(180), address(3), (Reason::SecureForged, None), false);
+        assert!(forged.is_none() && callers.report(at(180)).len() == 1);
+    }
+
+    #[test]
+    fn a_flood_from_everywhere_is_bounded_and_hides_no_peer() {
+        let mut callers = Callers::default();
+        let key = "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=";
+        let key = key.parse().unwrap();
+        let unknown = (Reason::SecureUnknownKey, Some(&key));
+        assert!(callers.note(at(0), address(1), unknown, true).is_some());
+        let told = (2..=255).filter(|&n| callers.note(at(1), address(n), MAC, false).is_some());
+        assert_eq!(told.count(), MOST - 1);
+        let report = callers.report(at(2));
+        assert_eq!(report.len(), MOST);
+        let peer = report.iter().find(|caller| caller.address == address(1));
+        assert_eq!(
+            peer.unwrap().says(true),
+            "the peer key is not that of whoever is at 192.0.2.1:7007, whose key begins with TjgqYkZ2"
+        );
+    }
+}

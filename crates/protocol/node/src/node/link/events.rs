@@ -1,0 +1,237 @@
+//! What happens to the session with the peer, and to the services that both have, and what the log says of it.
+
+use airlane_base::Duration;
+use airlane_base::Instant;
+use airlane_link::AdminError;
+use airlane_session::{About, ServiceOffer, SessionEvent, SessionState};
+
+use super::PeerLink;
+use crate::config::LiveConfig;
+use crate::node::below::Below;
+use crate::node::drops::Reason;
+use crate::rounded::{rounded, three_digits};
+use crate::status::{RefusedTables, SharedKey};
+
+/// How often the log says of a peer that it is silent.
+const SILENCE_AGAIN: Duration = Duration::from_secs(60);
+
+impl PeerLink {
+    /// Acts on what happened to the session, and tells.
+    pub(crate) fn take_events(&mut self, now: Instant, below: &mut Below) {
+        while let Some(event) = self.session.poll_event() {
+            let peer = self.who();
+            below.bind(self.to, self.session.id());
+            if let Some(search) = &mut self.path.search {
+                match event {
+                    SessionEvent::Confirmed { .. } => search.begin(now),
+                    SessionEvent::Established { .. }
+                    | SessionEvent::Refused { .. }
+                    | SessionEvent::EpochRenewed => search.stop(),
+                    _ => {}
+                }
+            }
+            match event {
+                SessionEvent::Established {
+                    session, replaced, ..
+                } => {
+                    self.port.reset(now);
+                    self.disconnected_since = None;
+                    self.session_since = Some(now);
+                    self.sessions += 1;
+                    self.refused = None;
+                    self.about.forget();
+                    self.rivals.on_session(now, self.to.address);
+                    let why = if replaced {
+                        "the peer was restarted"
+                    } else {
+                        "the peer answered"
+                    };
+                    tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
+                }
+                SessionEvent::Offered { offers, first } => {
+                    self.on_offers(now, &offers, first);
+                }
+                SessionEvent::Confirmed { .. } => {
+                    tracing::info!(%peer, why = "the peer is in the session, too", "peer is up");
+                }
+                SessionEvent::Refused { ours, theirs } => {
+                    self.session_since = None;
+                    self.disconnected_since = None;
+                    tracing::warn!(
+                        %peer,
+                        here = one_line(&ours),
+                        there = one_line(&theirs),
+                        why = "services of one number differ: make them equal in both files; only \
+                               base-station is \"here\" at one end and \"peer\" at the other",
+                        "session refused"
+                    );
+                    self.refused = Some(RefusedTables { ours, theirs });
+                }
+                SessionEvent::VersionMismatch { ours, theirs } => {
+                    tracing::error!(
+                        %peer,
+                        ours,
+                        theirs,
+                        help = "install one version of airlane at both ends; `airlane version` prints its protocol",
+                        "the peer speaks another version of the protocol: there will be no session"
+                    );
+                }
+                SessionEvent::PeerLost { silent_for } => {
+                    self.silent = Some((now - silent_for, now));
+                    // It may be another way by now that leads there.
+                    self.to.from = None;
+                    // Without a session there is nothing to be disconnected from.
+                    if self.session.id().is_some() {
+                        self.disconnections += 1;
+                        self.disconnected_since = Some(now - silent_for);
+                        tracing::warn!(%peer, silent_for = %rounded(silent_for), why = "the peer is silent; trying on", "disconnected");
+                    } else {
+                        tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
+                    }
+                }
+                SessionEvent::PeerBack { silent_for } => {
+                    self.disconnected_since = None;
+                    tracing::info!(%peer, silent_for = %rounded(silent_for), why = "the peer is heard again", "connected");
+                }
+                SessionEvent::Unheard { unheard_for } => {
+                    tracing::warn!(
+                        %peer, unheard_for = %rounded(unheard_for),
+                        why = "its hellos arrive and still echo an old one of ours: the path works in one direction",
+                        "the peer does not hear us; trying on"
+                    );
+                }
+                SessionEvent::HeardAgain => tracing::info!(%peer, "the peer hears us again"),
+                SessionEvent::EpochRenewed => {
+                    self.rivals.on_left(now);
+                    self.session_since = None;
+                    self.disconnected_since = None;
+                    tracing::info!(%peer, why = "the peer had left our session", "new epoch");
+                }
+                other => tracing::debug!(?other, "session event"),
+            }
+        }
+        if let Some(shared) = self.rivals.speak(now) {
+            let peer = &self.config.name;
+            tracing::error!(peer, help = SharedKey::HELP, "{}", shared.says(peer));
+        }
+    }
+
+    /// Asks a peer in the session about itself, as long as it has not said so.
+    pub(crate) fn ask_about(&mut self, now: Instant, below: &mut Below) {
+        let session = self.session.id().unwrap_or_default();
+        if self.session.state() == SessionState::Confirmed
+            && let Some(question) = self.about.question(session)
+        {
+            self.push_beside(now, &question.encode(), below);
+        }
+    }
+
+    /// The peer has said something about itself.
+    pub(crate) fn handle_about(
+        &mut self,
+        now: Instant,
+        about: About,
+        below: &mut Below,
+    ) -> Result<(), Reason> {
+        if !self.session.check(now, about.session) {
+            return Err(Reason::StaleSession);
+        }
+        if about.asks {
+            let answer = self.about.answer(about.session);
+            self.push_beside(now, &answer.encode(), below);
+        }
+        let peer = self.who();
+        if let Some([here, there]) = self.about.take(about) {
+            let there = there.escape_debug().to_string();
+            tracing::info!(%peer, here, there, "the peer runs another version");
+        }
+        Ok(())
+    }
+
+    /// Says again of a peer that it is silent, once a minute: whether it did.
+    pub(crate) fn mention_silence(&mut self, now: Instant) -> bool {
+        self.silent = self.silent.filter(|_| self.session.is_silent());
+        let due = self.silent.filter(|(_, told)| now >= *told + SILENCE_AGAIN);
+        if let Some((since, _)) = due {
+            self.silent = Some((since, now));
+            let (peer, silent_for) = (self.who(), now.saturating_since(since));
+            tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
+        }
+        due.is_some()
+    }
+
+    /// Says when a policer or another sender limits the rate, and when neither does any more.
+    pub(crate) fn mention_limit(&mut self) {
+        let Some(found) = self.port.found_rate() else {
+            return;
+        };
+        let limit = Some(found.limit).filter(|limit| limit.is_of_others());
+        if std::mem::replace(&mut self.limit, limit) != limit {
+            let (peer, rate_bps, because) =
+                (self.who(), three_digits(found.bps), found.limit.says());
+            tracing::info!(%peer, rate_bps, because, "what limits the rate has changed");
+        }
+    }
+
+    /// Gives the port the services and classes of `file`, which is resolved.
+    pub(crate) fn set_services(
+        &mut self,
+        now: Instant,
+        file: &LiveConfig,
+    ) -> Result<Vec<String>, AdminError> {
+        let services = &file.link.services;
+        let classes = file.link.classes.rules(services);
+        let changes = self.port.set_services(now, services, &classes)?;
+        self.offer_services(now);
+        Ok(changes)
+    }
+
+    /// Has the session tell the peer which services there are here.
+    pub(crate) fn offer_services(&mut self, now: Instant) {
+        let (table, own) = (self.port.service_table(), self.port.own_services());
+        let peer_table = self.port.peer_service_table();
+        self.session.set_table(now, table, &peer_table, own);
+    }
+
+    /// The peer said which services it has.
+    fn on_offers(&mut self, now: Instant, offers: &[ServiceOffer], first: bool) {
+        let before = self.waiting_services();
+        if first {
+            self.port.begin_agreement(now, offers);
+        } else {
+            self.port.handle_offers(now, offers);
+        }
+        let peer = self.who();
+        for (name, waits) in self.waiting_services() {
+            let waited = before.iter().any(|(n, w)| *n == name && *w);
+            match (waited && !first, waits) {
+                (false, true) => tracing::warn!(
+                    %peer,
+                    service = name,
+                    why = "the peer has no such service, or not yet",
+                    "service waits; its packets travel as those without a class"
+                ),
+                (true, false) => {
+                    tracing::info!(%peer, service = name, why = "the peer has it, too", "service opens");
+                }
+                _ => {}
+            }
+        }
+        if self.port.services_changed() {
+            self.offer_services(now);
+        }
+    }
+
+    /// The services with whether they wait for the peer.
+    fn waiting_services(&self) -> Vec<(String, bool)> {
+        let services = self.port.services();
+        services
+            .map(|s| (s.name, s.waiting || s.draining))
+            .collect()
+    }
+}
+
+/// A table of services as the log shows it.
+fn one_line(table: &str) -> String {
+    table.trim_end().replace('\n', ", ")
+}

@@ -1,0 +1,139 @@
+//! The way to the peer: where that is, what its path takes, and how long frames and connections may be by that.
+
+use airlane_base::Instant;
+use airlane_secure::PeerAddress;
+use airlane_session::{LEAST, PathSearch, Probe, ProbeRequest, SessionState};
+
+use super::PeerLink;
+use crate::node::below::Below;
+use crate::node::drops::Reason;
+use crate::node::request::Request;
+
+impl PeerLink {
+    /// An authentic datagram has shown where the peer is. The log and the path follow, but not as fast as
+    /// it may move.
+    pub(crate) fn move_to(&mut self, now: Instant, address: PeerAddress) {
+        let was = self.to.address.replace(address);
+        self.moved.get_or_insert((was, 0)).1 += 1;
+        self.path.ask(now);
+    }
+
+    /// The peer is to be sought at this address.
+    pub(crate) fn seek(&mut self, now: Instant, address: PeerAddress, below: &mut Below) {
+        self.to.address = Some(address);
+        if let (Some(guard), Some(session)) = (&mut below.guard, self.to.session) {
+            guard.seek(now, session, address);
+        }
+        self.path.ask(now);
+    }
+
+    /// What is due of the path: asks the kernel, sends probes, and takes note of what they found. Whether
+    /// the path takes something else than before.
+    pub(crate) fn watch_path(&mut self, now: Instant, below: &mut Below) -> bool {
+        if self.path.is_due(now) {
+            self.ask_path(now, below);
+        }
+        let was_too_narrow = self.path.is_too_narrow();
+        if let Some(search) = &mut self.path.search {
+            search.handle_timeout(now);
+        }
+        if self.path.is_too_narrow() && !was_too_narrow {
+            let peer = self.who();
+            tracing::error!(
+                %peer,
+                why = "nothing can be sent there until it takes more; that is looked for again and again",
+                "the path to the peer takes datagrams of less than {LEAST} B"
+            );
+        }
+        self.send_probes(now, below);
+        let Some(was) = self.path.take_change() else {
+            return false;
+        };
+        let (peer, path_mtu) = (self.who(), self.path.mtu());
+        tracing::info!(%peer, path_mtu, was, why = "the path to the peer changed", "path MTU changed");
+        self.narrowed += u64::from(path_mtu < was);
+        true
+    }
+
+    /// Asks the kernel for the path.
+    fn ask_path(&mut self, now: Instant, below: &mut Below) {
+        let (peer, moved) = (self.who(), self.moved.take());
+        match moved {
+            Some((Some(was), times)) => tracing::info!(%peer, %was, times, "the peer moved"),
+            Some((None, _)) => tracing::info!(%peer, "the peer called"),
+            None => {}
+        }
+        below.requests.push_back(Request::Path {
+            link: self.to.link,
+            to: self.to.address,
+        });
+        if let Some(search) = &mut self.path.search {
+            let cost = self.port.rate().transmission_time(search.mtu());
+            search.set_pace(self.session.srtt(), cost);
+            if moved.is_some() && self.session.state() == SessionState::Confirmed {
+                search.begin(now);
+            }
+        }
+    }
+
+    fn send_probes(&mut self, now: Instant, below: &mut Below) {
+        while let Some(request) = self.path.search.as_mut().and_then(PathSearch::poll_probe) {
+            if let Some(session) = self.session.id() {
+                self.send_probe(now, session, request, below);
+            }
+        }
+    }
+
+    /// Sends a probe that is as long as asked for.
+    fn send_probe(&mut self, now: Instant, session: u32, request: ProbeRequest, below: &mut Below) {
+        let probe = Probe {
+            answer: false,
+            session,
+            number: request.number,
+        };
+        let mut frame = self.hello_header();
+        frame.extend_from_slice(&probe.encode());
+        let around = below.underlay.overhead(self.to.address) + below.sealing();
+        let length = request.size.map_or(0, |size| size.saturating_sub(around));
+        frame.resize(frame.len().max(length), 0);
+        below.send_whole(now, self.to, &frame);
+    }
+
+    /// The peer probes the path from there, or has received a probe from here.
+    pub(crate) fn handle_probe(
+        &mut self,
+        now: Instant,
+        probe: Probe,
+        below: &mut Below,
+    ) -> Result<(), Reason> {
+        if !self.session.check(now, probe.session) {
+            return Err(Reason::StaleSession);
+        }
+        match (probe.answer, &mut self.path.search) {
+            (true, Some(search)) => search.handle_answer(now, probe.number),
+            (true, None) => {}
+            (false, _) => {
+                let answer = Probe {
+                    answer: true,
+                    ..probe
+                };
+                self.push_beside(now, &answer.encode(), below);
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts packets that are longer than `room` from now on, and has new connections keep within `narrow`,
+    /// so that theirs need not be cut.
+    pub(crate) fn set_room(&mut self, now: Instant, room: Option<usize>, narrow: Option<usize>) {
+        self.narrow = narrow;
+        if std::mem::replace(&mut self.room, room) != room {
+            self.port.set_frame_room(now, room.unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Longest packet of a connection, where the interface has this MTU.
+    pub(crate) fn longest_segment(&self, mtu: usize) -> usize {
+        self.narrow.map_or(mtu, |narrow| narrow.min(mtu))
+    }
+}

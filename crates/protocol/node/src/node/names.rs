@@ -1,0 +1,74 @@
+//! Names of the peers' hosts: when each is to be looked up, and what an answer means.
+
+use std::net::SocketAddr;
+
+use airlane_base::Instant;
+use airlane_secure::PeerAddress;
+
+use super::Node;
+use super::lookup::Found;
+use super::request::Request;
+use crate::Underlay;
+use crate::config::HostPort;
+use crate::config::underlay::reaches;
+
+impl Node {
+    /// Wants the names looked up whose turn it is.
+    pub(crate) fn look_up(&mut self, now: Instant) {
+        let Self { links, below, .. } = self;
+        for link in links.iter_mut() {
+            let heard = link.is_heard();
+            let due = link.lookup.as_mut();
+            if let Some(host) = due.and_then(|lookup| lookup.handle_timeout(now, heard)) {
+                below.requests.push_back(Request::LookUp(host.clone()));
+            }
+        }
+    }
+
+    /// A name was looked up: where its peer is to be sought, if that is somewhere else than before. The driver sees
+    /// whether that is a place for a peer, and calls [`Node::seek`].
+    pub fn handle_name(
+        &mut self,
+        now: Instant,
+        host: &HostPort,
+        found: Result<Vec<SocketAddr>, String>,
+    ) -> Option<(u8, SocketAddr)> {
+        let Underlay::Udp { listen } = self.below.underlay else {
+            return None;
+        };
+        let mut links = self.links.iter_mut();
+        let link = links.find(|link| link.config.host() == Some(host))?;
+        let (heard, peer) = (link.is_heard(), link.who());
+        let tried = match link.to.address {
+            Some(PeerAddress::Udp(address)) => Some(address),
+            _ => None,
+        };
+        let usable = |address: &_| reaches(&listen, address);
+        let lookup = link.lookup.as_mut()?;
+        match lookup.handle_answer(now, heard, found, usable, tried) {
+            Found::Seek(address) => Some((link.to.link, address)),
+            Found::Obstacle(why) => {
+                tracing::warn!(%peer, %host, why, "the peer's host cannot be looked up; trying on");
+                None
+            }
+            Found::Nothing => None,
+        }
+    }
+
+    /// Seeks the peer of this link there.
+    pub fn seek(&mut self, now: Instant, link: u8, address: PeerAddress) {
+        let Self { links, below, .. } = self;
+        if let Some(link) = links.get_mut(link) {
+            link.seek(now, address, below);
+            let (peer, host) = (link.who(), link.config.host().map(ToString::to_string));
+            tracing::info!(%peer, host, "the peer's host was looked up");
+            links.index();
+        }
+    }
+
+    /// Whether the host of a peer has not been looked up yet.
+    pub fn any_sought(&self) -> bool {
+        let mut links = self.links.iter();
+        links.any(|link| link.lookup.is_some() && link.to.address.is_none())
+    }
+}

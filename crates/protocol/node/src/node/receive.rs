@@ -1,0 +1,306 @@
+//! What comes: datagrams from the underlay, packets from the kernel; and packets that the kernel is to have.
+
+use airlane_base::Instant;
+use airlane_link::FrameKind;
+use airlane_secure::{PeerAddress, is_handshake};
+use airlane_session::{Part, StatusProbe};
+
+use super::drops::Reason;
+use super::links::Nowhere;
+use super::share::{self, Pressure};
+use super::{Node, own};
+use crate::Came;
+use crate::packet::ecn::Ecn;
+use crate::packet::{Lease, LivePacket, addresses, clamp_mss, needs_clamping};
+
+impl Node {
+    /// A batch of datagrams begins.
+    pub fn begin_datagrams(&mut self) {
+        self.links.iter_mut().for_each(|link| link.spent.begin());
+    }
+
+    /// A batch of so many datagrams has ended.
+    pub fn end_datagrams(&mut self, taken: usize) {
+        self.pressure = Pressure::after(taken, self.links.all.len());
+    }
+
+    /// One datagram of a batch. Whatever it is, it is taken or counted.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8], came: Came, mark: Ecn) {
+        self.below.datagrams_received += 1;
+        self.below.received_bytes += datagram.len() as u64;
+        let mut lease = self.pool.lease();
+        let (number, length, bound) = match self.open(now, datagram, came, lease.bytes_mut()) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return,
+            Err(reason) => return self.refuse(now, came.from, reason, datagram),
+        };
+        let taken = self.on_frame(now, number, (lease, length, bound), mark, true);
+        let Some(link) = self.links.get_mut(number) else {
+            return;
+        };
+        match taken {
+            Err(_) if self.below.guard.is_none() && is_handshake(datagram) => {
+                self.refuse(now, came.from, Reason::PeerWithKeys, datagram);
+            }
+            Err(reason) => link.drops.count(now, reason),
+            Ok(()) => {}
+        }
+    }
+
+    /// A datagram was refused for this reason, or for what it shows of keys.
+    fn refuse(&mut self, now: Instant, from: PeerAddress, reason: Reason, datagram: &[u8]) {
+        let reason = reason.or_keys_at_one_end(self.below.guard.is_some(), datagram);
+        let peer = self.links.expected_at(from);
+        self.below.refuse(now, from, reason, peer);
+    }
+
+    /// One frame of a link, in the buffer up to a length, and whether it is bound to our session. `sent_so`:
+    /// it was not put together of parts.
+    fn on_frame(
+        &mut self,
+        now: Instant,
+        number: u8,
+        (lease, length, bound): (Lease, usize, bool),
+        mark: Ecn,
+        sent_so: bool,
+    ) -> Result<(), Reason> {
+        let Some(link) = self.links.get_mut(number) else {
+            return Ok(());
+        };
+        let bytes = &lease.bytes()[..length];
+        let decoded = link
+            .port
+            .decode(bytes)
+            .map_err(|error| Reason::from(&error))?;
+        let is_hello = decoded.header.kind == FrameKind::Hello;
+        let body = &bytes[decoded.payload_at..];
+        let part = match is_hello && sent_so {
+            true => Part::decode(body).map_err(|error| Reason::from(&error))?,
+            false => None,
+        };
+        link.spent.add(match is_hello && part.is_none() {
+            true => share::HELLO,
+            false => 1,
+        });
+        if link.spent.is_all(self.pressure, link.port.deliveries()) {
+            return Err(Reason::OverShare);
+        }
+        if !is_hello {
+            return link.handle_frame(now, &decoded, (lease, length, bound), mark);
+        }
+        if let Some(part) = part {
+            let Some(frame) = link.handle_part(now, &part)? else {
+                return Ok(());
+            };
+            let mut lease = self.pool.lease();
+            let room = lease.bytes_mut().get_mut(..frame.len());
+            room.ok_or(Reason::Oversized)?.copy_from_slice(&frame);
+            return self.on_frame(now, number, (lease, frame.len(), bound), mark, false);
+        }
+        if let Some(probe) = StatusProbe::decode(body).map_err(|error| Reason::from(&error))? {
+            return self.on_status_probe(now, number, probe);
+        }
+        // A new session resets the port, with what came before in it.
+        self.drain(now);
+        self.collect(now);
+        match self.links.get_mut(number) {
+            Some(link) => link.handle_hello(now, body, &mut self.below),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the frame in a datagram to `plain`: whose it is, its length, and whether it is bound to our
+    /// session; none if the datagram was for the secure session alone.
+    fn open(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        came: Came,
+        plain: &mut [u8],
+    ) -> Result<Option<(u8, usize, bool)>, Reason> {
+        let Self { below, links, .. } = self;
+        let Some(guard) = &mut below.guard else {
+            let number = links.at(came.from).ok_or(Reason::OtherAddress)?;
+            let room = plain.get_mut(..datagram.len()).ok_or(Reason::Oversized)?;
+            room.copy_from_slice(datagram);
+            if let Some(link) = links.get_mut(number) {
+                link.count_received(now, datagram);
+                link.to.from = came.to;
+            }
+            return Ok(Some((number, datagram.len(), false)));
+        };
+        let opened = guard.open(now, came.from, datagram, plain);
+        // A handshake wants its answer, also where it was refused: a cookie.
+        links.send_session(now, below, Some(came));
+        let Some(opened) = opened? else {
+            return Ok(None);
+        };
+        let guard = below.guard.as_ref();
+        let address = guard.and_then(|guard| guard.address(opened.peer));
+        let number = links.of_session(opened.peer);
+        let Some(link) = number.and_then(|number| links.get_mut(number)) else {
+            return Ok(None);
+        };
+        let number = link.to.link;
+        link.count_received(now, datagram);
+        if let Some(tap) = below.tapped(number) {
+            tap.borrow_mut().received(now, datagram);
+        }
+        // A peer that is sought by broadcast is at no such address.
+        let address = address.filter(|_| address != below.underlay.anyone());
+        if let Some(address) = address.filter(|address| link.to.address != Some(*address)) {
+            link.move_to(now, address);
+        }
+        if link.to.address == Some(came.from) {
+            link.to.from = came.to;
+        }
+        Ok(opened.frame.map(|(length, bound)| (number, length, bound)))
+    }
+
+    /// One packet of the kernel.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        self.read_bytes += packet.len() as u64;
+        if let Some(link) = self.way_of(now, packet) {
+            self.handle_packet_for(now, link, |room| {
+                room.get_mut(..packet.len())?.copy_from_slice(packet);
+                Some(packet.len())
+            });
+        }
+    }
+
+    /// The link that a packet of the kernel, or several in one, takes; it is counted if that is none.
+    pub fn way_of(&mut self, now: Instant, packet: &[u8]) -> Option<u8> {
+        if let Some(to) = self.own_datagram(packet) {
+            self.packets_read += 1;
+            self.below.drops.count_of(now, Reason::OwnDatagram, &to);
+            return None;
+        }
+        match self.links.prefixes.toward(packet) {
+            Ok(link) => Some(link),
+            Err(nowhere) => {
+                self.packets_read += 1;
+                let drops = &mut self.below.drops;
+                match nowhere {
+                    Nowhere::NotIp => drops.count(now, Reason::NotIp),
+                    Nowhere::NoPeer(to) => drops.count_of(now, Reason::NoPeer, &to),
+                }
+                None
+            }
+        }
+    }
+
+    /// So many bytes were read from the kernel at once.
+    pub const fn count_read(&mut self, bytes: usize) {
+        self.read_bytes += bytes as u64;
+    }
+
+    /// Something was dropped outside of this node.
+    pub fn count_drop(&mut self, now: Instant, reason: Reason) {
+        self.below.drops.count(now, reason);
+    }
+
+    /// So many packets of so many bytes were written to the kernel.
+    pub const fn count_written(&mut self, packets: u64, bytes: u64) {
+        self.packets_written += packets;
+        self.written_bytes += bytes;
+    }
+
+    /// Where a packet of the kernel goes, if it is one of this node's own datagrams for a peer.
+    fn own_datagram(&self, packet: &[u8]) -> Option<PeerAddress> {
+        let port = self.below.underlay.port()?;
+        let to = PeerAddress::Udp(own::from_port(packet, port)?);
+        let mut links = self.links.iter();
+        links.any(|link| link.to.address == Some(to)).then_some(to)
+    }
+
+    /// One packet of the kernel for a link (see [`Node::way_of`]), which `write` writes and tells the length of.
+    pub fn handle_packet_for(
+        &mut self,
+        now: Instant,
+        link: u8,
+        write: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) {
+        self.packets_read += 1;
+        let Some(link) = self.links.get_mut(link) else {
+            return;
+        };
+        if link.session.id().is_none() {
+            // Its sender will try again; a queue would only make the packets old.
+            link.drops.count(now, Reason::PacketWithoutSession);
+            return;
+        }
+        if link.path.is_too_narrow() {
+            link.drops.count(now, Reason::TooBig);
+            return;
+        }
+        // A peer with nothing that waits goes on for a while.
+        let taken = self.pool.taken_bytes();
+        let (most, spare) = (self.most_memory, self.most_memory / 8);
+        if taken >= most && (taken >= most + spare || link.port.waiting_bytes() > 0) {
+            link.drops.count(now, Reason::MemoryFull);
+            return;
+        }
+        let mut lease = self.pool.lease();
+        let Some(length) = write(lease.bytes_mut()) else {
+            link.drops.count(now, Reason::Oversized);
+            return;
+        };
+        let within = link.longest_segment(self.mtu);
+        if clamp_mss(&mut lease.bytes_mut()[..length], within) {
+            self.mss_clamped += 1;
+        }
+        match LivePacket::from_kernel(lease, length) {
+            Ok(packet) => link.port.handle_packet(now, packet),
+            Err(_no_packet) => self.below.drops.count(now, Reason::NotIp),
+        }
+    }
+
+    /// Packets that wait for the kernel.
+    pub fn deliveries(&self) -> usize {
+        let links = self.links.iter().map(|link| link.port.deliveries());
+        self.delivered.len() + links.sum::<usize>()
+    }
+
+    /// A packet for the kernel, that came over a link from where its peer may send.
+    pub fn poll_deliver(&mut self, now: Instant) -> Option<LivePacket> {
+        if self.delivered.is_empty() {
+            self.collect(now);
+        }
+        self.delivered.pop_front()
+    }
+
+    /// Takes the packets out of the ports.
+    fn collect(&mut self, now: Instant) {
+        let Self {
+            links,
+            below,
+            delivered,
+            mss_clamped,
+            ..
+        } = self;
+        let prefixes = &links.prefixes;
+        for (number, link) in &mut links.all {
+            let within = link.longest_segment(self.mtu);
+            while let Some(packet) = link.port.poll_deliver(now) {
+                link.spent.add(1);
+                if !prefixes.admits(*number, packet.bytes()) {
+                    match addresses(packet.bytes()) {
+                        Some((from, _)) => link.drops.count_of(now, Reason::WrongSource, &from),
+                        None => link.drops.count(now, Reason::WrongSource),
+                    }
+                    continue;
+                }
+                let Ok(mut packet) = packet.leaving(below.outer) else {
+                    link.drops.count(now, Reason::Congested);
+                    continue;
+                };
+                if needs_clamping(packet.bytes(), within) {
+                    // A SYN; the buffer may be shared, and they are rare enough to be copied.
+                    packet = packet.changed(|bytes| clamp_mss(bytes, within));
+                    *mss_clamped += 1;
+                }
+                delivered.push_back(packet);
+            }
+        }
+    }
+}

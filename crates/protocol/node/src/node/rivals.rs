@@ -1,0 +1,125 @@
+//! Whether two hosts have one private key: each takes the peer's sessions from the other, whenever it calls.
+//!
+//! A host that moves keeps its epoch, and one that is restarted is where it was, or somewhere else for good. Two hosts
+//! come back by turns, each with an epoch of its own; and each of them is told, again and again, that its peer has left
+//! its session for another, which nobody else causes.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant};
+use airlane_secure::PeerAddress;
+
+use super::quiet::Quiet;
+use crate::status::SharedKey;
+
+/// Turns that tell: there, here, there, here.
+const TURNS: usize = 4;
+/// Within this time; two stations take turns every 14 s.
+const WITHIN: Duration = Duration::from_secs(180);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Rivals {
+    /// Where the peer's last epochs began.
+    begun: VecDeque<(Instant, PeerAddress)>,
+    /// When this end's own epochs were left.
+    left: VecDeque<Instant>,
+    quiet: Quiet,
+}
+
+impl Rivals {
+    pub(crate) const fn new() -> Self {
+        Self {
+            begun: VecDeque::new(),
+            left: VecDeque::new(),
+            quiet: Quiet::NEW,
+        }
+    }
+
+    /// A session with a new epoch of the peer begins there.
+    pub(crate) fn on_session(&mut self, now: Instant, at: Option<PeerAddress>) {
+        let Some(at) = at else { return };
+        self.begun.push_front((now, at));
+        self.begun.truncate(TURNS);
+    }
+
+    /// The peer had left this end's epoch.
+    pub(crate) fn on_left(&mut self, now: Instant) {
+        self.left.push_front(now);
+        self.left.truncate(TURNS - 1);
+    }
+
+    /// Whose key is in two places, if one is.
+    pub(crate) fn found(&self, now: Instant) -> Option<SharedKey> {
+        let recent = |then: Option<Instant>| then.is_some_and(|then| now < then + WITHIN);
+        let turns: Vec<_> = self.begun.iter().map(|(_, at)| *at).collect();
+        if recent(self.begun.get(TURNS - 1).map(|(then, _)| *then))
+            && let [a, b, c, d] = turns[..]
+            && (a, b) == (c, d)
+            && a != b
+        {
+            return Some(SharedKey::Peer([a, b]));
+        }
+        recent(self.left.get(TURNS - 2).copied()).then_some(SharedKey::Own)
+    }
+
+    /// What the log is to say, once a minute.
+    pub(crate) fn speak(&mut self, now: Instant) -> Option<SharedKey> {
+        let found = self.found(now)?;
+        self.quiet.speak(now, || 0).map(|_| found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_secs(1_000 + seconds)
+    }
+
+    fn host(n: u8) -> PeerAddress {
+        format!("192.0.2.{n}:7007").parse().unwrap()
+    }
+
+    #[test]
+    fn two_hosts_that_take_turns_are_found_and_forgotten() {
+        let mut rivals = Rivals::new();
+        let mut said = Vec::new();
+        for turn in 0..10 {
+            rivals.on_session(at(turn * 14), Some(host(1 + turn as u8 % 2)));
+            said.extend(rivals.speak(at(turn * 14)).map(|_| turn));
+        }
+        assert_eq!(said, [3, 8], "once a minute");
+        let Some(SharedKey::Peer(hosts)) = rivals.found(at(126)) else {
+            panic!("not found");
+        };
+        assert!(hosts.contains(&host(1)) && hosts.contains(&host(2)));
+        assert_eq!(rivals.found(at(900)), None, "one of them is gone");
+    }
+
+    #[test]
+    fn the_host_that_is_robbed_knows_by_itself() {
+        let mut rivals = Rivals::new();
+        for turn in 0..2 {
+            rivals.on_left(at(turn * 28));
+            assert_eq!(rivals.found(at(turn * 28)), None);
+        }
+        rivals.on_left(at(56));
+        assert_eq!(rivals.found(at(56)), Some(SharedKey::Own));
+    }
+
+    proptest! {
+        /// Whoever is restarted, wherever it goes, never comes back by turns.
+        #[test]
+        fn one_host_is_never_two(restarts in prop::collection::vec(any::<bool>(), 0..40)) {
+            let (mut rivals, mut place) = (Rivals::new(), 0);
+            for (n, moves) in restarts.iter().enumerate() {
+                place += u8::from(*moves);
+                rivals.on_session(at(n as u64), Some(host(place)));
+                prop_assert_eq!(rivals.found(at(n as u64)), None);
+            }
+        }
+    }
+}

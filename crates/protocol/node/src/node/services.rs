@@ -1,0 +1,163 @@
+//! Changes of the service table and of the rate while the node runs: by the operator here, by the operator at the peer.
+//!
+//! Whoever changes what, the whole table is made anew, checked as a file is, and given to the port, which
+//! does what is needed; the peer learns it from the next hello, which leaves at once.
+
+use airlane_base::config::{Problems, Validate};
+use airlane_base::{Instant, Rate};
+use airlane_link::{AdminError, ClassConfig, ClassesConfig, ServiceConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Node;
+use super::differences::of_rates;
+use crate::config::LiveConfig;
+
+/// New services, as they would stand under `[link]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddServices {
+    /// Each with a number and a name of its own.
+    pub services: Vec<ServiceConfig>,
+    /// Rules that go before those that there are.
+    #[serde(default)]
+    pub classes: Vec<ClassConfig>,
+}
+
+impl Validate for AddServices {
+    fn validate(&self, problems: &mut Problems) {
+        if self.services.is_empty() {
+            let help =
+                "write it as in a live file: [[services]] with number, name, rate and scheme";
+            problems.add("services", "there is no service to add", help);
+        }
+    }
+}
+
+/// A change of a running node's services. Its file stays as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ServiceChange {
+    /// New services.
+    Add(AddServices),
+    /// A service goes, with its rules, once what waits in it has left.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// A service gets another share.
+    Set {
+        /// Its name.
+        name: String,
+        /// Its share of the link, relative to the others'.
+        rate: f64,
+    },
+}
+
+/// Why services stay as they are.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// There is no service of this name.
+    #[error("there is no service \"{name}\"; the services are {}", .known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The services that there are.
+        known: Vec<String>,
+    },
+    /// The new table would not work.
+    #[error(transparent)]
+    Port(#[from] AdminError),
+}
+
+impl Node {
+    /// Changes the service table. What changed.
+    pub fn change_services(
+        &mut self,
+        now: Instant,
+        change: &ServiceChange,
+    ) -> Result<Vec<String>, ServiceError> {
+        let mut file = self.config.clone();
+        apply(&mut file, change)?;
+        let problems = file.link.table_problems(file.tun.mtu);
+        if !problems.is_empty() {
+            return Err(AdminError::Config { problems }.into());
+        }
+        let changes = self.set_services(now, &file)?;
+        self.config = file;
+        for change in &changes {
+            tracing::info!(change, why = "the operator said so", "services changed");
+        }
+        Ok(changes)
+    }
+
+    /// Changes the rate of the link. What changed.
+    pub fn change_rate(&mut self, now: Instant, rate: Rate) -> Result<Vec<String>, AdminError> {
+        let mut file = self.config.clone();
+        file.link.rate = rate;
+        let problems = file.link.table_problems(file.tun.mtu);
+        if !problems.is_empty() {
+            return Err(AdminError::Config { problems });
+        }
+        let changes = of_rates(&self.config, &file);
+        self.set_rates(now, &file);
+        self.config = file;
+        for change in &changes {
+            tracing::info!(change, why = "the operator said so", "rate changed");
+        }
+        Ok(changes)
+    }
+
+    /// Gives every port the services and classes of `file`, which is resolved. All have the same, so the
+    /// first refuses, or none.
+    pub(crate) fn set_services(
+        &mut self,
+        now: Instant,
+        file: &LiveConfig,
+    ) -> Result<Vec<String>, AdminError> {
+        let mut changes = Vec::new();
+        for link in self.links.iter_mut() {
+            changes = link.set_services(now, file)?;
+        }
+        Ok(changes)
+    }
+}
+
+/// `file` with the change made.
+fn apply(file: &mut LiveConfig, change: &ServiceChange) -> Result<(), ServiceError> {
+    let services = &mut file.link.services;
+    let unknown = |name: &str, file: &LiveConfig| ServiceError::Unknown {
+        name: name.to_owned(),
+        known: file.link.services.iter().map(|s| s.name.clone()).collect(),
+    };
+    match change {
+        ServiceChange::Add(added) => {
+            services.extend(added.services.iter().cloned());
+            let there = file.link.classes.rules(&file.link.services);
+            // The first match decides, so what is new goes before what there is.
+            let all = added.classes.iter().cloned().chain(there).collect();
+            file.link.classes = ClassesConfig::Rules(all);
+        }
+        ServiceChange::Remove { name } => {
+            let Some(at) = services.iter().position(|s| s.name == *name) else {
+                return Err(unknown(name, file));
+            };
+            if services[at].number == 0 {
+                return Err(AdminError::DefaultService.into());
+            }
+            services.remove(at);
+            let mut rules = file.link.classes.rules(&file.link.services);
+            rules.retain(|class| class.service != *name);
+            file.link.classes = ClassesConfig::Rules(rules);
+        }
+        ServiceChange::Set { name, rate } => {
+            let Some(service) = services.iter_mut().find(|s| s.name == *name) else {
+                return Err(unknown(name, file));
+            };
+            service.rate = *rate;
+        }
+    }
+    *file = file.resolve();
+    Ok(())
+}
