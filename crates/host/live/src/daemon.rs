@@ -69,9 +69,12 @@ pub struct Daemon {
     resolver: Option<Resolver>,
     /// Records a link, while a client wants it.
     recorder: Rc<RefCell<Recorder>>,
-    /// When missing addresses and routes are made next, and when the log said that one cannot be.
+    /// When missing addresses and routes are made next, and when the log said that one cannot be, that the kernel drops
+    /// what comes from a peer, and why a datagram did not leave.
     restore: Instant,
     restore_said: Quiet,
+    filter_said: Quiet,
+    unsent_said: Quiet,
     /// Taken while its datagrams are at work.
     received: Option<Box<Received>>,
     /// Where a packet or super-packet of the kernel is read.

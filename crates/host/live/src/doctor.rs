@@ -16,9 +16,11 @@ use crate::config::{
     IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, PeerEndpoint, UnderlayConfig,
 };
 use crate::control::{self, Server};
+use crate::daemon::ways::mark;
 use crate::device::DeviceError;
 use crate::netlink::{Cidr, Interface, Netlink};
 use crate::resolver::{Resolve as _, SystemResolver};
+use crate::reverse_path;
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
@@ -259,9 +261,16 @@ fn check_routes(file: &LiveConfig, findings: &mut Findings<'_>) {
             );
         }
     }
-    peers::check_reverse_path(file, findings);
-    if crate::daemon::ways::mark(file) == 0 {
+    if mark(file) == 0 {
         return;
+    }
+    let unknown = |peer: &PeerConfig| peer.fixed_address().is_none();
+    for interface in reverse_path::strict() {
+        if file.peers().iter().any(unknown) {
+            let found =
+                reverse_path::says(&interface, "peers that only the default route leads to");
+            findings.add("route", Grade::Warning, found, reverse_path::HELP);
+        }
     }
     if file.peers().iter().any(|peer| peer.host().is_some()) {
         findings.add(
@@ -294,10 +303,20 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
             ),
             "`ip route get` shows what the kernel knows; is the network up, or a route missing?",
         ),
-        (Ok(_), None) if inside.count() > 0 => findings.good(
-            "route",
-            format!("there is a way to {peer}, past the route of everything into the tunnel"),
-        ),
+        (Ok(_), None) if inside.count() > 0 => {
+            match reverse_path::blocks(peer, &file.tun.name, mark(file)) {
+                None => findings.good(
+                    "route",
+                    format!(
+                        "there is a way to {peer}, past the route of everything into the tunnel"
+                    ),
+                ),
+                Some(interface) => {
+                    let found = reverse_path::says(&interface, peer);
+                    findings.add("route", Grade::Bad, found, reverse_path::HELP);
+                }
+            }
+        }
         (Ok(_), None) => findings.good("route", format!("there is a way to {peer}")),
         (Ok(prefix), Some(cidr)) => {
             let (verdict, may) = match cidr.prefix >= prefix {

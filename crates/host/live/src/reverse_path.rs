@@ -1,18 +1,49 @@
 //! Interfaces where the kernel drops what comes in from somewhere that it would answer by another interface
 //! (`rp_filter` = 1, RFC 3704): behind a default route that is everything, the peers' datagrams with it.
 
+use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 
-/// What a default route and such an interface come to.
-pub(crate) const WHY: &str =
-    "strict rp_filter drops what comes from the peers: its answers would leave by the tunnel";
+use crate::netlink::Netlink;
+
 /// What to do.
 pub(crate) const HELP: &str =
     "run `sysctl net.ipv4.conf.all.rp_filter=2`, and put it into /etc/sysctl.d";
 
-/// Their names.
+/// Says what a strict interface does to what comes from a peer once everything leaves by the tunnel.
+pub(crate) fn says(interface: &str, peer: impl std::fmt::Display) -> String {
+    format!(
+        "strict rp_filter of {interface} drops what comes from {peer}: answers without the node's mark leave by the \
+         tunnel"
+    )
+}
+
+/// The names of all such interfaces.
 pub(crate) fn strict() -> Vec<String> {
     strict_in(Path::new("/proc/sys/net/ipv4/conf"))
+}
+
+/// The strict interface where what comes from `peer` is dropped, as `tun` is the way of everything, or becomes it at
+/// the start, except of what has the mark.
+pub(crate) fn blocks(peer: IpAddr, tun: &str, mark: u32) -> Option<String> {
+    if !peer.is_ipv4() || mark == 0 {
+        return None;
+    }
+    let comes_by = || -> io::Result<Option<u32>> {
+        let mut netlink = Netlink::open()?;
+        let way = netlink.way_of(peer, mark)?;
+        let by_tunnel = match netlink.link_index(tun) {
+            Ok(tun) => netlink.way_to(peer)? == tun && way != tun,
+            // Routes of the main table that are narrower than everything stay what they are.
+            Err(_) => netlink.match_of(peer)?.0 == 0,
+        };
+        Ok(by_tunnel.then_some(way))
+    };
+    let comes_by = comes_by().ok()??;
+    let index = |name: &String| Netlink::open().and_then(|mut netlink| netlink.link_index(name));
+    let mut strict = strict().into_iter();
+    strict.find(|name| index(name).is_ok_and(|index| index == comes_by))
 }
 
 fn strict_in(conf: &Path) -> Vec<String> {

@@ -154,25 +154,23 @@ impl CallerReport {
         let key = key.as_deref().unwrap_or("?");
         match self.why {
             CallFault::UnknownKey if expected => format!(
-                "the peer key is not that of whoever is at {address}, whose key begins with {key}"
+                "the peer key here is not that of the host at {address}, whose key begins with {key}"
             ),
             CallFault::UnknownKey => {
-                format!("a peer with an unknown key ({key}...) calls from {address}")
+                format!("a host with an unknown key ({key}...) calls from {address}")
             }
-            CallFault::OtherKey => {
-                format!("whoever is at {address} calls another key than that of this end")
-            }
+            CallFault::OtherKey => format!("{address} expects a different public key from ours"),
             CallFault::OtherPreshared => format!(
-                "the pre-shared key of whoever is at {address} is not that of this end, or one of the two has none"
+                "the pre-shared key of the host at {address} is not that of this end, or one of the two has none"
             ),
             CallFault::OtherAddress => {
                 format!("datagrams come from {address}, which is no peer's address")
             }
             CallFault::WithoutKeys => {
-                format!("whoever is at {address} has no keys, while this end has some")
+                format!("the host at {address} has no keys, while this end has some")
             }
             CallFault::WithKeys => {
-                format!("whoever is at {address} has keys, while this end has none")
+                format!("the host at {address} has keys, while this end has none")
             }
         }
     }

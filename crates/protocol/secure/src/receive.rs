@@ -145,6 +145,7 @@ impl Secure {
             limits,
             entropy,
             fast_aes,
+            only_asks,
             ..
         } = self;
         let id = self.by_key.get(&initiation.key).copied();
@@ -153,6 +154,13 @@ impl Secure {
         let timestamp = initiation.offer.timestamp;
         if peer.heard_timestamp.is_some_and(|last| timestamp <= last) {
             return Err(Refused::OldInitiation);
+        }
+        if *only_asks {
+            peer.heard_timestamp = Some(timestamp);
+            if peer.current.is_none() {
+                self.seek(now, id, from);
+            }
+            return Ok(AcceptedDatagram::Handshake { peer: id });
         }
         let index = indices.take(id, entropy);
         let mut message = [0; RESPONSE_LEN];
@@ -208,7 +216,9 @@ impl Secure {
         peer.address = Some(from);
         counters.established += 1;
         // The responder may send only when it knows that we have the keys.
-        self.send_keepalive(now, id);
+        if !self.only_asks {
+            self.send_keepalive(now, id);
+        }
         Ok(AcceptedDatagram::Handshake { peer: id })
     }
 

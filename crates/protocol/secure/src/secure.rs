@@ -98,6 +98,7 @@ pub struct Secure {
     pub(crate) macs: MacKeys,
     pub(crate) limits: Limits,
     pub(crate) fast_aes: bool,
+    pub(crate) only_asks: bool,
     pub(crate) entropy: Entropy,
     pub(crate) peers: BTreeMap<PeerId, PeerSession>,
     /// Handshakes under way look into it, too.
@@ -134,6 +135,7 @@ impl Secure {
             macs: MacKeys::of(&public),
             limits,
             fast_aes: false,
+            only_asks: false,
             entropy: Entropy::new(seed),
             peers: BTreeMap::new(),
             by_key: Arc::default(),
@@ -154,6 +156,12 @@ impl Secure {
     /// too use AES-256-GCM, from their next keys on.
     pub const fn set_fast_aes(&mut self, fast_aes: bool) {
         self.fast_aes = fast_aes;
+    }
+
+    /// Says that this end wants to know whether peers answer, and nothing else: it neither answers nor confirms
+    /// handshakes, and asks whoever calls. So no peer ever uses keys that go with this end in a moment.
+    pub const fn only_ask(&mut self) {
+        self.only_asks = true;
     }
 
     /// Replaces the list of peers. A peer whose key stays keeps its session; the sessions of keys

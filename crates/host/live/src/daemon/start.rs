@@ -19,7 +19,6 @@ use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::record::Recorder;
-use crate::reverse_path;
 use crate::security::{Security, random, secrets};
 use crate::tun::{READ_MAX, Tun};
 use crate::underlay::{PathFacts, Underlay};
@@ -53,16 +52,7 @@ impl Daemon {
         daemon
             .tun
             .configure(daemon.node.mtu(), &config.tun.addresses, &daemon.routes())?;
-        if mark(config) != 0 {
-            for interface in reverse_path::strict() {
-                tracing::warn!(
-                    interface,
-                    help = reverse_path::HELP,
-                    "{}",
-                    reverse_path::WHY
-                );
-            }
-        }
+        daemon.mention_filter(clock::now());
         for peer in config.peers() {
             if let Some(address) = peer.fixed_address() {
                 daemon.refuse_loop(address)?;
@@ -119,6 +109,8 @@ impl Daemon {
             received: Some(Box::new(underlay.room())),
             restore: now + RESTORE,
             restore_said: Quiet::NEW,
+            filter_said: Quiet::NEW,
+            unsent_said: Quiet::NEW,
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
             tun,

@@ -3,7 +3,7 @@
 use std::io;
 
 use airlane_base::Instant;
-use airlane_node::{Outlet, Reason, Run, SendError};
+use airlane_node::{Outlet, Quiet, Reason, Run, SendError};
 
 use super::Daemon;
 use crate::device::says_interface_is_away;
@@ -12,24 +12,46 @@ use crate::underlay::Underlay;
 impl Daemon {
     /// Sends what the node has to send.
     pub(super) fn transmit(&mut self, now: Instant) {
-        self.node.transmit(now, &mut Wire(&self.underlay));
+        let mut wire = Wire {
+            underlay: &self.underlay,
+            said: &mut self.unsent_said,
+            now,
+        };
+        self.node.transmit(now, &mut wire);
     }
 }
 
 /// An underlay as a node sends by it.
-struct Wire<'a>(&'a Underlay);
+struct Wire<'a> {
+    underlay: &'a Underlay,
+    /// When the log said why a datagram did not leave.
+    said: &'a mut Quiet,
+    now: Instant,
+}
 
 impl Outlet for Wire<'_> {
     fn run_max(&self, mark: u8) -> usize {
-        self.0.run_max(mark)
+        self.underlay.run_max(mark)
     }
 
     fn send(&mut self, run: &Run<'_>) -> Result<usize, SendError> {
-        let _as_it_was = self.0.allow_fragments(run.fragments);
+        let _as_it_was = self.underlay.allow_fragments(run.fragments);
         let sent = self
-            .0
+            .underlay
             .send((run.to, run.from), run.bytes, run.size, run.mark);
-        sent.map_err(|error| of(&error))
+        sent.map_err(|error| {
+            let why = of(&error);
+            // The node counts it, and knows no errors of systems. Without that address of ours it goes on.
+            let ends = match why {
+                SendError::NoSource => run.from.is_none(),
+                SendError::Refused(_) => true,
+                _ => false,
+            };
+            if ends && self.said.speak(self.now, || 0).is_some() {
+                tracing::warn!(to = %run.to, %error, "a datagram did not leave");
+            }
+            why
+        })
     }
 }
 
@@ -45,5 +67,45 @@ fn of(error: &io::Error) -> SendError {
             SendError::NoSource
         }
         _ => SendError::Refused(Reason::NotSent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::underlay::Udp;
+
+    #[test]
+    fn what_the_kernel_does_not_send_is_said_once_a_minute_with_its_word() {
+        let bound = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let underlay = Underlay::Udp(bound);
+        let mut said = Quiet::NEW;
+        let mut send = |seconds, from| {
+            let now = Instant::ORIGIN + airlane_base::Duration::from_secs(seconds);
+            let mut wire = Wire {
+                underlay: &underlay,
+                said: &mut said,
+                now,
+            };
+            // Nobody has port 0.
+            let run = Run {
+                to: "127.0.0.1:0".parse().unwrap(),
+                from,
+                bytes: b"?",
+                size: 1,
+                mark: 0,
+                fragments: false,
+            };
+            assert_eq!(wire.send(&run), Err(SendError::NoSource));
+            // It is said as long as nothing more would be.
+            said.speak(now, || 0).is_none()
+        };
+        assert!(
+            !send(0, "127.0.0.1".parse().ok()),
+            "the node tries on without the address"
+        );
+        let mut spoke = |seconds| send(seconds, None);
+        assert!(spoke(100), "the first");
+        assert!(spoke(130));
     }
 }

@@ -5,6 +5,7 @@ use airlane_base::{Duration, Instant};
 use super::Daemon;
 use crate::config::LiveConfig;
 use crate::netlink::{Cidr, OwnTable};
+use crate::reverse_path;
 
 /// How often they are looked for. `ip link set air0 down` takes all routes and the addresses of IPv6, other programs what
 /// they like; the kernel tells of every route of the machine, or when asked.
@@ -34,6 +35,7 @@ impl Daemon {
             return;
         }
         self.restore = now + RESTORE;
+        self.mention_filter(now);
         match self
             .tun
             .restore(&self.node.config().tun.addresses, &self.routes())
@@ -48,6 +50,22 @@ impl Daemon {
                 if self.restore_said.speak(now, || 0).is_some() {
                     tracing::warn!(%error, "an address or a route is missing");
                 }
+            }
+        }
+    }
+
+    /// Says of peers that are not heard that the kernel drops what comes from them.
+    pub(super) fn mention_filter(&mut self, now: Instant) {
+        let (tun, mark) = (self.tun.name(), mark(self.node.config()));
+        let ips = self.node.unheard().filter_map(|address| address.ip());
+        for (ip, interface) in ips.filter_map(|ip| Some((ip, reverse_path::blocks(ip, tun, mark)?)))
+        {
+            if self.filter_said.speak(now, || 0).is_some() {
+                tracing::warn!(
+                    help = reverse_path::HELP,
+                    "{}",
+                    reverse_path::says(&interface, ip)
+                );
             }
         }
     }

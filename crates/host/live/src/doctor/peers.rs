@@ -38,7 +38,6 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     let found = "the link is up already: stop it to check what a start needs";
     findings.good("running", found);
     compare_file(file, findings);
-    check_reverse_path(file, findings);
     let mut status = first;
     let pending = |peer: &PeerStatus| matches!(&*peer.session.state, "waiting" | "accepted");
     while status.uptime_ns < PATIENCE.as_nanos() && status.peers.iter().any(pending) {
@@ -57,15 +56,6 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
             check_running_way(file, (&peer.name, ip), findings);
         }
-    }
-}
-
-/// Whether the kernel drops what comes from the peers because a default route leads into the tunnel.
-pub(super) fn check_reverse_path(file: &LiveConfig, findings: &mut Findings<'_>) {
-    let strict = reverse_path::strict().into_iter();
-    for interface in strict.filter(|_| crate::daemon::ways::mark(file) != 0) {
-        let found = format!("{interface}: {}", reverse_path::WHY);
-        findings.add("route", Grade::Warning, found, reverse_path::HELP);
     }
 }
 
@@ -93,7 +83,13 @@ fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &m
         Ok(netlink.way_of(ip, mark)? == into)
     });
     match way {
-        Ok(false) => findings.good("route", format!("there is a way to {peer} at {ip}")),
+        Ok(false) => match reverse_path::blocks(ip, tun, mark) {
+            None => findings.good("route", format!("there is a way to {peer} at {ip}")),
+            Some(interface) => {
+                let found = reverse_path::says(&interface, ip);
+                findings.add("route", Grade::Bad, found, reverse_path::HELP);
+            }
+        },
         Ok(true) => findings.add(
             "route",
             Grade::Bad,
@@ -358,13 +354,10 @@ fn guard(
     anyone: Option<PeerAddress>,
 ) -> Result<Guard, UpError> {
     let seed = random().map_err(|e| DeviceError::new("random numbers", "draw a seed", e))?;
-    Ok(Guard::new(
-        now,
-        &secrets_of(keys, peers)?,
-        peers,
-        anyone,
-        seed,
-    )?)
+    let secrets = secrets_of(keys, peers)?;
+    let mut guard = Guard::new(now, &secrets, peers, anyone, seed)?;
+    guard.only_ask();
+    Ok(guard)
 }
 
 /// Which peers answer if they are called from a fresh port.

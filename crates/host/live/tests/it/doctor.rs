@@ -1,7 +1,7 @@
 //! `airlane doctor` beside a peer that runs, is another or is not there.
 
 use std::net::UdpSocket;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::common::pair::{Pair, established};
 use crate::common::{Namespace, PATIENCE, Running, cable, can_run};
@@ -147,15 +147,21 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
         // The left end has written down another key for the right one.
         let [left, right] = peer_checks(["wrong", "right"], ["", ""], runs);
         assert_eq!((left.0, right.0), (Grade::Bad, Grade::Bad));
-        let not_its = "the peer key is not that of whoever is at 192.0.2.2:7007";
+        let not_its = "the peer key here is not that of the host at 192.0.2.2:7007";
         assert!(left.1.contains(not_its), "{left:?}");
         if runs {
-            assert!(right.1.contains("calls another key"), "{right:?}");
+            assert!(
+                right.1.contains("expects a different public key from ours"),
+                "{right:?}"
+            );
         }
         // The right end expects another: that is, the left one has the wrong private key.
         let [left, _] = peer_checks(["right", "wrong"], ["", ""], runs);
         assert_eq!(left.0, Grade::Bad);
-        assert!(left.1.contains("calls another key"), "{left:?}");
+        assert!(
+            left.1.contains("expects a different public key from ours"),
+            "{left:?}"
+        );
         assert!(left.1.contains("its peer-key has to be"), "{left:?}");
     }
     let service = |scheme: &str| {
@@ -306,6 +312,14 @@ fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
     assert_eq!(peer.verdict, Grade::Warning, "{all:#?}");
     let both = "is at 192.0.2.2:7007, not at 192.0.2.77:7007";
     assert!(peer.found.contains(both), "{peer:?}");
+    // The peer has kept nothing of having been asked: it calls within its retry, and does not wait for keys to die.
+    let begun = Instant::now();
+    let here = Running::start(&pair.ends[0], &file).unwrap();
+    established(&here);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    let status = here.stop();
+    assert_eq!(status.all_drops().get("secure-unknown-session"), None);
 }
 
 #[test]

@@ -125,6 +125,33 @@ fn a_default_route_carries_everything_and_goes_past_itself() {
     assert_eq!(rules(), before, "taken back");
 }
 
+/// Strict filters stand in the way of peers that the default route leads to, and of no others.
+#[test]
+fn a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer() {
+    let test = "a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer";
+    let Some((pair, files)) = pair(test, "routes = [\"0.0.0.0/0\"]") else {
+        return;
+    };
+    let [left, right] = &pair.ends;
+    left.sysctl("net/ipv4/conf/all/rp_filter", "1");
+    // The peer is seen at the other end of the default route, or on the wire itself.
+    let far = files[0].replace("192.0.2.2:7007", "203.0.113.1:7007");
+    // It does not call: from the wire.
+    let called = files[1].replace(", peer = \"192.0.2.1:7007\"", "");
+    let _there = Running::start(right, &called).unwrap();
+    let blocked = |file: &str| {
+        let told = checks(left, file);
+        let mut all = told.iter().filter(|check| check.what == "route");
+        all.any(|check| check.verdict == Grade::Bad && check.found.contains("rp_filter of wire"))
+    };
+    assert!(!blocked(&files[0]) && blocked(&far));
+    let here = Running::start(left, &far).unwrap();
+    assert!(blocked(&far), "while it runs");
+    left.sysctl("net/ipv4/conf/all/rp_filter", "2");
+    here.wait_until("in it", confirmed);
+    assert!(!blocked(&far));
+}
+
 /// A way to the peer that is lost leaves the one into the tunnel that should carry the datagrams.
 #[test]
 fn what_the_node_sends_is_never_taken_from_its_own_interface() {

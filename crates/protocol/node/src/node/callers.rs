@@ -158,7 +158,7 @@ mod tests {
         let peer = report.iter().find(|caller| caller.address == address(1));
         assert_eq!(
             peer.unwrap().says(true),
-            "the peer key is not that of whoever is at 192.0.2.1:7007, whose key begins with TjgqYkZ2"
+            "the peer key here is not that of the host at 192.0.2.1:7007, whose key begins with TjgqYkZ2"
         );
     }
 }

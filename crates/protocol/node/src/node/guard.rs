@@ -83,6 +83,11 @@ impl Guard {
         Ok(Self { secure })
     }
 
+    /// Only learns whether peers answer, so that they keep nothing of it.
+    pub fn only_ask(&mut self) {
+        self.secure.only_ask();
+    }
+
     /// Forgets all keys, and draws new ones from a seed that only this machine knows.
     pub fn renew(&mut self, now: Instant, seed: [u8; 32]) {
         self.secure.renew(now, seed);

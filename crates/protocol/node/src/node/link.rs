@@ -24,6 +24,7 @@ use super::lookup::Lookup;
 use super::path::Path;
 use super::rivals::Rivals;
 use super::share::Spent;
+use super::steady::Steady;
 use super::tap::Journals;
 use super::told::Told;
 use super::transmit::SendFate;
@@ -68,7 +69,7 @@ pub(crate) struct PeerLink {
     pub(crate) drops: Drops,
     pub(crate) told: Told,
     /// What the log has said to limit the rate.
-    limit: Option<RateLimitCause>,
+    limit: Steady<Option<RateLimitCause>>,
     pub(crate) path: Path,
     /// Frames and hellos that were cut, and parts of the peer's.
     cut: u32,
@@ -159,7 +160,7 @@ impl PeerLink {
             session,
             drops: Drops::new(Some(peer.name.clone())),
             told: Told::default(),
-            limit: None,
+            limit: Steady::new(now, None),
             path,
             cut: 0,
             parts: Reassembly::default(),
@@ -296,7 +297,7 @@ impl PeerLink {
         self.session.handle_timeout(now);
         self.take_events(now, below);
         self.mention_silence(now);
-        self.mention_limit();
+        self.mention_limit(now);
         if self.session.poll_timeout() <= now {
             self.say_hello(now, below);
         }

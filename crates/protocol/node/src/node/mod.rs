@@ -32,6 +32,7 @@ mod services;
 mod share;
 mod start;
 mod status_plane;
+mod steady;
 mod tap;
 mod told;
 mod transmit;

@@ -71,4 +71,10 @@ impl Node {
         let mut links = self.links.iter();
         links.any(|link| link.lookup.is_some() && link.to.address.is_none())
     }
+
+    /// Where peers are sought that are not heard.
+    pub fn unheard(&self) -> impl Iterator<Item = PeerAddress> {
+        let unheard = self.links.iter().filter(|link| !link.is_heard());
+        unheard.filter_map(|link| link.to.address)
+    }
 }

@@ -273,6 +273,41 @@ impl World {
     }
 }
 
+/// Whoever only asks learns the same, and leaves no trace: the peer goes on calling, and whoever comes next at that
+/// place need not wait until it has given up keys that are gone.
+#[test]
+fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
+    for (knows, psk) in [
+        ([true, false], None),
+        ([false, true], None),
+        ([true, true], Some(7)),
+    ] {
+        let mut world = World::new(knows);
+        world.preshare([psk, psk]);
+        world.ends[0].only_ask();
+        world.run_for(SECOND * 2);
+        let (asking, asked) = (world.peer(0), world.peer(1));
+        assert!(world.ends[0].is_established(world.now, asking), "{knows:?}");
+        assert_eq!(world.ends[0].address(asking), Some(address(2)));
+        assert_eq!(world.ends[0].counters().responses_sent, 0);
+        assert!(!world.ends[1].is_established(world.now, asked));
+        assert!(world.seal(1, b"anybody?").is_err());
+        // One of the same key starts, and knows no more than before.
+        let known = knows[0].then_some(address(2));
+        world.ends[0] = node(world.now, 0, known, Limits::default(), 200);
+        world.preshare([psk, psk]);
+        world.run_for(Limits::default().retry + SECOND);
+        assert!(world.is_established(), "{knows:?}");
+        world.assert_works();
+    }
+    // Another pre-shared key is none that answers, as before.
+    let mut world = World::new([false, true]);
+    world.preshare([Some(1), Some(2)]);
+    world.ends[0].only_ask();
+    world.run_for(SECOND * 8);
+    assert!(!world.ends[0].is_established(world.now, world.peer(0)));
+}
+
 #[test]
 fn a_peer_may_roam() {
     let mut world = World::established();

@@ -15,6 +15,10 @@ use crate::status::{RefusedTables, SharedKey};
 /// How often the log says of a peer that it is silent.
 const SILENCE_AGAIN: Duration = Duration::from_secs(60);
 
+/// How long what limits the rate holds before the log says so. A path that swallows long datagrams looks like a policer
+/// until that is found, which takes some ten seconds.
+const LIMIT_HOLDS: Duration = Duration::from_secs(15);
+
 impl PeerLink {
     /// Acts on what happened to the session, and tells.
     pub(crate) fn take_events(&mut self, now: Instant, below: &mut Below) {
@@ -161,12 +165,12 @@ impl PeerLink {
     }
 
     /// Says when a policer or another sender limits the rate, and when neither does any more.
-    pub(crate) fn mention_limit(&mut self) {
+    pub(crate) fn mention_limit(&mut self, now: Instant) {
         let Some(found) = self.port.found_rate() else {
             return;
         };
         let limit = Some(found.limit).filter(|limit| limit.is_of_others());
-        if std::mem::replace(&mut self.limit, limit) != limit {
+        if self.limit.changes(now, limit, LIMIT_HOLDS) {
             let (peer, rate_bps, because) =
                 (self.who(), three_digits(found.bps), found.limit.says());
             tracing::info!(%peer, rate_bps, because, "what limits the rate has changed");

@@ -1,0 +1,68 @@
+//! What the log says of something that may change for a moment: only what has held for a while.
+
+use airlane_base::{Duration, Instant};
+
+/// A value, and when it was last what the log has said of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steady<T> {
+    said: T,
+    was: Instant,
+}
+
+impl<T: Copy + PartialEq> Steady<T> {
+    /// What need not be said.
+    pub(super) const fn new(now: Instant, said: T) -> Self {
+        Self { said, was: now }
+    }
+
+    /// It is `value` now. Whether the log is to say so, as it has not been what the log said for so long.
+    pub(super) fn changes(&mut self, now: Instant, value: T, held: Duration) -> bool {
+        if value == self.said {
+            self.was = now;
+            return false;
+        }
+        let changes = now >= self.was + held;
+        if changes {
+            *self = Self::new(now, value);
+        }
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HELD: Duration = Duration::from_secs(15);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn what_passes_within_the_time_is_not_said_and_what_stays_is_said_once() {
+        let mut steady = Steady::new(at(0), false);
+        let said = |steady: &mut Steady<bool>, from: u64, to: u64, value| {
+            (from..to)
+                .filter(|s| steady.changes(at(*s), value, HELD))
+                .count()
+        };
+        assert_eq!(said(&mut steady, 1, 12, true), 0);
+        assert_eq!(said(&mut steady, 12, 20, false), 0);
+        assert_eq!(said(&mut steady, 20, 60, true), 1);
+        assert_eq!(said(&mut steady, 60, 100, false), 1);
+    }
+
+    proptest! {
+        /// However it flickers, the log says no more than one change in that time.
+        #[test]
+        fn a_change_is_said_no_more_often_than_it_has_to_hold(
+            values in prop::collection::vec(0..3u8, 0..200),
+        ) {
+            let mut steady = Steady::new(at(0), 0);
+            let said = (1..).zip(&values).filter(|(s, v)| steady.changes(at(*s), **v, HELD)).count();
+            prop_assert!(said as u64 * 15 <= values.len() as u64);
+        }
+    }
+}
