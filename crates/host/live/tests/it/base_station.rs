@@ -695,3 +695,49 @@ fn a_peer_has_its_own_limit_and_leaves_the_rest() {
     );
     assert_eq!(ids(), before);
 }
+
+/// Two hosts with one key take the session from each other. The base says so once one of them is back.
+#[test]
+fn two_stations_with_one_key_are_named_by_status_and_doctor() {
+    let test = "two_stations_with_one_key_are_named_by_status_and_doctor";
+    let Some(site) = plain_site(test) else {
+        return;
+    };
+    let entries = [Entry::of(0, 1)];
+    let base = site.start_base("100 Mbit/s", &entries);
+    let _station = site.start_station(0, "100 Mbit/s");
+    all_confirmed(&base, &[0]);
+    let copy = site
+        .station_file(0, "100 Mbit/s")
+        .replace("farm.sock", "copy.sock");
+    let _copy = Running::start(&site.stations[1], &copy).unwrap();
+    // Whoever sends notices soon that nobody answers, and calls.
+    let over = Arc::new(AtomicBool::new(false));
+    let talking = [0, 1].map(|station: usize| {
+        let over = over.clone();
+        site.stations[station].thread(move || {
+            let socket = UdpSocket::bind("10.7.0.2:0").unwrap();
+            while !over.load(Ordering::Relaxed) {
+                let _between_sessions = socket.send_to(b"there?", "10.7.0.1:9");
+                std::thread::sleep(Duration::from_millis(250));
+            }
+        })
+    });
+    base.wait_until("named by the base", |s| {
+        s.peers[0].session.shared_key.is_some()
+    });
+    let config =
+        airlane_base::config::load(&site.base_file("100 Mbit/s", &entries), "base.toml").unwrap();
+    let mut said = Vec::new();
+    site.base
+        .run(|| examine(&config, &mut |check| said.push(check)));
+    let peer = said.iter().find(|check| check.what == "peer").unwrap();
+    assert_eq!(peer.verdict, Grade::Bad, "{said:#?}");
+    assert!(
+        peer.found
+            .contains("two hosts have the private key of farm"),
+        "{peer:?}"
+    );
+    over.store(true, Ordering::Relaxed);
+    talking.map(|talk| talk.join().unwrap());
+}

@@ -12,9 +12,11 @@ use airlane_secure::PeerAddress;
 use super::quiet::Quiet;
 use crate::status::SharedKey;
 
-/// Turns that tell: there, here, there, here.
-const TURNS: usize = 4;
-/// Within this time; two stations take turns every 14 s.
+/// Turns that tell: there, here, there again.
+const TURNS: usize = 3;
+/// This end's epochs that are left.
+const LEFT: usize = 3;
+/// Within this time; two stations take turns every 14 s, and every 47 s while they idle.
 const WITHIN: Duration = Duration::from_secs(180);
 
 /// See the module.
@@ -46,7 +48,7 @@ impl Rivals {
     /// The peer had left this end's epoch.
     pub(crate) fn on_left(&mut self, now: Instant) {
         self.left.push_front(now);
-        self.left.truncate(TURNS - 1);
+        self.left.truncate(LEFT);
     }
 
     /// Whose key is in two places, if one is.
@@ -54,13 +56,13 @@ impl Rivals {
         let recent = |then: Option<Instant>| then.is_some_and(|then| now < then + WITHIN);
         let turns: Vec<_> = self.begun.iter().map(|(_, at)| *at).collect();
         if recent(self.begun.get(TURNS - 1).map(|(then, _)| *then))
-            && let [a, b, c, d] = turns[..]
-            && (a, b) == (c, d)
+            && let [a, b, c] = turns[..]
+            && a == c
             && a != b
         {
             return Some(SharedKey::Peer([a, b]));
         }
-        recent(self.left.get(TURNS - 2).copied()).then_some(SharedKey::Own)
+        recent(self.left.get(LEFT - 1).copied()).then_some(SharedKey::Own)
     }
 
     /// What the log is to say, once a minute.
@@ -91,7 +93,7 @@ mod tests {
             rivals.on_session(at(turn * 14), Some(host(1 + turn as u8 % 2)));
             said.extend(rivals.speak(at(turn * 14)).map(|_| turn));
         }
-        assert_eq!(said, [3, 8], "once a minute");
+        assert_eq!(said, [2, 7], "once a minute");
         let Some(SharedKey::Peer(hosts)) = rivals.found(at(126)) else {
             panic!("not found");
         };
