@@ -278,10 +278,18 @@ impl Shells {
         } else {
             "uplink-queue"
         };
-        let (packets, bytes) = match arguments {
+        let (packets, bytes, mut unused) = match arguments {
             Some((word, text)) => limits(word, text)?,
-            None => (None, None),
+            None => (None, None, vec![]),
         };
+        if matches!(kind, None | Some((_, "infinite"))) {
+            let said = [packets.map(|_| "packets"), bytes.map(|_| "bytes")];
+            unused.extend(said.into_iter().flatten());
+        }
+        if !unused.is_empty() {
+            let unused = unused.join(", ");
+            self.notes.push(format!("--{name}-args: {unused} left out"));
+        }
         let limit = packets
             .map(QueueLimit::Packets)
             .or(bytes.map(QueueLimit::Bytes));
@@ -343,6 +351,9 @@ impl Shells {
     }
 }
 
+/// Packets, bytes, and names of the rest.
+type Limits<'a> = (Option<u64>, Option<u64>, Vec<&'a str>);
+
 fn both(word: &Word) -> ImportError {
     word.wrong(
         "mm-onoff stands in one direction with mm-loss or another mm-onoff",
@@ -350,10 +361,10 @@ fn both(word: &Word) -> ImportError {
     )
 }
 
-/// `packets=100, bytes=3000`; what else a queue can be told is passed over.
-fn limits(word: &Word, text: &str) -> Result<(Option<u64>, Option<u64>), ImportError> {
+/// `packets=100, bytes=3000`, and the names of what else a queue was told.
+fn limits<'a>(word: &Word, text: &'a str) -> Result<Limits<'a>, ImportError> {
     let expected = "NAME=NUMBER, such as packets=100";
-    let (mut packets, mut bytes) = (None, None);
+    let (mut packets, mut bytes, mut others) = (None, None, vec![]);
     for argument in text.split(',') {
         let (name, value) = argument
             .split_once('=')
@@ -362,7 +373,7 @@ fn limits(word: &Word, text: &str) -> Result<(Option<u64>, Option<u64>), ImportE
         match name.trim() {
             "packets" => packets = Some(value),
             "bytes" => bytes = Some(value),
-            "target" | "interval" | "qdelay_ref" | "max_burst" => {}
+            other @ ("target" | "interval" | "qdelay_ref" | "max_burst") => others.push(other),
             _ => {
                 return Err(
                     word.unknown("packets, bytes, target, interval, qdelay_ref or max_burst")
@@ -370,5 +381,5 @@ fn limits(word: &Word, text: &str) -> Result<(Option<u64>, Option<u64>), ImportE
             }
         }
     }
-    Ok((packets, bytes))
+    Ok((packets, bytes, others))
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// Why a command of another tool cannot be translated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {problem}; {help}")]
+#[error("{place}{problem}; {help}", place = self.place())]
 pub struct ImportError {
-    /// Line of the text, from 1.
+    /// Line of the text, from 1; 0 where the text as a whole is at fault.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
@@ -14,6 +14,15 @@ pub struct ImportError {
     pub problem: String,
     /// What would be right.
     pub help: String,
+}
+
+impl ImportError {
+    fn place(&self) -> String {
+        match self.line {
+            0 => String::new(),
+            line => format!("line {line}, column {}: ", self.column),
+        }
+    }
 }
 
 /// A word, without the quotes of a shell.

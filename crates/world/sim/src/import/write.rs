@@ -33,8 +33,14 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(super) fn finish(self, apps: &[ImportedApp]) -> ImportedScenario {
+    pub(super) fn finish(mut self, apps: &[ImportedApp]) -> ImportedScenario {
         let window = self.window();
+        if apps.iter().any(|app| *app != ImportedApp::Voice) {
+            self.notes.push(format!(
+                "window: TCP keeps at most {window} segments in flight here, which fill the link and as much again of \
+                 its queue; raise it to fill a longer queue"
+            ));
+        }
         let (packet, why) = self.packet;
         // What there is around user data: headers of IP and TCP, and of the link.
         let headers = packet - MTU + 40;

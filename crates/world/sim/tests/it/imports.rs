@@ -56,7 +56,8 @@ fn what_netem_says_exactly_is_said_exactly() {
     assert_eq!(link.queue.unwrap().down.to_string(), "100 packets");
     assert_eq!(link.errors.down, ErrorModelConfig::None);
     assert!(scenario.to_toml().contains("profile = \"modern\""));
-    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert!(noted(&notes, "at most 82 segments"), "{notes:?}");
 
     let (scenario, _) = netem("loss gemodel 1% 10% 70% 0.1%");
     let ErrorModelConfig::GilbertElliott {
@@ -70,6 +71,36 @@ fn what_netem_says_exactly_is_said_exactly() {
     };
     let values = [good_to_bad, bad_to_good, loss_good, loss_bad].map(|p| p.value());
     assert_eq!(values, [0.01, 0.1, 0.001, 0.7]);
+}
+
+/// What the students of a script look for: what they wrote is in the file, or named as left out.
+#[test]
+fn what_chooses_a_class_is_named_and_a_refusal_stands_where_the_tree_does() {
+    let script = "#!/bin/sh\n# two classes\ntc qdisc add dev e root handle 1: htb default 20\n\
+                  tc class add dev e parent 1: classid 1:10 htb rate 5mbit prio 1\n\
+                  tc class add dev e parent 1: classid 1:20 htb rate 1mbit prio 2\n\
+                  tc filter add dev e protocol ip parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:10\n";
+    let refused = refusal(script);
+    assert!(refused.starts_with("line 3, column 35: "), "{refused}");
+    assert!(refused.contains("--class: 1:10, 1:20"), "{refused}");
+    let choice = NetemChoice {
+        class: Some("1:10"),
+        ..NetemChoice::default()
+    };
+    let (_, notes) = checked(from_netem(script, None, &choice, &[]).unwrap());
+    for part in [
+        "htb: default is left out",
+        "htb: prio is left out",
+        "filter: what it matches",
+    ] {
+        assert!(noted(&notes, part), "{part}: {notes:?}");
+    }
+    assert!(!noted(&notes, "window"), "no flow has one: {notes:?}");
+    // What is wrong with the whole has no place.
+    let two = refusal(
+        "tc qdisc add dev a root netem delay 1ms\ntc qdisc add dev b root netem delay 2ms\n",
+    );
+    assert!(two.starts_with("more than one interface"), "{two}");
 }
 
 /// The defaults that `tc` fills in.
@@ -247,8 +278,8 @@ fn refusals_name_the_place_and_what_could_stand_there() {
             ("wifi loss 3%", "line 1, column 1:", "\"wifi\""),
             (
                 "qdisc noqueue 0: root",
-                "line 1, column 1:",
                 "nothing here is shaped",
+                "tc qdisc show",
             ),
         ],
     );
@@ -273,7 +304,7 @@ fn shells_become_one_link() {
     assert!(noted(&notes, "codel: drop-tail") && noted(&notes, "iperf: is not run"));
     assert_eq!(
         notes.len(),
-        2,
+        4,
         "an upward packet is lost behind mm-link: {notes:?}"
     );
 
@@ -290,6 +321,24 @@ fn shells_become_one_link() {
         noted(&notes, "mm-loss uplink: there") && !noted(&notes, "mm-onoff"),
         "{notes:?}"
     );
+}
+
+#[test]
+fn what_a_queue_was_told_and_does_not_do_here_is_named() {
+    let (_, notes) = mahimahi(
+        "mm-link --downlink-queue=codel --downlink-queue-args=packets=100,target=5,interval=100 \
+         --uplink-queue-args=packets=7 U D",
+    );
+    assert!(
+        noted(&notes, "--downlink-queue-args: target, interval left out"),
+        "{notes:?}"
+    );
+    assert!(
+        noted(&notes, "--uplink-queue-args: packets left out"),
+        "{notes:?}"
+    );
+    let window = notes.iter().find(|note| note.starts_with("window: "));
+    assert!(window.is_some(), "{notes:?}");
 }
 
 #[test]

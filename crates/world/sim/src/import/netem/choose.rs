@@ -20,11 +20,13 @@ pub(super) fn shapes(devices: &Devices) -> bool {
     devices.values().any(|device| !device.leaves().is_empty())
 }
 
-pub(super) fn nothing_at(problem: String, help: String) -> ImportError {
+/// What is wrong with the text as a whole.
+pub(super) const fn nothing_at(problem: String, help: String) -> ImportError {
     ImportError {
+        line: 0,
+        column: 0,
         problem,
         help,
-        ..nothing("")
     }
 }
 
@@ -108,10 +110,11 @@ fn several(leaves: &[Leaf<'_>], chosen: Chosen<'_>, device: &str) -> ImportError
         Some(class) => format!("class \"{class}\"{on} has several below it"),
         None => format!("packets go several ways{on}, each shaped by itself"),
     };
-    nothing_at(
-        problem,
-        format!("choose one by {}: {}", chosen.flags[1], names.join(", ")),
-    )
+    let help = format!("choose one by {}: {}", chosen.flags[1], names.join(", "));
+    match leaves.first().and_then(Leaf::root) {
+        Some(word) => word.wrong(problem, help),
+        None => nothing_at(problem, help),
+    }
 }
 
 /// Whether a class is written so.

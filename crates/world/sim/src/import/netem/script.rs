@@ -386,9 +386,9 @@ impl Script {
         if what.text == "filter" {
             return Ok(self.filter(words, &mut at, &name, verb.is_some()));
         }
-        let device = self.devices.entry(name.clone()).or_default();
         let major = at.own.map(|own| own[0]);
         let Some(verb) = verb else {
+            let device = self.devices.entry(name).or_default();
             return Ok(match (what.text.as_str(), at.class.or(at.own)) {
                 ("class", Some(own)) => device.delete_class(own),
                 ("class", None) => false,
@@ -403,6 +403,8 @@ impl Script {
             return Ok(true);
         }
         let options = words.clone();
+        self.name_left_out(&kind.text, options.clone());
+        let device = self.devices.entry(name.clone()).or_default();
         let mut done = match what.text.as_str() {
             "class" => {
                 let Some(own) = at.class.or(at.own) else {
@@ -429,6 +431,26 @@ impl Script {
             ));
         }
         Ok(done.is_ok())
+    }
+
+    /// Names what of classes and of who gets them says nothing where one of them is the link.
+    fn name_left_out(&mut self, kind: &str, mut options: Words<'_>) {
+        let said = match kind {
+            "htb" => &["default", "r2q", "prio", "quantum", "burst", "cburst"][..],
+            "hfsc" => &["default"],
+            "cbq" => &["prio", "allot", "weight", "maxburst", "avpkt"],
+            "prio" | "multiq" => &["bands", "priomap"],
+            "drr" | "qfq" | "ets" => &["quantum", "weight", "maxpkt", "priomap"],
+            _ => &[],
+        };
+        while let Some(word) = options.next() {
+            if said.contains(&word.text.as_str()) {
+                self.note(format!(
+                    "{kind}: {} is left out; every flow of the file takes the one way that stands here",
+                    word.text
+                ));
+            }
+        }
     }
 
     /// Whether everything, or some, goes to a class.
@@ -459,6 +481,12 @@ impl Script {
             adds && at.parent.is_none_or(|parent| parent[0] != 0xffff),
         ) {
             let everything = Some(class).filter(|_| all && (some || matchall));
+            if everything.is_none() {
+                self.note(
+                    "filter: what it matches is left out; every flow of the file takes the one way that stands here"
+                        .to_owned(),
+                );
+            }
             self.devices
                 .entry(device.to_owned())
                 .or_default()

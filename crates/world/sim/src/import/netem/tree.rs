@@ -93,6 +93,14 @@ impl Leaf<'_> {
             .map_or_else(String::new, |name| shown(*name))
     }
 
+    /// Where the qdisc at its top was named.
+    pub(super) fn root(&self) -> Option<&Word> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Qdisc(qdisc) => Some(&qdisc.word),
+            Step::Class(..) => None,
+        })
+    }
+
     pub(super) fn shapes(&self) -> bool {
         self.steps.iter().any(|step| match step {
             Step::Qdisc(qdisc) => qdisc.shaper.shapes(),
