@@ -1,7 +1,7 @@
 """Simulate multi service link layers: scenarios, sweeps, and figures worth publishing."""
 
 from airlane import custom, plots
-from airlane._native import __version__
+from airlane._native import __commit__, __version__
 from airlane.errors import AirlaneError, AirlaneWarning, RunError, ScenarioError
 from airlane.events import Event, Probe, events
 from airlane.executors import AnyExecutor
@@ -44,6 +44,7 @@ __all__ = [
     "ServiceShare",
     "StationResult",
     "Value",
+    "__commit__",
     "__version__",
     "custom",
     "difference",

@@ -11,6 +11,7 @@ __all__ = [
     "Scenario",
     "Store",
     "Table",
+    "__commit__",
     "__version__",
     "event_kinds",
     "events",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 MODEL: str
+__commit__: str | None
 __version__: str
 
 @final

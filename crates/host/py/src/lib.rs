@@ -35,6 +35,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("MODEL", airlane_study::VERSION)?;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("__commit__", option_env!("AIRLANE_COMMIT"))
     }
 }
