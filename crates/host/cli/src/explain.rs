@@ -33,7 +33,11 @@ pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<()> {
             for unreached in config.link.unreached() {
                 output::warn(&format!("{}: {unreached}", args.file.display()));
             }
-            to_toml(&config.resolve())
+            let resolved = config.resolve();
+            let mut table = Table::try_from(&resolved)?;
+            let rate = resolved.link.said(resolved.link.rate);
+            table["link"]["rate"] = Value::from(rate);
+            to_toml(&table)
         }
         #[cfg(feature = "live")]
         FileContent::Air => to_toml(&document.read::<AirConfig>()?),

@@ -52,6 +52,8 @@ mod recording;
 mod reference;
 #[cfg(feature = "live")]
 mod relay;
+#[cfg(all(test, feature = "live"))]
+mod sample;
 #[cfg(feature = "lab")]
 mod scenario;
 mod schema;

@@ -221,15 +221,25 @@ pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
 
 /// Runs `airlane set`.
 pub(crate) fn set(args: &SetRateArgs) -> anyhow::Result<()> {
-    let value = args.value.strip_prefix("rate=");
-    let wrong = |why: String| BadInput(format!("\"{}\": {why}", args.value));
-    let value = value.ok_or_else(|| {
-        wrong("only the rate of a link can be set, such as rate=20Mbit/s".to_owned())
+    let (names, assignment) = match &args.words[..] {
+        [names @ .., assignment] => (names, assignment),
+        [] => (&[][..], &String::new()),
+    };
+    let wrong = |why: String| BadInput(format!("\"{assignment}\": {why}"));
+    let value = assignment.strip_prefix("rate=").ok_or_else(|| {
+        wrong("only the rate of a link can be set: `airlane set rate=20Mbit/s`, or `airlane set NAME rate=20Mbit/s`".to_owned())
     })?;
+    let link = match (names.first(), &args.link.link) {
+        (Some(name), Some(option)) => {
+            let text = format!("the link is named twice, as \"{name}\" and as \"{option}\"");
+            return Err(BadInput(text).into());
+        }
+        (name, option) => name.or(option.as_ref()),
+    };
     let rate = value
         .parse()
         .map_err(|error: UnitError| wrong(error.to_string()))?;
-    let changes = control::change_rate(&socket(args.link.link.as_deref())?, rate)?;
+    let changes = control::change_rate(&socket(link.map(String::as_str))?, rate)?;
     print_changes(&changes, args.link.json)
 }
 

@@ -15,7 +15,7 @@ const STRONG: Style = Style::new().bold();
 
 /// The status as text; with the one before it, rates since then too.
 pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
-    let mut text = format!("{}\n{}", head(status), peers(status));
+    let mut text = format!("{}\n{}{}", head(status), peers(status), callers(status));
     let since = before
         .filter(|before| before.uptime_ns < status.uptime_ns)
         .map(|before| (before, (status.uptime_ns - before.uptime_ns) as f64 / 1e9));
@@ -30,13 +30,13 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
         };
         text.push_str(&format!(
             "\n{}\n{STRONG}To {name}{STRONG:#}\n{}\n{STRONG}From {name}{STRONG:#}\n{}",
-            peer_head(peer),
+            peer_head(peer, status.peers.len() > 1),
             sent(peer, since),
             received(peer, since)
         ));
     }
     text.push_str(LEGEND);
-    text + &dropped(status) + &callers(status)
+    text + &dropped(status)
 }
 
 /// What the letters over columns are.
@@ -47,7 +47,7 @@ fn head(status: &Status) -> String {
     let Status { tun, underlay, .. } = status;
     let key = underlay.secure.as_ref().map(|secure| &secure.key);
     let key = key.map_or(String::new(), |key| format!(", key {key}"));
-    format!(
+    let text = format!(
         "{STRONG}{}{STRONG:#}: up for {}, airlane {}, protocol {}\n  {} (MTU {} B) over {}, {}, security {}{key}\n",
         status.name,
         seconds(status.uptime_ns),
@@ -58,7 +58,20 @@ fn head(status: &Status) -> String {
         here(underlay),
         at_most(underlay.rate_bps),
         underlay.security,
-    )
+    );
+    text + &handshakes(status)
+}
+
+/// What was done for keys, where a peer has none yet.
+fn handshakes(status: &Status) -> String {
+    let keyless = status.peers.iter().any(|peer| peer.keys_age_ns.is_none());
+    match &status.underlay.secure {
+        Some(secure) if keyless => format!(
+            "  handshakes: {} sent, {} of others answered, {} datagrams refused\n",
+            secure.handshakes_begun, secure.handshakes_answered, secure.refused
+        ),
+        _ => String::new(),
+    }
 }
 
 fn state(peer: &PeerStatus) -> Cell {
@@ -105,7 +118,7 @@ fn peers(status: &Status) -> String {
     table.render()
 }
 
-fn peer_head(peer: &PeerStatus) -> String {
+fn peer_head(peer: &PeerStatus, several: bool) -> String {
     let session = &peer.session;
     let mut text = format!(
         "{STRONG}{}{STRONG:#}: session {}",
@@ -134,17 +147,20 @@ fn peer_head(peer: &PeerStatus) -> String {
     if let Some(rtt) = session.rtt_ns {
         text.push_str(&format!(", round trip {}", seconds(rtt)));
     }
-    text.push_str(&format!(
-        "\n  {}, weight {}, {}\n",
-        peer.prefixes.join(", "),
-        peer.weight,
-        rate(peer),
-    ));
+    // That the only peer gets every packet of the interface says nothing of the machine's routes.
+    let everything = peer.prefixes.iter().all(|prefix| prefix.ends_with("/0"));
+    let part = match several || !everything {
+        true => format!("{}, weight {}, ", peer.prefixes.join(", "), peer.weight),
+        false => String::new(),
+    };
+    text.push_str(&format!("\n  {part}{}\n", rate(peer)));
     if let Some(key) = &peer.key {
         text.push_str(&format!("  peer key {key}\n"));
     }
     if let Some(from) = peer.answered_from {
-        text.push_str(&format!("  answered from {from}, which it called\n"));
+        text.push_str(&format!(
+            "  this end sends from {from}, the address that it called\n"
+        ));
     }
     if let Some(shared) = &session.shared_key {
         let says = shared.says(&peer.name);
@@ -400,4 +416,53 @@ pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
         || "nobody who has called yet".to_owned(),
         |peer| peer.to_string(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::status;
+    use airlane_live::status::{CallFault, CallerReport, SecureReport};
+
+    fn text(status: &Status) -> String {
+        anstream::adapter::strip_str(&render(status, None)).to_string()
+    }
+
+    #[test]
+    fn why_no_session_forms_stands_before_what_it_did_not_carry() {
+        let mut waiting = status(10, 0);
+        waiting.underlay.secure = Some(SecureReport {
+            key: "TjgqYkZ2".to_owned(),
+            handshakes_begun: 12,
+            handshakes_answered: 3,
+            cookies_sent: 0,
+            refused: 9,
+        });
+        waiting.callers = vec![CallerReport {
+            address: "192.0.2.7:7007".parse().unwrap(),
+            why: CallFault::OtherKey,
+            key: None,
+            calls: 9,
+            ago_ns: 1_000_000_000,
+        }];
+        let said = text(&waiting);
+        assert!(
+            said.contains("12 sent, 3 of others answered, 9 datagrams refused"),
+            "{said}"
+        );
+        let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("{part}: {said}"));
+        assert!(at("expects a different public key from ours") < at("To the peer"));
+        // Once there are keys, nobody asks how it came to them.
+        waiting.peers[0].keys_age_ns = Some(1);
+        assert!(!text(&waiting).contains("handshakes:"));
+    }
+
+    #[test]
+    fn the_only_peer_of_an_interface_is_no_default_route() {
+        let mut one = status(10, 0);
+        one.peers[0].prefixes = ["0.0.0.0/0", "::/0"].map(str::to_owned).to_vec();
+        assert!(!text(&one).contains("0.0.0.0/0"));
+        one.peers[0].prefixes = vec!["10.1.0.0/16".to_owned()];
+        assert!(text(&one).contains("10.1.0.0/16, weight 2"));
+    }
 }

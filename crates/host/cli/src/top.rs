@@ -1,6 +1,10 @@
 //! `airlane top`: a screen of what each service of a running link does, every second. Of several peers
 //! each has a line, and one of them its services below.
 
+mod heights;
+mod layout;
+
+use std::cell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -11,13 +15,15 @@ use airlane_live::control;
 use airlane_live::status::{PeerFlows, PeerStatus, ServiceReport, Status};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, TableState, Wrap};
+use ratatui::widgets::{Block, Paragraph, Sparkline, Table, TableState, Wrap};
 
 use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
+use heights::Heights;
+use layout::{rows_of, table};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// How far back the lines of a service's rate go.
@@ -32,6 +38,9 @@ struct View {
     rates: BTreeMap<(String, u8), [Vec<u64>; 2]>,
     /// Which peer's services are shown, by its place in the list.
     chosen: usize,
+    /// How many of its services are above those that have room, and how many had room when last drawn.
+    passed: usize,
+    page: cell::Cell<usize>,
     /// The flows of each peer, where they are wanted.
     flows: Option<Vec<PeerFlows>>,
     /// Why there is nothing newer.
@@ -60,6 +69,7 @@ pub(crate) fn top(socket: &Path) -> anyhow::Result<()> {
         match wait_for_key() {
             Ok(Key::End) => break Ok(()),
             Ok(Key::Choose(step)) => view.choose(step),
+            Ok(Key::Page) => view.turn_page(),
             Ok(Key::Flows) => {
                 let hidden = view.flows.is_none();
                 view.flows = hidden.then(Vec::new);
@@ -79,6 +89,8 @@ enum Key {
     End,
     /// The peer so many places further down.
     Choose(isize),
+    /// The services that have no room, and from the last ones back to the first.
+    Page,
     /// Flows in place of rates, or back.
     Flows,
     /// Nothing: time for the next answer.
@@ -101,6 +113,7 @@ fn wait_for_key() -> std::io::Result<Key> {
                     _ if control_c => return Ok(Key::End),
                     KeyCode::Char('q') | KeyCode::Esc => return Ok(Key::End),
                     KeyCode::Char('f') => return Ok(Key::Flows),
+                    KeyCode::PageDown | KeyCode::Char(' ') => return Ok(Key::Page),
                     KeyCode::Down | KeyCode::Right | KeyCode::Tab => return Ok(Key::Choose(1)),
                     KeyCode::Up | KeyCode::Left | KeyCode::BackTab => return Ok(Key::Choose(-1)),
                     _ => {}
@@ -162,7 +175,14 @@ impl View {
         let peers = self.now.as_ref().map_or(0, |status| status.peers.len());
         let chosen = self.chosen.min(peers.saturating_sub(1));
         let wrapped = (chosen as isize + step).rem_euclid(peers.max(1) as isize);
-        self.chosen = wrapped as usize;
+        (self.chosen, self.passed) = (wrapped as usize, 0);
+    }
+
+    fn turn_page(&mut self) {
+        let peer = self.now.as_ref().and_then(|now| now.peers.get(self.chosen));
+        let services = peer.map_or(0, |peer| peer.services.len());
+        let next = self.passed + self.page.get().max(1);
+        self.passed = if next < services { next } else { 0 };
     }
 
     /// The last two answers of one run of the node, and the time between them.
@@ -188,21 +208,33 @@ impl View {
             return;
         };
         let several = status.peers.len() > 1;
-        let rows = peer.services.len() as u16 + 3;
-        let list = match several {
-            // Far more than a third of the screen would leave nothing for the services.
-            true => (status.peers.len() as u16 + 2).min(frame.area().height / 3),
-            false => 0,
-        };
-        let width = frame.area().width;
+        let Rect { width, height, .. } = frame.area();
         let heading = self.head(status, peer);
-        let [head, peers, to, from, lines, foot] = Layout::vertical([
-            Constraint::Length(heading.iter().map(|line| rows_of(line, width)).sum()),
-            Constraint::Length(list),
-            Constraint::Length(rows),
-            Constraint::Length(rows),
+        let rows = |lines: &[Line<'_>]| lines.iter().map(|line| rows_of(line, width)).sum();
+        let flows = self.flows.as_ref().map(|flows| {
+            let of_peer = flows.iter().find(|flows| flows.peer == peer.name);
+            of_peer.map_or(&[][..], |flows| &flows.flows)
+        });
+        let listed = if several { status.peers.len() } else { 0 };
+        let fit = |foot| {
+            let all = (listed, peer.services.len(), flows.map(<[_]>::len));
+            Heights::fit(height, (rows(&heading), foot), all)
+        };
+        let one_line = fit(1);
+        let foot = [self.foot(peer, &one_line, several)];
+        let heights = match rows(&foot) {
+            1 => one_line,
+            more => fit(more),
+        };
+        let foot = self.foot(peer, &heights, several);
+        self.page.set(heights.services());
+        let [head, peers, to, from, lines, below] = Layout::vertical([
+            Constraint::Length(heights.head),
+            Constraint::Length(heights.list),
+            Constraint::Length(heights.table),
+            Constraint::Length(heights.table),
             Constraint::Fill(1),
-            Constraint::Length(1),
+            Constraint::Length(heights.foot),
         ])
         .areas(frame.area());
         frame.render_widget(Paragraph::new(heading).wrap(Wrap { trim: true }), head);
@@ -214,22 +246,50 @@ impl View {
             true => peer.name.as_str(),
             false => "the peer",
         };
-        frame.render_widget(self.sent(peer, who, width), to);
-        frame.render_widget(self.received(peer, who, width), from);
-        match &self.flows {
-            Some(flows) => {
-                let of_peer = flows.iter().find(|flows| flows.peer == peer.name);
-                let flows = of_peer.map_or(&[][..], |flows| &flows.flows);
-                frame.render_widget(flow_table(flows, width), lines);
-            }
+        let services = self.shown(peer, &heights);
+        frame.render_widget(self.sent(peer, services, who, width), to);
+        frame.render_widget(self.received(peer, services, who, width), from);
+        match flows {
+            Some(flows) => frame.render_widget(flow_table(flows, width), lines),
             None => self.draw_lines(peer, who, frame, lines),
         }
-        let text = match &self.problem {
-            Some(problem) => Line::styled(problem.clone(), self.style(Color::Red)),
-            None if several => Line::from("arrows choose a peer, f shows flows, q ends"),
-            None => Line::from("f shows flows, q ends"),
+        frame.render_widget(Paragraph::new(foot).wrap(Wrap { trim: true }), below);
+    }
+
+    /// The services that have room.
+    fn shown<'a>(&self, peer: &'a PeerStatus, heights: &Heights) -> &'a [ServiceReport] {
+        let (all, room) = (&peer.services, heights.services());
+        let from = self.passed.min(all.len().saturating_sub(room));
+        &all[from..all.len().min(from + room)]
+    }
+
+    /// What has no room, and which keys there are.
+    fn foot(&self, peer: &PeerStatus, heights: &Heights, several: bool) -> Line<'static> {
+        if let Some(problem) = &self.problem {
+            return Line::styled(problem.clone(), self.style(Color::Red));
+        }
+        let mut parts = Vec::new();
+        let (shown, all) = (self.shown(peer, heights).len(), peer.services.len());
+        match shown {
+            0 => parts.push(format!("no room for {all} services")),
+            _ if shown < all => {
+                parts.push(format!("{shown} of {all} services: space shows the next"));
+            }
+            _ => {}
+        }
+        let missing = [(heights.peers, "peers"), (heights.flows, "flows")];
+        for (missing, what) in missing.into_iter().filter(|(missing, _)| *missing > 0) {
+            parts.push(format!("no room for {missing} more {what}"));
+        }
+        if several {
+            parts.push("arrows choose a peer".to_owned());
+        }
+        let flows = match self.flows {
+            Some(_) => "f hides flows",
+            None => "f shows flows",
         };
-        frame.render_widget(text, foot);
+        parts.extend([flows, "q ends"].map(str::to_owned));
+        Line::from(parts.join(", "))
     }
 
     fn state(&self, peer: &PeerStatus) -> Style {
@@ -329,7 +389,13 @@ impl View {
         })
     }
 
-    fn sent(&self, peer: &PeerStatus, who: &str, width: u16) -> Table<'static> {
+    fn sent(
+        &self,
+        peer: &PeerStatus,
+        services: &[ServiceReport],
+        who: &str,
+        width: u16,
+    ) -> Table<'static> {
         let whose = format!("to {who}");
         let heads = [
             (&*whose, 0),
@@ -343,7 +409,7 @@ impl View {
             ("cost", 6),
             ("round trip", 7),
         ];
-        let rows = peer.services.iter().map(|service| {
+        let rows = services.iter().map(|service| {
             let ledger = &service.ledger;
             let dropped = ledger.packets_dropped();
             let more = ledger.repair_frame_bytes + ledger.control_frame_bytes;
@@ -364,7 +430,13 @@ impl View {
         table(&heads, rows.collect(), width)
     }
 
-    fn received(&self, peer: &PeerStatus, who: &str, width: u16) -> Table<'static> {
+    fn received(
+        &self,
+        peer: &PeerStatus,
+        services: &[ServiceReport],
+        who: &str,
+        width: u16,
+    ) -> Table<'static> {
         let whose = format!("from {who}");
         let heads = [
             (&*whose, 0),
@@ -378,7 +450,7 @@ impl View {
             ("loss", 5),
             ("delay", 6),
         ];
-        let rows = peer.services.iter().map(|service| {
+        let rows = services.iter().map(|service| {
             let ledger = &service.ledger;
             let delay = service.metrics.delay_s;
             vec![
@@ -420,13 +492,7 @@ impl View {
     }
 
     /// Each service's rate in both directions, the newest on the right.
-    fn draw_lines(
-        &self,
-        peer: &PeerStatus,
-        who: &str,
-        frame: &mut Frame<'_>,
-        area: ratatui::layout::Rect,
-    ) {
+    fn draw_lines(&self, peer: &PeerStatus, who: &str, frame: &mut Frame<'_>, area: Rect) {
         let each = peer.services.iter().map(|_| Constraint::Fill(1));
         let places = Layout::vertical(each).split(area);
         for (service, place) in peer.services.iter().zip(places.iter()) {
@@ -482,56 +548,6 @@ fn flow_table(flows: &[FlowStatus], width: u16) -> Table<'static> {
         ]
     });
     table(&heads, rows.collect(), width)
-}
-
-/// A table within `width`. Each column has a rank: those of the highest go where there is no room.
-fn table(heads: &[(&str, u8)], rows: Vec<Vec<Span<'static>>>, width: u16) -> Table<'static> {
-    let needs = |column: usize| {
-        let cells = rows.iter().filter_map(|row| Some(row.get(column)?.width()));
-        let least = if column == 0 { 14 } else { 8 };
-        cells
-            .chain([heads[column].0.len(), least])
-            .max()
-            .unwrap_or(least)
-    };
-    let mut shown: Vec<(usize, usize)> = (0..heads.len()).map(|at| (at, needs(at))).collect();
-    // A column of space stands between two.
-    while shown.iter().map(|(_, needed)| needed + 1).sum::<usize>() > usize::from(width) + 1
-        && shown.len() > 1
-    {
-        let last = shown.iter().max_by_key(|(column, _)| heads[*column].1);
-        let last = last.map(|(column, _)| *column);
-        shown.retain(|(column, _)| Some(*column) != last);
-    }
-    let widths: Vec<_> = shown
-        .iter()
-        .map(|(_, needed)| Constraint::Length(*needed as u16))
-        .collect();
-    let head = Row::new(shown.iter().map(|(column, _)| heads[*column].0.to_owned()));
-    let head = head.style(Style::new().add_modifier(Modifier::BOLD));
-    let pick = |row: Vec<Span<'static>>| {
-        let cells = row.into_iter().enumerate();
-        let cells = cells.filter(|(at, _)| shown.iter().any(|(column, _)| column == at));
-        Row::new(cells.map(|(_, cell)| Cell::from(cell)))
-    };
-    Table::new(rows.into_iter().map(pick).collect::<Vec<_>>(), widths).header(head.top_margin(1))
-}
-
-/// How many rows a line takes at this width, wrapped between words.
-fn rows_of(line: &Line<'_>, width: u16) -> u16 {
-    let (mut rows, mut used) = (1, 0);
-    let width = usize::from(width).max(1);
-    for word in line.to_string().split(' ') {
-        let needed = word.chars().count();
-        let with_space = used + needed + usize::from(used > 0);
-        if with_space <= width {
-            used = with_space;
-        } else {
-            rows += usize::from(used > 0) + needed.saturating_sub(1) / width;
-            used = needed % width;
-        }
-    }
-    rows as u16
 }
 
 fn sent_bytes(service: &ServiceReport) -> u64 {

@@ -26,7 +26,7 @@ const BASE: &str = "base";
 /// What has to be known of a link.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// All interfaces are called so; two ends so with `-1` and `-2`.
+    /// All interfaces are called so; two ends so with `-1` and `-2`, a base and its stations with `-base` and theirs.
     pub name: String,
     /// Address or host name at which the other end reaches the first, and the first the other. None: it
     /// cannot, so that this one calls.
@@ -144,7 +144,8 @@ impl LinkPlan {
             .map(|_| Ok(PresharedKey::generate(random()?)))
             .collect::<Result<_, SetupError>>()?;
         let listen = self.listen(&endpoints);
-        let planned = names.iter().enumerate().map(|(at, name)| {
+        let planned = names.iter().enumerate().map(|(at, own)| {
+            let name = format!("{}-{own}", self.name);
             let peers: Vec<Other<'_>> = match at {
                 0 => (1..names.len()).collect(),
                 _ => vec![0],
@@ -162,7 +163,7 @@ impl LinkPlan {
                 },
             })
             .collect();
-            let text = self.text(name, inside[at], listen, &peers);
+            let text = self.text(&name, inside[at], listen, &peers);
             // What is written can be used.
             airlane_base::config::load::<LiveConfig>(&text, &format!("{name}.toml"))?;
             let mut secrets = vec![(format!("{name}.key"), keys[at].to_text())];
@@ -176,16 +177,16 @@ impl LinkPlan {
                 public: keys[at].public(),
                 inside: inside[at],
                 secrets,
-                name: name.clone(),
+                name,
             })
         });
         planned.collect()
     }
 
-    /// What the ends are called.
+    /// What tells the ends from each other.
     fn names(&self) -> Result<Vec<String>, SetupError> {
         if self.stations.is_empty() {
-            return Ok([1, 2].map(|end| format!("{}-{end}", self.name)).to_vec());
+            return Ok(["1", "2"].map(str::to_owned).to_vec());
         }
         let mut names = vec![BASE.to_owned()];
         for station in &self.stations {
@@ -437,7 +438,8 @@ mod tests {
             let base = files[0].peers();
             assert_eq!(base.len(), 3);
             for (peer, (station, file)) in base.iter().zip(ends.iter().zip(&files).skip(1)) {
-                assert_eq!((&*peer.name, peer.key), (file.name(), Some(station.public)));
+                assert_eq!(format!("air0-{}", peer.name), file.name());
+                assert_eq!(peer.key, Some(station.public));
                 assert!(
                     peer.prefixes
                         .iter()

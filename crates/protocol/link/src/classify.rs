@@ -80,6 +80,24 @@ impl fmt::Display for ClassConfig {
     }
 }
 
+/// What tells the rules `new` from `old`, of which the first match decides.
+pub(crate) fn differences(old: &[ClassConfig], new: &[ClassConfig]) -> Vec<String> {
+    let gone = old.iter().filter(|rule| !new.contains(rule));
+    let begun = new.iter().filter(|rule| !old.contains(rule));
+    let mut all: Vec<String> = gone
+        .map(|rule| format!("class {rule} is removed"))
+        .chain(begun.map(|rule| format!("class {rule} is added")))
+        .collect();
+    let stay = |all: &[ClassConfig], there: &[ClassConfig]| -> Vec<ClassConfig> {
+        let stay = all.iter().filter(|rule| there.contains(rule));
+        stay.cloned().collect()
+    };
+    if stay(old, new) != stay(new, old) {
+        all.push("classes come in another order, or stand there more or less often".to_owned());
+    }
+    all
+}
+
 /// Conditions that must all hold. At least one is given.
 // What serde derives are functions of the type's own: reading asks for more than them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

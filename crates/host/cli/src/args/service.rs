@@ -63,9 +63,10 @@ pub struct ServiceSetArgs {
 /// Arguments of `set`.
 #[derive(Debug, Args)]
 pub struct SetRateArgs {
-    /// The rate, as `link.rate` in the file.
-    #[arg(value_name = "rate=RATE")]
-    pub value: String,
+    /// The rate, as `link.rate` in the file, after the name of the link or the path of its control socket if several
+    /// run.
+    #[arg(value_names = ["NAME|SOCKET", "rate=RATE"], num_args = 1..=2, required = true)]
+    pub words: Vec<String>,
     /// Which link.
     #[command(flatten)]
     pub link: LinkArgs,
@@ -85,7 +86,7 @@ pub struct LinkArgs {
 pub(super) const SET_EXAMPLES: &str = "\
 Examples:
   airlane set rate=30Mbit/s
-  airlane set 'rate=512 kbit/s' --link hill-top";
+  airlane set hill-top 'rate=512 kbit/s'";
 
 const SERVICE_ADD_EXAMPLES: &str = "\
 Examples:

@@ -23,7 +23,7 @@ pub struct SetupArgs {
     /// UDP port of all ends, such as 7007
     #[arg(long, value_name = "PORT")]
     pub port: Option<String>,
-    /// Name of all interfaces
+    /// Name of all interfaces, with which the names of the ends begin
     #[arg(long, value_name = "NAME", default_value = "air0")]
     pub name: String,
     /// Folder for the files, which is made if there is none

@@ -232,8 +232,8 @@ pub(super) fn figure_text(study: &StudyOutcome) -> String {
             });
             table.row(std::iter::once(label).chain(cells));
         }
-        text.push('\n');
-        text += &table.render();
+        // docs/metrics.md has what that is.
+        text += &format!("\n{name} is {metric}\n{}", table.render());
     }
     text + "\n"
 }

@@ -1,110 +1,9 @@
 //! The screen, drawn into a buffer.
 
 use super::*;
-use airlane_live::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
+use crate::sample::status;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-
-fn status(at_s: u64, sent_bytes: u64) -> Status {
-    let service = ServiceReport {
-        number: 1,
-        name: "files".to_owned(),
-        scheme: "sr-m2".to_owned(),
-        rate: 1.0,
-        draining: false,
-        waiting: false,
-        queue_packets: 17,
-        queue_bytes: 0,
-        srtt_ns: Some(52_000_000),
-        ledger: airlane_link::ServiceLedger {
-            sent_bytes,
-            frame_sent_bytes: 1000,
-            repair_frame_bytes: 40,
-            control_frame_bytes: 10,
-            residual_lost: 3,
-            ..Default::default()
-        },
-        events: Default::default(),
-        metrics: airlane_link::ServiceMetrics::default(),
-        peer: None,
-        effective_goodput: None,
-        loss_before_repair: None,
-    };
-    let peer = PeerStatus {
-        name: "farm".to_owned(),
-        address: "192.0.2.7:7007".parse().ok(),
-        answered_from: None,
-        host: None,
-        unresolved: None,
-        key: None,
-        keys_age_ns: None,
-        version: None,
-        tunnel_addresses: Vec::new(),
-        prefixes: Vec::new(),
-        weight: 2.0,
-        rate_bps: 20_000_000,
-        sending_rate_bps: 12_000_000,
-        found_rate: None,
-        shares_with: vec![],
-        path_mtu_bytes: 1500,
-        path_too_narrow: false,
-        path_narrowed: 0,
-        datagrams_sent: 0,
-        sent_bytes: 0,
-        datagrams_received: 0,
-        received_bytes: 0,
-        session: SessionReport {
-            state: "confirmed".to_owned(),
-            id: Some(1),
-            epoch: "00".to_owned(),
-            peer_epoch: None,
-            age_ns: None,
-            sessions: 1,
-            disconnections: 0,
-            disconnected_ns: None,
-            unheard_ns: None,
-            rtt_ns: None,
-            refused: None,
-            other_protocol: None,
-            shared_key: None,
-        },
-        services: vec![service],
-        drops: BTreeMap::from([("wrong-source".to_owned(), 1)]),
-    };
-    Status {
-        schema: 2,
-        version: "0".to_owned(),
-        commit: None,
-        protocol: 8,
-        name: "hill-top".to_owned(),
-        uptime_ns: at_s * 1_000_000_000,
-        tun: TunReport {
-            name: "air0".to_owned(),
-            mtu_bytes: 1420,
-            packets_read: 0,
-            read_bytes: 0,
-            packets_written: 0,
-            written_bytes: 0,
-            mss_clamped: 0,
-        },
-        underlay: UnderlayReport {
-            listen: "0.0.0.0:7007".parse().unwrap(),
-            interface: None,
-            security: "noise-ik".to_owned(),
-            secure: None,
-            rate_bps: 20_000_000,
-            frame_overhead_bytes: 42,
-            datagrams_sent: 0,
-            sent_bytes: 0,
-            datagrams_received: 0,
-            received_bytes: 0,
-        },
-        peers: vec![peer],
-        drops: BTreeMap::from([("not-ip".to_owned(), 5)]),
-        callers: Vec::new(),
-        classes: Vec::new(),
-    }
-}
 
 /// The same with a second peer that gets twice as much over a service of another name.
 fn two_peers(at_s: u64, sent_bytes: u64) -> Status {
@@ -209,6 +108,70 @@ fn no_size_of_screen_and_no_restart_make_it_panic() {
     }
 }
 
+/// So many peers with so many services each.
+fn many(peers: usize, services: usize) -> Status {
+    let mut many = status(10, 0);
+    let one = many.peers.remove(0);
+    many.peers = (0..peers)
+        .map(|peer| {
+            let mut peer = PeerStatus {
+                name: format!("peer-{peer}"),
+                ..one.clone()
+            };
+            peer.services = (0..services)
+                .map(|n| ServiceReport {
+                    number: n as u8,
+                    name: format!("service-{n}"),
+                    ..one.services[0].clone()
+                })
+                .collect();
+            peer
+        })
+        .collect();
+    many
+}
+
+/// On any screen with room for the heading each service is shown, or the foot says that some have none, and all of them
+/// are reached.
+#[test]
+fn nothing_is_hidden_without_a_word() {
+    for peers in [1, 2, 30] {
+        for (width, height) in [(80, 24), (60, 20), (200, 60), (80, 18)] {
+            for flows in [false, true] {
+                let mut view = View {
+                    flows: flows.then(Vec::new),
+                    ..View::default()
+                };
+                view.take(Ok(many(peers, 7)));
+                let first = screen(&view, width, height);
+                assert!(first.contains("hill-top, up for"), "{first}");
+                assert!(first.contains("ends"), "{first}");
+                let words = first.split(['"', '\n', ' ']);
+                let said: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+                let said = said.join(" ");
+                let shows = |screen: &str, n: usize| screen.contains(&format!("{n} service-{n}"));
+                let all = (0..7).all(|n| shows(&first, n));
+                assert_eq!(!all, said.contains("7 services"), "{first}");
+                if said.contains("no room for 7 services") {
+                    assert!(flows, "{first}");
+                    continue;
+                }
+                let mut reached = [false; 7];
+                for _ in 0..7 {
+                    let page = screen(&view, width, height);
+                    for (n, reached) in reached.iter_mut().enumerate() {
+                        *reached |= shows(&page, n);
+                    }
+                    view.turn_page();
+                }
+                assert_eq!(reached, [true; 7], "{width}x{height}, {peers}:\n{first}");
+                let listed = (0..peers).all(|n| first.contains(&format!("peer-{n} ")));
+                assert_eq!(peers > 1 && !listed, said.contains("more peers"), "{first}");
+            }
+        }
+    }
+}
+
 #[test]
 fn flows_take_the_place_of_rates_and_what_matters_least_goes_where_there_is_no_room() {
     let mut view = View::default();
@@ -238,6 +201,16 @@ fn flows_take_the_place_of_rates_and_what_matters_least_goes_where_there_is_no_r
     for part in ["10.0.0.1:5004", "voice", "call", "gaps of 20 ms", "10.0 kB"] {
         assert!(wide.contains(part), "{part}:\n{wide}");
     }
+    // Seven services leave no room, unless flows are asked for.
+    view.take(Ok(many(1, 7)));
+    if let Some(flows) = &mut view.flows {
+        flows[0].peer = "peer-0".to_owned();
+        let more = vec![flows[0].flows[0].clone(); 30];
+        flows[0].flows.extend(more);
+    }
+    let small = screen(&view, 80, 24);
+    assert!(small.contains("10.0.0.1:5004"), "{small}");
+    assert!(small.contains("more flows"), "{small}");
     let narrow = screen(&view, 60, 24);
     assert!(
         narrow.contains("10.0.0.1:5004") && narrow.contains("voice"),

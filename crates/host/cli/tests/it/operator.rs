@@ -50,6 +50,52 @@ const FILE: &str = "schema = 1\nname = \"left\"\ncontrol = { socket = \"FOLDER/l
     security = { private-key = \"FOLDER/no.key\", peer-key = \"TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=\" }\n";
 
 #[test]
+fn a_rate_is_set_by_the_name_of_its_link_as_status_is_asked() {
+    for (arguments, code, part) in [
+        (
+            &["/nowhere/a.sock", "rate=20Mbit/s"][..],
+            1,
+            "no node answers",
+        ),
+        (
+            &["rate=20Mbit/s", "--link", "/nowhere/a.sock"],
+            1,
+            "no node answers",
+        ),
+        (
+            &["hill", "rate=20Mbit/s", "--link", "farm"],
+            2,
+            "named twice",
+        ),
+        (&["hill"], 2, "airlane set NAME rate=20Mbit/s"),
+        (&["hill", "rate=fast"], 2, "\"rate=fast\""),
+    ] {
+        let output = airlane(&[&["set"], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        assert!(said(&output).contains(part), "{part}: {}", said(&output));
+    }
+}
+
+#[test]
+fn a_rate_that_is_found_is_auto_in_what_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("left.toml");
+    fs::write(&path, FILE.replace("rate = \"20 Mbit/s\"\n", "")).unwrap();
+    let explain = |path: &std::path::Path| {
+        let output = airlane(&["explain", path.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = explain(&path);
+    assert!(
+        text.contains("rate = \"auto\"") && text.contains("rate-limit = \"found\""),
+        "{text}"
+    );
+    fs::write(&path, &text).unwrap();
+    assert_eq!(explain(&path), text);
+}
+
+#[test]
 fn what_is_wrong_with_a_file_is_json_where_the_log_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("left.toml");

@@ -739,5 +739,7 @@ fn two_stations_with_one_key_are_named_by_status_and_doctor() {
         "{peer:?}"
     );
     over.store(true, Ordering::Relaxed);
-    talking.map(|talk| talk.join().unwrap());
+    for talk in talking {
+        talk.join().unwrap();
+    }
 }

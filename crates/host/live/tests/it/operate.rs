@@ -276,7 +276,7 @@ fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
     let expected = [
         "service \"files\" has rate 0.5, was 0.6",
         "service 2 \"games\" is added",
-        "classes are new",
+        "class { match = { protocol = \"udp\", port = \"5004\" }, service = \"games\" } is added",
     ];
     assert_eq!(changes, expected);
     assert!(nodes[0].reload(&pair.file(0, &more)).unwrap().is_empty());

@@ -37,7 +37,7 @@ use super::admin::AdminError;
 use super::agreement::{Agreement, FIRST, PeerOffers};
 use super::numbers::{SERVICES, numbers};
 use super::slot::Slot;
-use crate::classify::ClassConfig;
+use crate::classify::{ClassConfig, differences};
 use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
 use crate::flow::Packet;
 use crate::schedule::Schedule;
@@ -179,9 +179,7 @@ impl<P: Packet> Port<P> {
                 }
             }
         }
-        if self.config.classes != classes {
-            changes.push("classes are new".to_owned());
-        }
+        changes.extend(differences(&self.config.classes, classes));
         // The raw service that is there without being asked for stays one that was not.
         let asked = |s: &&ServiceConfig| {
             let known = self.config.services.iter().any(|old| old.number == 0);

@@ -167,7 +167,10 @@ fn a_service_opens_when_both_ends_have_it_and_closes_when_one_has_not() {
     assert_eq!(world.stands(0, 1), Some((false, false)), "open at once");
     assert_eq!(
         world.set(0, two),
-        ["service 2 \"s2\" is added", "classes are new"]
+        [
+            "service 2 \"s2\" is added",
+            "class { match = { dst-port = \"2\" }, service = \"s2\" } is added"
+        ]
     );
     assert!(world.ends[0].services_changed());
     world.hello(0);
@@ -197,7 +200,10 @@ fn a_service_opens_when_both_ends_have_it_and_closes_when_one_has_not() {
 
     assert_eq!(
         world.set(1, one),
-        ["service 2 \"s2\" is removed", "classes are new"]
+        [
+            "service 2 \"s2\" is removed",
+            "class { match = { dst-port = \"2\" }, service = \"s2\" } is removed"
+        ]
     );
     world.hello(1);
     assert_eq!(world.stands(0, 2), Some((false, true)), "both ends drain");
