@@ -94,9 +94,12 @@ const FIRST_FLIGHT: u64 = 60_000;
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
-/// At this rate growth is as it is said here; slower ones grow faster, but for those up to this.
+/// At this rate growth is as it is said here; slower ones grow faster: those below the second, at which a packet takes as long
+/// as a round may add to the queue, by this power only, and the slowest, up to the last, not at all.
 const FAIR_BPS: f64 = 20e6;
-const FAIR_FROM_BPS: f64 = 0.4e6;
+const LONG_PACKET_BPS: f64 = 6e6;
+const FASTER_BELOW: f64 = 0.1;
+const SLOWEST_BPS: f64 = 0.1e6;
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(2);
 /// By so much it grows at most while it is near, and below that.
@@ -588,12 +591,14 @@ impl Finder {
     }
 }
 
-/// By what factor the rate grows near a limit: less than in proportion to the rate. Of two that share a link the smaller
-/// gains what the larger loses, as both give back in proportion. A slow link has no room for that, as a packet is long.
+/// By what factor the rate grows near a limit: less than in proportion to the rate, but for the slowest. Of two that share a
+/// link the smaller gains what the larger loses, as both give back in proportion. A slow link has little room for that.
 fn fair(bps: u64) -> f64 {
     let bps = bps as f64;
-    let most = (bps / FAIR_FROM_BPS).max(1.0);
-    (FAIR_BPS / bps).min(most).sqrt().max(0.5)
+    let slow = (LONG_PACKET_BPS / bps).max(1.0);
+    let fair = (FAIR_BPS / bps.max(LONG_PACKET_BPS)).sqrt().max(0.5);
+    let most = (bps / SLOWEST_BPS).max(1.0).sqrt();
+    (fair * libm::pow(slow, FASTER_BELOW)).min(most)
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use super::{Doubt, FOUND, Finder, LEAST_BPS, LEAST_OF, MOST_MARKS, Phase, Taken}
 /// A queue of so many seconds is made to go as fast as may be, for so long at most.
 const LONG_S: f64 = 0.5;
 const LONGEST_DRAIN_S: f64 = 2.0;
+/// One of so many seconds that does not fall although less is sent is that of a link that became slower.
+const STANDS_S: f64 = 0.2;
 /// So often a queue that does not fall is ours all the same, perhaps.
 const TRIES: u32 = 2;
 /// And so often one that does not fall, even where it grows, is another's: a link that became slower by so much is none.
@@ -73,19 +75,24 @@ impl Finder {
             true => seen.carried_bps * (1.0 - seen.loss) / (1.0 - rule),
             false => seen.carried_bps,
         };
-        if tries > 0 {
+        let stands = (to_delay - base) as f64 / 1e6;
+        if tries > 0 && stands > STANDS_S {
             carried = carried.min(self.bps as f64 * self.part);
         }
         // What has left since then at too high a rate will stand in the queue, too.
         let too_fast = (self.bps as f64 / carried - 1.0).max(0.0);
-        let length = (to_delay - base) as f64 / 1e6 + too_fast * self.round_trip.as_secs_f64();
-        let stands = (to_delay - base) as f64 / 1e6;
+        let length = stands + too_fast * self.round_trip.as_secs_f64();
         let (part, longest) = match length {
             _ if stands > LONG_S => (0.25, LONGEST_DRAIN_S),
             length if length > 0.05 => (0.5, 1.0),
             _ => (0.75, 1.0),
         };
-        self.part = part;
+        // A short one says nothing of the link then: another may have filled it meanwhile.
+        self.part = if tries > 0 && stands <= STANDS_S {
+            self.part * part
+        } else {
+            part
+        };
         let takes = (length / (1.0 - part)).min(longest);
         self.take_back(carried);
         self.losses.on_queue(overflows);

@@ -9,11 +9,13 @@
 //!             in a row it stayed or grew; or in the minute after a rival's queue was gone, queues take 3 of 10 of the rate
 //! window      CUBIC's, of segments of 1448 B; before the first cut it grows by a quarter each round trip
 //! rate        window / round trip
-//! cut         something was lost while the queue was within 15 % of the longest of late: 0.7 x window, once a round trip
+//! cut         something that was sent since the last cut was lost while the queue was within 15 % of the longest of late:
+//!             0.7 x window
 //! look        two round trips after a cut, every 10 s, and without one every 20 s: a quarter of the rate until a queue of our own
 //!             would be gone, and two round trips; or at once where the queue falls although this end was not cut: another
 //!             looks
-//! ends        the queue is gone then; or it falls as fast as one that only this end fills: the path is longer
+//! ends        the queue is gone then; or it falls as fast as one that only this end fills, or stays the same for a round trip
+//!             while less is sent, as none does that is filled: the path is longer
 //! ```
 //!
 //! Two ends of this kind that take each other for a rival look together, as the second joins the first, and see the queue
@@ -49,6 +51,8 @@ const USED: f64 = 0.5;
 /// The queue is this end's own where it falls by this part of what is sent less, for so long at least.
 const ALONE: f64 = 0.85;
 const FALLS_FOR: Duration = Duration::from_millis(20);
+/// A delay that varies by no more, microseconds, is no queue that somebody fills.
+const FLAT_US: i64 = 500;
 
 /// Queues that did not fall although less was sent.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +125,8 @@ pub(super) struct Rival {
     round: (Instant, i64),
     /// The first mark of that: when it left, and what it waited for.
     fell_from: Option<(Instant, i64)>,
+    /// While less is sent: since when all delays are between these.
+    flat: Option<(Instant, [i64; 2])>,
     is_alone: bool,
     /// What was sent last, bit/s.
     bps: f64,
@@ -146,6 +152,7 @@ impl Rival {
             look: (now, now),
             round: (now, queue_us),
             fell_from: None,
+            flat: None,
             is_alone: false,
             bps: bps as f64,
         }
@@ -161,7 +168,7 @@ impl Rival {
         (self.look.0..self.look.1).contains(&now)
     }
 
-    /// Whether the queue was seen to fall as one that only this end fills.
+    /// Whether the queue was seen to fall as one that only this end fills, or to be none.
     pub(super) const fn is_alone(&self) -> bool {
         self.is_alone
     }
@@ -179,7 +186,8 @@ impl Rival {
         let is_lost = last.received.saturating_sub(before.received) < sent;
         let is_full = queue_us as f64 > FULL * -self.longest.get() as f64;
         let since_cut = now.saturating_since(self.cut).as_secs_f64();
-        let is_cut = is_lost && is_full && since_cut > round_s;
+        // What was sent before the last cut is lost for as long as that takes to shorten the queue.
+        let is_cut = is_lost && is_full && before.left >= self.cut;
         if is_cut {
             self.before_cut = Some(self.window);
             self.window = (self.window * BETA).max(2.0);
@@ -194,6 +202,7 @@ impl Rival {
         self.last = now;
         self.plan_look(now, is_cut, queue_us, round_s);
         self.watch_fall(last);
+        self.watch_flat(last, round_s);
         let part = if self.looks(now) { LOOK_PART } else { 1.0 };
         self.bps = part * self.window * SEGMENT * 8.0 / round_s;
         self.bps
@@ -242,6 +251,23 @@ impl Rival {
         self.round = (now, queue_us);
         let since_cut = now.saturating_since(self.cut).as_secs_f64();
         since_cut > 2.0 * round_s && (was_us - queue_us) as f64 / 1e6 > FALLS * took_s
+    }
+
+    /// Whether the delay stays the same while less is sent.
+    fn watch_flat(&mut self, mark: &Sample, round_s: f64) {
+        if !self.looks(mark.left) {
+            self.flat = None;
+            return;
+        }
+        let us = mark.delay_us;
+        let (since, [least, most]) = self.flat.unwrap_or((mark.left, [us; 2]));
+        let (least, most) = (least.min(us), most.max(us));
+        if most - least > FLAT_US {
+            self.flat = Some((mark.left, [us; 2]));
+        } else {
+            self.flat = Some((since, [least, most]));
+            self.is_alone |= mark.left.saturating_since(since).as_secs_f64() > round_s;
+        }
     }
 
     /// Whether the queue falls, while less is sent, by all that is sent less.

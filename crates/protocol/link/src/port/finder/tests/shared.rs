@@ -197,34 +197,64 @@ impl Shared {
     }
 }
 
-/// Over a minute neither has less than this; `docs/lab/rate.md` has the cells that miss it.
+/// Over a minute neither has less than this in most worlds.
 const LEAST: f64 = 1.0 / 3.0;
-const MISSES: [&str; 2] = [
-    "20 Mbit/s, 25 ms, 50 ms of queue, two",
-    "5 Mbit/s, 50 ms, 200 ms of queue, two",
-];
+
+/// What the smaller of two found rates has of a minute, from 10 s after the second began.
+fn least_of_two(mbps: f64, delay_ms: u64, room_ms: u64, later_s: f64) -> f64 {
+    let mut world = Shared::new(mbps, delay_ms, room_ms);
+    world.found();
+    world.run(later_s);
+    world.found();
+    world.run(10.0);
+    let shares = world.run(60.0);
+    shares[0].min(shares[1])
+}
 
 #[test]
 fn neither_of_two_starves() {
-    let mut wrong = vec![];
     let worlds = [
         (20.0, 25, 50),
         (20.0, 25, 200),
+        (20.0, 50, 50),
         (50.0, 10, 40),
         (5.0, 50, 200),
     ];
     for (mbps, delay_ms, room_ms) in worlds {
-        let mut world = Shared::new(mbps, delay_ms, room_ms);
-        world.found();
-        world.run(10.0);
-        world.found();
-        world.run(10.0);
-        let shares = world.run(60.0);
-        let cell =
-            format!("{mbps} Mbit/s, {delay_ms} ms, {room_ms} ms of queue, two: {shares:.2?}");
+        let least = least_of_two(mbps, delay_ms, room_ms, 10.0);
+        println!("{mbps} Mbit/s, {delay_ms} ms, {room_ms} ms of queue, two: {least:.2}");
+        assert!(least >= LEAST, "{mbps} Mbit/s, {delay_ms} ms, {room_ms} ms");
+    }
+}
+
+/// Links of 2 to 20 Mbit/s, and when the second begins: the mean of what the smaller has, in how many of 27 it has a third,
+/// and in how many less than a tenth. The bounds are what holds today; `docs/lab/rate.md` says what is missed.
+#[test]
+fn two_share_links_of_any_rate() {
+    let mut wrong = vec![];
+    let bounds = [
+        (2.0, 0.32, 13, 0),
+        (3.0, 0.34, 14, 0),
+        (5.0, 0.40, 23, 0),
+        (7.0, 0.28, 10, 0),
+        (10.0, 0.23, 5, 0),
+        (14.0, 0.26, 9, 5),
+        (20.0, 0.44, 27, 0),
+    ];
+    for (mbps, mean, fair, starved) in bounds {
+        let mut all = vec![];
+        for delay_ms in [10, 25, 50] {
+            for room_ms in [50, 100, 200] {
+                let later = [10.0, 13.3, 17.1];
+                all.extend(later.map(|s| least_of_two(mbps, delay_ms, room_ms, s)));
+            }
+        }
+        let had = all.iter().sum::<f64>() / all.len() as f64;
+        let have = all.iter().filter(|share| **share >= LEAST).count();
+        let lack = all.iter().filter(|share| **share < 0.1).count();
+        let cell = format!("{mbps} Mbit/s, two: {had:.2}, {have} fair, {lack} starved");
         println!("{cell}");
-        let is_known = MISSES.iter().any(|miss| cell.starts_with(miss));
-        if !is_known && shares.iter().any(|share| *share < LEAST) {
+        if had < mean || have < fair || lack > starved {
             wrong.push(cell);
         }
     }
@@ -262,7 +292,7 @@ fn most_shares_beside_cubic_are_fair() {
         shares.len()
     );
     assert!(
-        fair >= 75 && starved <= 3,
+        fair >= 95 && starved <= 1,
         "{fair} {starved} {quantiles:.2?}"
     );
 }
