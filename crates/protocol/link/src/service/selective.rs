@@ -121,7 +121,39 @@ pub(crate) struct SelectiveRepeat<P, A> {
     /// How long the last answer took, while others are waited for: they come in the order of requests, so that of many the
     /// last takes longer than a round trip.
     answered: Duration,
+    /// Requests that are repeated.
+    again: Again,
     ack: DelayedAck,
+}
+
+/// What a receiver asks for again, since a peer that does not answer must not be asked ever more.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(test, derive(Hash))]
+struct Again {
+    /// How many times in a row the time for answers was over.
+    rounds: u32,
+    /// When it was last, and how many requests were repeated since.
+    since: Instant,
+    asked: u32,
+}
+
+impl Again {
+    const NONE: Self = Self {
+        rounds: 0,
+        since: Instant::ORIGIN,
+        asked: 0,
+    };
+
+    /// Whether one more request may be repeated, where answers may take so long. Of many in vain the oldest are, as each is a
+    /// frame, and a peer that did not answer before can answer few.
+    fn may(&mut self, now: Instant, runs: Duration) -> bool {
+        const AT_ONCE: u32 = 16;
+        if now >= self.since + runs {
+            (self.rounds, self.since, self.asked) = (self.rounds + 1, now, 0);
+        }
+        self.asked += 1;
+        self.rounds < 2 || self.asked <= AT_ONCE
+    }
 }
 
 impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
@@ -139,7 +171,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             measures: facts.is_live(),
             rate: facts.rate,
             max_payload: facts.max_payload,
-            sent: SendWindow::new(window, space),
+            sent: SendWindow::new(window, space, facts.is_live()),
             timers: StartedTimers::with_capacity(window),
             resent: None,
             keepalive: config.keepalives.map(Keepalives::limit).map(Keepalive::new),
@@ -155,6 +187,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                 .repeat_naks
                 .then(|| StartedTimers::with_capacity(window)),
             answered: Duration::ZERO,
+            again: Again::NONE,
             ack: DelayedAck::default(),
         }
     }
@@ -228,20 +261,34 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         if let Some(timers) = &mut self.nak_timers {
             timers.prune(|timer| received.asked(timer.seq) == Some(timer.attempt));
             if timers.is_empty() {
-                self.answered = Duration::ZERO;
+                (self.answered, self.again) = (Duration::ZERO, Again::NONE);
             }
+        }
+    }
+
+    /// How long an answer may take. A peer that does not answer is asked ever less, as a sender's timers back off: what asks
+    /// for a hundred frames each few milliseconds fills a link that lets the peer send one.
+    fn nak_runs(&self) -> Duration {
+        const AT_MOST: Duration = Duration::from_millis(500);
+        let runs = self.policy.nak_behind(self.answered);
+        match self.measures {
+            true => (runs * (1 << self.again.rounds.min(8))).min(AT_MOST.max(runs)),
+            false => runs,
         }
     }
 
     /// Asks again where the time for an answer is over.
     fn repeat_naks(&mut self, now: Instant) {
-        let runs = self.policy.nak_behind(self.answered);
+        let runs = self.nak_runs();
         let Some(timers) = &mut self.nak_timers else {
             return;
         };
         while let Some(timer) = timers.pop_expired(now, runs) {
             if self.received.asked(timer.seq) == Some(timer.attempt) {
-                self.received.ask(timer.seq);
+                match !self.measures || self.again.may(now, runs) {
+                    true => self.received.ask(timer.seq),
+                    false => timers.start(now, timer.seq, timer.attempt),
+                }
             }
         }
         self.prune_nak_timers();
@@ -288,6 +335,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                         self.answered = cx.now.saturating_since(left);
                     }
                     self.overtaken.note_repaired();
+                    self.again.rounds /= 2;
                 }
                 // The works take any frame for an answer. Live, an original that was late is none.
                 if header.kind == FrameKind::Retransmission || (original && !self.measures) {
@@ -533,7 +581,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             due = earliest(due, copies.deadline());
         }
         if let Some(timers) = &self.nak_timers {
-            let runs = || self.policy.nak_behind(self.answered);
+            let runs = || self.nak_runs();
             due = earliest(due, timers.deadline(runs));
         }
         match self.overtaken.waits() {
@@ -569,7 +617,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         }
         if let Some(timers) = &mut self.nak_timers {
             timers.clear();
-            self.answered = Duration::ZERO;
+            (self.answered, self.again) = (Duration::ZERO, Again::NONE);
         }
         self.policy.on_progress();
         self.sent.reset(&mut cx.out.lost);
