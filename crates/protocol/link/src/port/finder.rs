@@ -328,6 +328,13 @@ impl Finder {
         self.losses = Losses::new();
     }
 
+    /// The path takes longer or shorter frames from now on. What was lost while it swallowed the long ones says nothing of
+    /// its rate.
+    pub(super) fn path_changed(&mut self) {
+        self.losses = Losses::new();
+        (self.carried, self.gain) = (None, 1.0);
+    }
+
     // ---- marks
 
     /// A frame has left; `sent` bytes have by now.

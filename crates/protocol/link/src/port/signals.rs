@@ -39,6 +39,14 @@ impl<P: Packet> Port<P> {
         self.follow_link();
     }
 
+    /// The path takes longer or shorter frames from now on, which is another link for the rate that is found.
+    pub fn path_changed(&mut self) {
+        if let Some(finder) = &mut self.finder {
+            finder.path_changed();
+        }
+        self.follow_link();
+    }
+
     /// A mark or a report, which no service sees.
     pub(super) fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
         let number = frame.header.seq;

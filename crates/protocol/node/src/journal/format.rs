@@ -47,6 +47,8 @@ pub(super) enum Input {
     Rate = 11,
     /// The port's share of a bottleneck: bits a second.
     Share = 12,
+    /// The path takes longer or shorter frames.
+    Path = 13,
 }
 
 impl Input {
@@ -65,6 +67,7 @@ impl Input {
             10 => Self::Room,
             11 => Self::Rate,
             12 => Self::Share,
+            13 => Self::Path,
             _ => return None,
         })
     }

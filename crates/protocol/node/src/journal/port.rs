@@ -142,6 +142,14 @@ impl JournaledPort {
         self.port.shift_found(bps);
     }
 
+    /// See [`Port::path_changed`].
+    pub(crate) fn path_changed(&mut self, now: Instant) {
+        if let Some(journal) = self.journal() {
+            journal.input(now, Input::Path);
+        }
+        self.port.path_changed();
+    }
+
     /// See [`Port::services_changed`], a question that changes nothing that comes out.
     pub(crate) fn services_changed(&mut self) -> bool {
         self.port.services_changed()

@@ -238,6 +238,7 @@ impl Replay {
                     let rate = Rate::from_bps(bps).ok_or(damaged(NO_RATE))?;
                     self.port.set_link_rate(rate);
                 }
+                Input::Path => self.port.path_changed(),
                 Input::Share => {
                     let bps = varint::read(&mut rest).ok_or(damaged(ENDS))?;
                     self.port.shift_found(bps);

@@ -4,7 +4,7 @@
 //! much is lost         send a bit less than arrives, as a trial, and once more if as much is lost then and less arrives. If that is
 //!                      so again it is the link, and that is its rule. Otherwise what arrived is the limit
 //! at the limit         after `HOLD`, send an eighth more, as a trial: it stays if at least half of that arrived. Each that stays
-//!                      doubles the next
+//!                      doubles the next. Where a second is a few packets it is more, as that many show no eighth
 //! ```
 //!
 //! The rule is learned at rates that were not raised since the round before, or that a queue showed the link to carry, so that what
@@ -33,6 +33,7 @@ const TRIAL_FOR: f64 = 1.0;
 const HOLD: Duration = Duration::from_millis(1_500);
 const MOST_DOUBLED: u32 = 3;
 const RAISE: f64 = 0.125;
+const MOST_RAISE: f64 = 1.0;
 /// So much of what was lost beyond the rule is as much, and this part of a rate is too near to it to say whether less arrives.
 const STILL: f64 = 0.35;
 const CLEAR: f64 = 0.75;
@@ -176,7 +177,11 @@ impl Losses {
             trial.all += round.all;
             trial.took += round.all * 8.0 / round.seen.sent_bps;
             let trial = *trial;
-            let is_over = trial.all >= TRIAL || trial.took >= TRIAL_FOR && trial.all >= FEW;
+            let few = match trial.kind {
+                Kind::Less => FEW,
+                Kind::More => FEW * RAISE / (round.bps as f64 / trial.bps as f64 - 1.0).max(RAISE),
+            };
+            let is_over = trial.all >= TRIAL || trial.took >= TRIAL_FOR && trial.all >= few;
             return match is_over {
                 true => self.end(now, round.bps, &trial),
                 false => Advice::Hold,
@@ -280,7 +285,7 @@ impl Losses {
         self.limit = Some(Limit {
             bps,
             again: now + HOLD * (1 << failed),
-            raise: RAISE,
+            raise: RAISE * (FEW * 8.0 / TRIAL_FOR / bps as f64).clamp(1.0, MOST_RAISE / RAISE),
             failed,
         });
     }
