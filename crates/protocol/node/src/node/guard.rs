@@ -129,6 +129,11 @@ impl Guard {
         self.secure.seek(now, peer, address);
     }
 
+    /// Begins a handshake with the peer, whatever keys there are.
+    pub fn call(&mut self, now: Instant, peer: PeerId) {
+        self.secure.rekey(now, peer);
+    }
+
     /// The peer is sought where it was at the start.
     pub fn forget_address(&mut self, peer: PeerId) {
         self.secure.forget_address(peer);

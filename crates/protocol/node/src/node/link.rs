@@ -45,8 +45,9 @@ const BURST: Duration = Duration::from_millis(1);
 /// time a few frames have to leave in a row, or the rate would not be reached. They stand in a queue below for as long, which
 /// may be 30 ms where a rate is found.
 pub(crate) const LATE: Duration = Duration::from_millis(20);
-/// Bytes of a long hello with all that is below it.
-const HELLO: usize = 1000;
+/// Bytes of the hello of a session that goes on, with reports of its services and all that is below it. One with the
+/// table of services is longer, and leaves only until the peer has that.
+const HELLO: usize = 200;
 
 /// What must be known of the way to a peer.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +88,9 @@ pub(crate) struct PeerLink {
     room: Option<usize>,
     /// What the path leaves for a packet, where the interface has more for the sake of others.
     narrow: Option<usize>,
+    /// While the peer is silent: since when it is sought where it is, and the other place where it may be.
+    sought: Instant,
+    elsewhere: Option<PeerAddress>,
     /// Where the peer was when the log last said so, and how often it has moved since.
     moved: Option<(Option<PeerAddress>, u64)>,
 
@@ -171,6 +175,8 @@ impl PeerLink {
             spent: Spent::default(),
             room: link.fragment.map(|_| sizes.left),
             narrow: None,
+            sought: now,
+            elsewhere: None,
             moved: None,
             session_since: None,
             sessions: 0,
@@ -297,6 +303,7 @@ impl PeerLink {
         self.session.handle_timeout(now);
         self.take_events(now, below);
         self.mention_silence(now);
+        self.seek_silent(now, below);
         self.mention_limit(now);
         if self.session.poll_timeout() <= now {
             self.say_hello(now, below);

@@ -82,8 +82,12 @@ impl PeerLink {
                 }
                 SessionEvent::PeerLost { silent_for } => {
                     self.silent = Some((now - silent_for, now));
-                    // It may be another way by now that leads there.
+                    // It may be another way by now that leads there, and another start of the peer, which knows nothing
+                    // of the present keys.
                     self.to.from = None;
+                    if let (Some(guard), Some(session)) = (&mut below.guard, self.to.session) {
+                        guard.call(now, session);
+                    }
                     // Without a session there is nothing to be disconnected from.
                     if self.session.id().is_some() {
                         self.disconnections += 1;

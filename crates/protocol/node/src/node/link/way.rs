@@ -1,6 +1,6 @@
 //! The way to the peer: where that is, what its path takes, and how long frames and connections may be by that.
 
-use airlane_base::Instant;
+use airlane_base::{Duration, Instant};
 use airlane_secure::PeerAddress;
 use airlane_session::{LEAST, PathSearch, Probe, ProbeRequest, SessionState};
 
@@ -8,6 +8,9 @@ use super::PeerLink;
 use crate::node::below::Below;
 use crate::node::drops::Reason;
 use crate::node::request::Request;
+
+/// How long a silent peer is sought at one place: two handshakes.
+const TURN: Duration = Duration::from_secs(4);
 
 impl PeerLink {
     /// An authentic datagram has shown where the peer is. The log and the path follow, but not as fast as
@@ -25,6 +28,31 @@ impl PeerLink {
             guard.seek(now, session, address);
         }
         self.path.ask(now);
+    }
+
+    /// A peer that has moved and is silent is sought by turns where it was last and where the file has it: it may be back
+    /// there, and a datagram that somebody has held back and sent from elsewhere moves it, too.
+    pub(super) fn seek_silent(&mut self, now: Instant, below: &mut Below) {
+        if self.is_heard() {
+            (self.sought, self.elsewhere) = (now, None);
+        }
+        let (Some(at), Some(fixed)) = (self.to.address, self.config.fixed_address()) else {
+            return;
+        };
+        if now < self.sought + TURN {
+            return;
+        }
+        self.sought = now;
+        let next = match at == fixed {
+            true => self.elsewhere.take(),
+            false => {
+                self.elsewhere = Some(at);
+                Some(fixed)
+            }
+        };
+        if let Some(next) = next {
+            self.seek(now, next, below);
+        }
     }
 
     /// What is due of the path: asks the kernel, sends probes, and takes note of what they found. Whether
@@ -52,6 +80,7 @@ impl PeerLink {
         let (peer, path_mtu) = (self.who(), self.path.mtu());
         tracing::info!(%peer, path_mtu, was, why = "the path to the peer changed", "path MTU changed");
         self.narrowed += u64::from(path_mtu < was);
+        self.port.path_changed(now);
         true
     }
 
