@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds docs reference static router deb version release deny clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile docs reference static router deb version release deny clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -219,6 +219,9 @@ SEED ?= 1
 
 worlds: ## Hold random worlds against the laws of docs/metrics.md; a violation is written as a file (WORLDS=10000 SEED=1)
 	WORLDS=$(WORLDS) WORLDS_SEED=$(SEED) $(CARGO) test -p airlane-sim --locked --test worlds
+
+hostile: ## Run live nodes in hostile networks of virtual time (2 min; ARGS='--seed 77', ARGS='--from 9000 --seconds 600')
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-hostile -- $(ARGS)
 
 MUSL = $(shell uname -m)-unknown-linux-musl
 

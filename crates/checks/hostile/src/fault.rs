@@ -1,0 +1,168 @@
+//! What goes wrong.
+
+use crate::draw::Draw;
+
+/// One fault. Pipes are by number, ends too; times in ns.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    Cut {
+        pipe: usize,
+        lasts: u64,
+    },
+    CutAll {
+        lasts: u64,
+    },
+    Loss {
+        pipe: usize,
+        rate: f64,
+        lasts: u64,
+    },
+    Copies {
+        pipe: usize,
+        rate: f64,
+        lasts: u64,
+    },
+    Late {
+        pipe: usize,
+        rate: f64,
+        most: u64,
+        lasts: u64,
+    },
+    Damage {
+        pipe: usize,
+        rate: f64,
+        lasts: u64,
+    },
+    Rate {
+        pipe: usize,
+        times: f64,
+        lasts: u64,
+    },
+    Narrow {
+        pipe: usize,
+        mtu: usize,
+        lasts: u64,
+    },
+    /// Datagrams that were seen come again, from where they came or from elsewhere.
+    Replay {
+        count: u64,
+        elsewhere: bool,
+    },
+    /// Somebody sends bytes to an end: anything, or what was seen and changed.
+    Stranger {
+        end: usize,
+        count: u64,
+        changed: bool,
+    },
+    Restart {
+        end: usize,
+        lasts: u64,
+    },
+    /// The end gets another address.
+    Move {
+        end: usize,
+    },
+    /// A translation between forgets, and gives another port.
+    Rebind {
+        end: usize,
+    },
+    Sleep {
+        end: usize,
+        lasts: u64,
+    },
+    Unplug {
+        end: usize,
+        lasts: u64,
+    },
+    /// Another weight or share, and back.
+    Reload {
+        end: usize,
+    },
+    Share {
+        end: usize,
+        rate: f64,
+    },
+}
+
+impl Fault {
+    pub(crate) fn draw(draw: &mut Draw, ends: usize, pipes: usize) -> Self {
+        let pipe = draw.within(0, pipes as u64) as usize;
+        let end = draw.within(0, ends as u64) as usize;
+        let lasts = draw.ms(100, 8_000);
+        match draw.within(0, 17) {
+            0 => Self::Cut { pipe, lasts },
+            1 => Self::CutAll { lasts },
+            2 => Self::Loss {
+                pipe,
+                rate: *draw.of(&[0.1, 0.3, 0.6]),
+                lasts,
+            },
+            3 => Self::Copies {
+                pipe,
+                rate: *draw.of(&[0.05, 0.5]),
+                lasts,
+            },
+            4 => Self::Late {
+                pipe,
+                rate: *draw.of(&[0.1, 0.5]),
+                most: draw.ms(5, 3_000),
+                lasts,
+            },
+            5 => Self::Damage {
+                pipe,
+                rate: *draw.of(&[0.02, 0.3]),
+                lasts,
+            },
+            6 => Self::Rate {
+                pipe,
+                times: *draw.of(&[0.1, 0.3, 3.0, 10.0]),
+                lasts,
+            },
+            7 => Self::Narrow {
+                pipe,
+                mtu: draw.within(300, 1_400) as usize,
+                lasts,
+            },
+            8 => Self::Replay {
+                count: draw.within(1, 200),
+                elsewhere: draw.chance(0.5),
+            },
+            9 => Self::Stranger {
+                end,
+                count: draw.within(1, 200),
+                changed: draw.chance(0.5),
+            },
+            10 => Self::Restart {
+                end,
+                lasts: draw.ms(0, 3_000),
+            },
+            11 => Self::Move { end },
+            12 => Self::Rebind { end },
+            13 => Self::Sleep { end, lasts },
+            14 => Self::Unplug { end, lasts },
+            15 => Self::Reload { end },
+            _ => Self::Share {
+                end,
+                rate: *draw.of(&[0.1, 1.0, 5.0]),
+            },
+        }
+    }
+
+    /// How long it lasts.
+    pub(crate) const fn lasts(&self) -> u64 {
+        match self {
+            Self::Cut { lasts, .. }
+            | Self::CutAll { lasts }
+            | Self::Loss { lasts, .. }
+            | Self::Copies { lasts, .. }
+            | Self::Late { lasts, .. }
+            | Self::Damage { lasts, .. }
+            | Self::Rate { lasts, .. }
+            | Self::Narrow { lasts, .. }
+            | Self::Restart { lasts, .. }
+            | Self::Sleep { lasts, .. }
+            | Self::Unplug { lasts, .. } => *lasts,
+            _ => 0,
+        }
+    }
+}

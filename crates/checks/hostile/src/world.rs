@@ -1,0 +1,737 @@
+//! A world: drawn, run, and judged.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use airlane_base::config::load;
+use airlane_node::config::LiveConfig;
+use airlane_node::{PathFacts, ServiceChange};
+use airlane_secure::PrivateKey;
+
+use crate::draw::Draw;
+use crate::end::{Clock, End};
+use crate::fault::Fault;
+use crate::network::Pipe;
+use crate::traffic::{self, Flow};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// A driver lets so much time pass between two turns that only deadlines ask for.
+const QUANTUM: u64 = 250_000;
+/// Datagrams that a replay can choose from.
+const SEEN: usize = 512;
+/// Turns in a row at which a deadline is due again at once.
+const IDLE_TURNS: u32 = 20;
+/// How long after the last fault flows have to move, and within how long each.
+const PATIENCE: u64 = 10 * SECOND;
+const WITHIN: u64 = 3 * SECOND;
+/// What the packets of a node may take of memory, bytes.
+const MEMORY: usize = 64 << 20;
+
+/// A law that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The world.
+    pub seed: u64,
+    /// When it happened, milliseconds.
+    pub at_ms: u64,
+    /// What happened.
+    pub what: String,
+    /// What went wrong in it before, in words.
+    pub faults: Vec<String>,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            seed, at_ms, what, ..
+        } = self;
+        write!(f, "seed {seed}, {at_ms} ms: {what}")
+    }
+}
+
+/// What a world came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Events that were worked off.
+    pub events: u64,
+    /// Datagrams that left, and a checksum of them.
+    pub datagrams: u64,
+    /// See [`Outcome::datagrams`].
+    pub checksum: u64,
+    /// Packets of applications that were sent, and that arrived.
+    pub sent: u64,
+    /// See [`Outcome::sent`].
+    pub arrived: u64,
+    /// What went wrong in it, in words.
+    pub faults: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Arrive {
+        from: SocketAddr,
+        to: SocketAddr,
+        bytes: Vec<u8>,
+        pipe: usize,
+    },
+    Wake(usize),
+    Send(usize),
+    Fault(usize),
+    Over(usize),
+    Calm,
+    Look,
+}
+
+#[derive(Debug)]
+struct World {
+    seed: u64,
+    now: u64,
+    order: u64,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// Of what happens to datagrams, and of what nodes are started with.
+    draw: Draw,
+    ends: Vec<End>,
+    addresses: Vec<Ipv4Addr>,
+    pipes: Vec<Pipe>,
+    usual: Vec<Pipe>,
+    flows: Vec<Flow>,
+    faults: Vec<Fault>,
+    calm: u64,
+    seen: VecDeque<(SocketAddr, SocketAddr, Vec<u8>)>,
+    done: Outcome,
+}
+
+/// Runs the world of a seed; `watch`, if there is one, is told how its ends stand, each half second.
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn run(seed: u64, watch: Option<fn(u64, &str)>) -> Result<Outcome, Broken> {
+    let broken = |at: u64, what: String, faults: &[String]| Broken {
+        seed,
+        at_ms: at / MS,
+        what,
+        faults: faults.to_vec(),
+    };
+    let mut world = World::draw(seed).map_err(|what| broken(0, what, &[]))?;
+    let ran = world.run(watch);
+    ran.map_err(|what| broken(world.now, what, &world.done.faults))?;
+    Ok(world.done)
+}
+
+/// The services of a file, or none for those that there are by default.
+const SERVICES: [&str; 4] = [
+    "",
+    "",
+    "services = [{ number = 1, name = \"files\", rate = 1, scheme = { kind = \"sr-m2\", keepalives = 8, repeat-naks = true } }]\nclasses = [{ match = { protocol = \"udp\" }, service = \"files\" }]\n",
+    "services = [{ number = 1, name = \"calls\", rate = 1, scheme = { kind = \"rlp-oos\" } }, \
+     { number = 2, name = \"fec\", rate = 1, scheme = { kind = \"rse\", block = 4, parity = 2 } }]\n\
+     classes = [{ match = { protocol = \"udp\", dst-port = 443 }, service = \"fec\" }, { match = { protocol = \"udp\" }, service = \"calls\" }]\n",
+];
+
+fn public(end: usize) -> SocketAddr {
+    let host = Ipv4Addr::new(192, 0, 2, end as u8 + 1);
+    SocketAddr::new(IpAddr::V4(host), 7007)
+}
+
+fn file(
+    end: usize,
+    rate: &str,
+    services: &str,
+    peers: &[(usize, String)],
+) -> Result<LiveConfig, String> {
+    let last = end + 1;
+    let one = match peers {
+        [(peer, key)] if end > 0 || peers.len() == 1 => Some((*peer, key)),
+        _ => None,
+    };
+    let peer = one.map_or_else(String::new, |(peer, _)| {
+        format!(", peer = \"{}\"", public(peer))
+    });
+    let key = one.map_or_else(String::new, |(_, key)| format!(", peer-key = \"{key}\""));
+    let mut text = format!(
+        "schema = 1\nname = \"end-{end}\"\n[tun]\naddresses = [\"10.7.0.{last}/24\"]\n[link]\nrate = \"{rate}\"\nkeepalive = \"4 s\"\n\
+         underlay = {{ kind = \"udp\", listen = \"0.0.0.0:7007\"{peer} }}\n\
+         security = {{ private-key = \"/end.key\"{key} }}\n{services}"
+    );
+    if one.is_none() {
+        for (peer, key) in peers {
+            let last = peer + 1;
+            text += &format!(
+                "[[peers]]\nname = \"peer-{peer}\"\nkey = \"{key}\"\nprefixes = [\"10.7.0.{last}/32\"]\n"
+            );
+        }
+    }
+    load(&text, "end.toml").map_err(|error| format!("{error}\n{text}"))
+}
+
+impl World {
+    fn draw(seed: u64) -> Result<Self, String> {
+        let mut draw = Draw::new(seed, "world");
+        let ends = match draw.within(0, 10) {
+            0..6 => 2,
+            6..9 => draw.within(3, 6) as usize,
+            _ => draw.within(6, 20) as usize,
+        };
+        let keys: Vec<PrivateKey> = (0..ends)
+            .map(|_| PrivateKey::generate(draw.key()))
+            .collect();
+        let publics: Vec<String> = keys.iter().map(|key| key.public().to_string()).collect();
+        let usual: Vec<Pipe> = (1..ends)
+            .flat_map(|_| {
+                let pipe = Pipe::draw(&mut draw);
+                // Mostly the same both ways.
+                let back = match draw.chance(0.7) {
+                    true => pipe.clone(),
+                    false => Pipe::draw(&mut draw),
+                };
+                [pipe, back]
+            })
+            .collect();
+        let services = *draw.of(&SERVICES);
+        let slowest = usual.iter().map(|pipe| pipe.rate).min().unwrap_or_default();
+        let rate = match draw.chance(0.6) {
+            true => "auto".to_owned(),
+            false => format!("{} kbit/s", slowest * 9 / 10_000),
+        };
+        let mut all = Vec::new();
+        for (end, key) in keys.into_iter().enumerate() {
+            let peers: Vec<(usize, String)> = match end {
+                0 => (1..ends)
+                    .map(|peer| (peer, publics[peer].clone()))
+                    .collect(),
+                _ => vec![(0, publics[0].clone())],
+            };
+            let config = file(end, &rate, services, &peers)?;
+            let address = Ipv4Addr::new(10, 7, 0, end as u8 + 1);
+            let clock = Clock::draw(&mut draw);
+            all.push(End::new(config, key, (public(end), address), clock));
+        }
+        let flows = draw.within(1, 4) as usize * (ends - 1);
+        let flows = (0..flows.min(12)).map(|number| {
+            let station = 1 + number % (ends - 1);
+            let (from, to) = if draw.chance(0.5) {
+                (station, 0)
+            } else {
+                (0, station)
+            };
+            Flow::draw(number as u16, from, to, &mut draw)
+        });
+        let flows: Vec<Flow> = flows.collect();
+        let count = draw.within(0, 12);
+        let drawn = (0..count).map(|_| {
+            let fault = Fault::draw(&mut draw, ends, usual.len());
+            (draw.ms(1_000, 15_000), fault)
+        });
+        let faults: Vec<(u64, Fault)> = drawn.collect();
+        let over = faults.iter().map(|(at, fault)| at + fault.lasts()).max();
+        let calm = over.unwrap_or(SECOND) + SECOND;
+        let mut world = Self {
+            seed,
+            now: 0,
+            order: 0,
+            events: BinaryHeap::new(),
+            draw: Draw::new(seed, "network"),
+            addresses: all.iter().map(|end| end.address).collect(),
+            ends: all,
+            pipes: usual.clone(),
+            usual,
+            flows,
+            faults: Vec::new(),
+            calm,
+            seen: VecDeque::new(),
+            done: Outcome {
+                events: 0,
+                datagrams: 0,
+                checksum: 0xcbf2_9ce4_8422_2325,
+                sent: 0,
+                arrived: 0,
+                faults: Vec::new(),
+            },
+        };
+        for (number, (at, fault)) in faults.into_iter().enumerate() {
+            world.done.faults.push(format!("{} ms: {fault:?}", at / MS));
+            world.push(at, Event::Fault(number));
+            world.push(at + fault.lasts(), Event::Over(number));
+            world.faults.push(fault);
+        }
+        for flow in 0..world.flows.len() {
+            let at = draw.ms(0, 1_000);
+            world.push(at, Event::Send(flow));
+        }
+        world.push(calm, Event::Calm);
+        world.push(SECOND, Event::Look);
+        for end in 0..ends {
+            let seed = world.draw.key();
+            world.ends[end].start(0, seed)?;
+            world.limit_memory(end);
+            world.settle(end)?;
+        }
+        Ok(world)
+    }
+
+    fn limit_memory(&mut self, end: usize) {
+        if let Some(node) = &mut self.ends[end].node {
+            node.set_most_memory(MEMORY);
+        }
+    }
+
+    fn push(&mut self, at: u64, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((at, self.order, event)));
+    }
+
+    fn run(&mut self, watch: Option<fn(u64, &str)>) -> Result<(), String> {
+        let within: Vec<u64> = self.flows.iter().map(|flow| self.within(flow)).collect();
+        let end = self.calm + PATIENCE + within.iter().max().unwrap_or(&WITHIN);
+        while let Some(Reverse((at, _, event))) = self.events.pop() {
+            if at > end {
+                break;
+            }
+            self.now = at;
+            self.done.events += 1;
+            if let (Event::Look, Some(watch)) = (&event, watch) {
+                watch(self.now / MS, &self.states());
+            }
+            self.handle(event)?;
+        }
+        self.now = end;
+        // Frames, acknowledgments and repairs of each packet, and hellos, probes and requests of each end.
+        let most = 12 * self.done.sent + end / SECOND * 200 * self.ends.len() as u64;
+        if self.done.datagrams > most {
+            let (datagrams, packets) = (self.done.datagrams, self.done.sent);
+            return Err(format!(
+                "{datagrams} datagrams left for {packets} packets: {}",
+                self.states()
+            ));
+        }
+        for (number, flow) in self.flows.iter().enumerate() {
+            if flow.last < end - within[number] {
+                let (from, to) = (flow.from, flow.to);
+                let last = flow.last / MS;
+                return Err(format!(
+                    "the flow {number} from end {from} to {to} does not move, the last of it came at {last} ms: {}",
+                    self.states()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How long a flow may take to move: longer where more is offered than the pipe carries, as all share it.
+    fn within(&self, flow: &Flow) -> u64 {
+        let Some(pipe) = pipe_of(flow.from, flow.to) else {
+            return WITHIN;
+        };
+        let beside = |other: &&Flow| pipe_of(other.from, other.to) == Some(pipe);
+        let offered: u64 = self
+            .flows
+            .iter()
+            .filter(beside)
+            .map(Flow::bits_per_second)
+            .sum();
+        WITHIN * (1 + offered / self.usual[pipe].rate).min(5)
+    }
+
+    /// What the ends say of themselves.
+    fn states(&self) -> String {
+        let ends = self.ends.iter().enumerate().map(|(number, end)| {
+            let now = end.clock.at(self.now);
+            let Some(node) = &end.node else {
+                return format!("end {number} is off");
+            };
+            let status = node.status(now);
+            let peers = status.peers.iter().map(|peer| {
+                let services = peer.services.iter();
+                let busy =
+                    services.filter(|s| s.ledger.packets_offered + s.ledger.packets_delivered > 0);
+                let services = busy.map(|s| {
+                    let (name, wait, ledger) = (&s.name, s.queue_bytes, &s.ledger);
+                    let (sent, repairs) = (ledger.frames_sent, ledger.repair_frames_sent);
+                    let (came, delivered) = (ledger.frames_received, ledger.packets_delivered);
+                    format!("{name}: {wait} B wait, sent {sent}, repairs {repairs}, came {came}, delivered {delivered}")
+                });
+                format!(
+                    "{} {} at {} b/s, MTU {}, drops {:?}, {:?}",
+                    peer.name,
+                    peer.session.state,
+                    peer.sending_rate_bps,
+                    peer.path_mtu_bytes,
+                    peer.drops,
+                    services.collect::<Vec<_>>()
+                )
+            });
+            let own: Vec<_> = status.drops.iter().filter(|(_, n)| **n > 0).collect();
+            format!(
+                "end {number}: [{}] {own:?}",
+                peers.collect::<Vec<_>>().join("; ")
+            )
+        });
+        ends.collect::<Vec<_>>().join(" | ")
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Arrive {
+                from,
+                to,
+                mut bytes,
+                pipe,
+            } => {
+                let Some(end) = self.ends.iter().position(|end| end.public == to) else {
+                    return Ok(());
+                };
+                if !self.ends[end].is_awake(self.now) || !self.ends[end].is_wired {
+                    return Ok(());
+                }
+                if let Some(pipe) = self.pipes.get(pipe)
+                    && self.draw.chance(pipe.damage)
+                    && !bytes.is_empty()
+                {
+                    let at = self.draw.within(0, bytes.len() as u64) as usize;
+                    bytes[at] ^= 1 << self.draw.within(0, 8);
+                }
+                self.ends[end].handle_datagram(self.now, from, &bytes);
+                self.input(end)
+            }
+            Event::Wake(end) => {
+                if self.ends[end].wake != self.now {
+                    return Ok(());
+                }
+                self.ends[end].wake = u64::MAX;
+                if !self.ends[end].is_awake(self.now) {
+                    return Ok(());
+                }
+                self.ends[end].handle_timeout(self.now);
+                self.settle(end)
+            }
+            Event::Send(flow) => {
+                let (from, every) = (self.flows[flow].from, self.flows[flow].every);
+                let next = self.now + self.draw.within(every / 2, every * 3 / 2);
+                self.push(next, Event::Send(flow));
+                if !self.ends[from].is_awake(self.now) {
+                    return Ok(());
+                }
+                let packet = self.flows[flow].next(&self.addresses);
+                self.done.sent += 1;
+                self.ends[from].handle_packet(self.now, &packet);
+                self.input(from)
+            }
+            Event::Fault(number) => self.begin(number),
+            Event::Over(number) => self.end(number),
+            Event::Calm => {
+                for (pipe, usual) in self.pipes.iter_mut().zip(&self.usual) {
+                    pipe.restore(usual);
+                }
+                for end in 0..self.ends.len() {
+                    self.ends[end].is_wired = true;
+                    if self.ends[end].node.is_none() {
+                        self.restart(end)?;
+                    }
+                }
+                Ok(())
+            }
+            Event::Look => {
+                self.push(self.now + SECOND / 2, Event::Look);
+                for (number, end) in self.ends.iter().enumerate() {
+                    let taken = end
+                        .node
+                        .as_ref()
+                        .map_or(0, airlane_node::Node::memory_bytes);
+                    // What one frame may bring beyond it.
+                    if taken > MEMORY + MEMORY / 8 + (1 << 18) {
+                        return Err(format!("the packets of end {number} take {taken} B"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Something was given to an end.
+    fn input(&mut self, end: usize) -> Result<(), String> {
+        self.ends[end].idle_turns = 0;
+        self.settle(end)
+    }
+
+    /// Takes out of a node what it has to give, and sees when it wants to be woken.
+    fn settle(&mut self, end: usize) -> Result<(), String> {
+        let now = self.now;
+        let said = self.said(end);
+        self.ends[end].answer(now, said);
+        let own = self.ends[end].clock.at(now);
+        while let Some(node) = &mut self.ends[end].node
+            && let Some(packet) = node.poll_deliver(own)
+        {
+            let taken = traffic::take(&mut self.flows, end, packet.bytes(), now, &self.addresses);
+            taken.map_err(|wrong| format!("end {end} got what it must not: {wrong:?}"))?;
+            self.done.arrived += 1;
+        }
+        self.send(end);
+        let due = self.ends[end].deadline(now);
+        if due <= now {
+            self.ends[end].idle_turns += 1;
+            if self.ends[end].idle_turns > IDLE_TURNS {
+                return Err(format!(
+                    "end {end} is due again and again, and does nothing: {}",
+                    self.states()
+                ));
+            }
+        } else {
+            self.ends[end].idle_turns = 0;
+        }
+        let due = due.max(now + QUANTUM);
+        if due < self.ends[end].wake {
+            self.ends[end].wake = due;
+            self.push(due, Event::Wake(end));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, end: usize) {
+        let own = self.ends[end].clock.at(self.now);
+        loop {
+            let from = self.ends[end].public;
+            let Some(node) = &mut self.ends[end].node else {
+                return;
+            };
+            let Some(datagram) = node.poll_datagram(own) else {
+                return;
+            };
+            let airlane_secure::PeerAddress::Udp(to) = datagram.to else {
+                continue;
+            };
+            let bytes = datagram.bytes.to_vec();
+            self.done.datagrams += 1;
+            for byte in bytes.iter().chain(&self.now.to_le_bytes()) {
+                let mixed = (self.done.checksum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+                self.done.checksum = mixed;
+            }
+            if self.ends[end].is_wired {
+                self.carry(end, from, to, bytes);
+            }
+        }
+    }
+
+    fn carry(&mut self, end: usize, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+        let other = self.ends.iter().position(|end| end.public == to);
+        let Some(pipe) = other.and_then(|other| pipe_of(end, other)) else {
+            return;
+        };
+        if self.seen.len() == SEEN {
+            self.seen.pop_front();
+        }
+        self.seen.push_back((from, to, bytes.clone()));
+        for at in self.pipes[pipe].carry(self.now, bytes.len(), &mut self.draw) {
+            let bytes = bytes.clone();
+            self.push(
+                at,
+                Event::Arrive {
+                    from,
+                    to,
+                    bytes,
+                    pipe,
+                },
+            );
+        }
+    }
+
+    /// What routers say of the ways from an end: some do, and are right.
+    fn said(&self, end: usize) -> Option<usize> {
+        let says = self.seed.is_multiple_of(2);
+        let ways = (0..self.ends.len()).filter_map(|other| pipe_of(end, other));
+        let least = ways.map(|pipe| self.pipes[pipe].mtu).min();
+        least.filter(|_| says)
+    }
+
+    fn restart(&mut self, end: usize) -> Result<(), String> {
+        let seed = self.draw.key();
+        self.ends[end].start(self.now, seed)?;
+        self.limit_memory(end);
+        self.input(end)
+    }
+
+    fn begin(&mut self, number: usize) -> Result<(), String> {
+        let fault = self.faults[number].clone();
+        let now = self.now;
+        match fault {
+            Fault::Cut { pipe, .. } => self.pipes[pipe].is_cut = true,
+            Fault::CutAll { .. } => self.pipes.iter_mut().for_each(|pipe| pipe.is_cut = true),
+            Fault::Loss { pipe, rate, .. } => self.pipes[pipe].loss = rate,
+            Fault::Copies { pipe, rate, .. } => self.pipes[pipe].copies = rate,
+            Fault::Late {
+                pipe, rate, most, ..
+            } => self.pipes[pipe].late = (rate, most),
+            Fault::Damage { pipe, rate, .. } => self.pipes[pipe].damage = rate,
+            Fault::Rate { pipe, times, .. } => {
+                let rate = self.usual[pipe].rate as f64 * times;
+                self.pipes[pipe].rate = (rate as u64).max(50_000);
+            }
+            Fault::Narrow { pipe, mtu, .. } => self.pipes[pipe].mtu = mtu,
+            Fault::Replay { count, elsewhere } => {
+                for _ in 0..count.min(self.seen.len() as u64) {
+                    let which = self.draw.within(0, self.seen.len() as u64) as usize;
+                    let (mut from, to, bytes) = self.seen[which].clone();
+                    if elsewhere {
+                        from = SocketAddr::new(Ipv4Addr::new(203, 0, 113, 9).into(), 9);
+                    }
+                    let at = now + self.draw.ms(0, 500);
+                    self.push(
+                        at,
+                        Event::Arrive {
+                            from,
+                            to,
+                            bytes,
+                            pipe: usize::MAX,
+                        },
+                    );
+                }
+            }
+            Fault::Stranger {
+                end,
+                count,
+                changed,
+            } => {
+                for _ in 0..count {
+                    let seen = match self.seen.is_empty() {
+                        true => None,
+                        false => {
+                            let which = self.draw.within(0, self.seen.len() as u64) as usize;
+                            Some(self.seen[which].clone())
+                        }
+                    };
+                    let (from, mut bytes) = match seen.filter(|_| changed) {
+                        Some((from, _, bytes)) => (from, bytes),
+                        None => {
+                            let length = self.draw.within(0, 300);
+                            let bytes = (0..length).map(|_| self.draw.bits() as u8).collect();
+                            (
+                                SocketAddr::new(Ipv4Addr::new(203, 0, 113, 7).into(), 7),
+                                bytes,
+                            )
+                        }
+                    };
+                    if !bytes.is_empty() {
+                        let at = self.draw.within(0, bytes.len() as u64) as usize;
+                        bytes[at] = bytes[at].wrapping_add(1 + self.draw.within(0, 255) as u8);
+                    }
+                    let (to, at) = (self.ends[end].public, now + self.draw.ms(0, 500));
+                    self.push(
+                        at,
+                        Event::Arrive {
+                            from,
+                            to,
+                            bytes,
+                            pipe: usize::MAX,
+                        },
+                    );
+                }
+            }
+            Fault::Restart { end, lasts } => {
+                self.ends[end].node = None;
+                self.ends[end].wake = u64::MAX;
+                if lasts == 0 {
+                    return self.restart(end);
+                }
+            }
+            Fault::Move { end } if end > 0 => {
+                let host = Ipv4Addr::new(198, 51, 100, self.draw.within(1, 255) as u8);
+                self.ends[end].public.set_ip(host.into());
+            }
+            Fault::Rebind { end } if end > 0 => {
+                let port = self.draw.within(10_000, 60_000) as u16;
+                self.ends[end].public.set_port(port);
+            }
+            Fault::Move { .. } | Fault::Rebind { .. } => {}
+            Fault::Sleep { end, lasts } => self.ends[end].sleeps = now + lasts,
+            Fault::Unplug { end, .. } => self.ends[end].is_wired = false,
+            Fault::Reload { end } => return self.reload(end),
+            Fault::Share { end, rate } => {
+                let own = self.ends[end].clock.at(now);
+                if self.ends[end].is_awake(now)
+                    && let Some(node) = &mut self.ends[end].node
+                {
+                    let services = &node.config().link.services;
+                    let name = services[services.len() / 2].name.clone();
+                    let change = ServiceChange::Set { name, rate };
+                    node.change_services(own, &change)
+                        .map_err(|error| error.to_string())?;
+                    return self.input(end);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a file again in which a weight is another.
+    fn reload(&mut self, end: usize) -> Result<(), String> {
+        if !self.ends[end].is_awake(self.now) {
+            return Ok(());
+        }
+        let weight = *self.draw.of(&[0.5, 1.0, 4.0]);
+        let mut file = self.ends[end].config.clone();
+        for peer in &mut file.peers {
+            peer.weight = weight;
+        }
+        let paths = vec![PathFacts::UNKNOWN; file.peers().len()];
+        let (own, secrets) = (self.ends[end].clock.at(self.now), self.ends[end].secrets());
+        if let Some(node) = &mut self.ends[end].node {
+            let dry = node.reload(own, &file, Some(&secrets), &paths, true);
+            dry.map_err(|error| error.to_string())?;
+            let changes = node.reload(own, &file, Some(&secrets), &paths, false);
+            changes.map_err(|error| error.to_string())?;
+        }
+        self.ends[end].config = file;
+        self.input(end)
+    }
+
+    fn end(&mut self, number: usize) -> Result<(), String> {
+        match self.faults[number] {
+            Fault::CutAll { .. } => self.pipes.iter_mut().for_each(|pipe| pipe.is_cut = false),
+            Fault::Cut { pipe, .. }
+            | Fault::Loss { pipe, .. }
+            | Fault::Copies { pipe, .. }
+            | Fault::Late { pipe, .. }
+            | Fault::Damage { pipe, .. }
+            | Fault::Rate { pipe, .. }
+            | Fault::Narrow { pipe, .. } => {
+                self.pipes[pipe].restore(&self.usual[pipe]);
+            }
+            Fault::Restart { end, .. } if self.ends[end].node.is_none() => {
+                return self.restart(end);
+            }
+            Fault::Sleep { end, .. } if self.ends[end].is_awake(self.now) => {
+                let (own, seed) = (self.ends[end].clock.at(self.now), self.draw.key());
+                if let Some(node) = &mut self.ends[end].node {
+                    node.renew_keys(own, seed);
+                }
+                self.ends[end].handle_timeout(self.now);
+                return self.input(end);
+            }
+            Fault::Unplug { end, .. } => {
+                self.ends[end].is_wired = true;
+                let own = self.ends[end].clock.at(self.now);
+                if self.ends[end].is_awake(self.now)
+                    && let Some(node) = &mut self.ends[end].node
+                {
+                    node.handle_interface_back(own);
+                    return self.input(end);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The number of the pipe from one end to another: all go to the first end, or come from there.
+const fn pipe_of(from: usize, to: usize) -> Option<usize> {
+    match (from, to) {
+        (0, 0) => None,
+        (0, to) => Some(2 * (to - 1)),
+        (from, 0) => Some(2 * (from - 1) + 1),
+        _ => None,
+    }
+}

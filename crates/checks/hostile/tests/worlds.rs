@@ -1,0 +1,26 @@
+//! Some worlds of every kind, as many as take a moment; `make hostile` goes on from there.
+
+use airlane_hostile::run;
+
+/// Worlds in which a law was broken once.
+const FOUND: [u64; 12] = [
+    31, 105, 237, 339, 392, 1081, 1403, 1822, 2568, 2772, 4779, 5335,
+];
+const WORLDS: u64 = 200;
+
+#[test]
+fn every_law_holds_in_every_world() {
+    let broken: Vec<String> = (0..WORLDS)
+        .chain(FOUND)
+        .filter_map(|seed| run(seed, None).err())
+        .map(|broken| broken.to_string())
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn a_seed_is_a_world() {
+    for seed in 0..8 {
+        assert_eq!(run(seed, None), run(seed, None));
+    }
+}
