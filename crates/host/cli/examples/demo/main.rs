@@ -1,17 +1,18 @@
 //! `make demo`: three applications over one lossy link, without and with Airlane.
 //!
 //! First simulated, then live between two network namespaces of this machine. Tables and bars go to
-//! the terminal, a picture to `target/demo/`.
+//! the terminal, a picture to `target/demo/`. What is given on the command line builds the program for the live part:
+//! nobody waits for that before the first table, and not at all where there is no live part.
 
 mod live;
 mod simulated;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use airlane_cli::chart::Chart;
 use airlane_cli::{output, svg};
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 const INTRODUCTION: &str = "\
 A wireless link loses frames. Three applications share it: a file transfer, a web page fetched again and
@@ -43,6 +44,7 @@ fn demo() -> anyhow::Result<()> {
     }
     match live::possible() {
         Ok(()) => {
+            build()?;
             let comparison = live::run(&root())?;
             show(&comparison)?;
             comparisons.push(comparison);
@@ -55,6 +57,19 @@ fn demo() -> anyhow::Result<()> {
         "The picture is in target/demo/{}. docs/metrics.md says what each number means.\n",
         path.file_name().unwrap_or_default().display()
     ))
+}
+
+/// Runs the command that builds the program, if one was given.
+fn build() -> anyhow::Result<()> {
+    let mut words = std::env::args_os().skip(1);
+    let Some(program) = words.next() else {
+        return Ok(());
+    };
+    output::note("Live: the program is built first ...");
+    let built = Command::new(&program).args(words).status();
+    let built = built.with_context(|| format!("cannot run {}", program.display()))?;
+    ensure!(built.success(), "the program could not be built: {built}");
+    Ok(())
 }
 
 fn show(comparison: &Chart) -> anyhow::Result<()> {
