@@ -28,10 +28,10 @@ setup: ## Install what the recipes need: system packages (as root) and Rust comp
 	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
 
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
-	$(CARGO) build $(DEMO) --features airlane-cli/lab --example demo
+	$(CARGO) build $(DEMO) --features airlane-cli/lab
 	@$(BUILT)/quick/examples/demo $(CARGO) build $(DEMO) --features airlane-cli/lab,airlane-cli/live --bin airlane
 	@if python3 -c 'import venv, ensurepip' 2> /dev/null; then \
-	  $(call native,quick,$(DEMO) --features airlane-cli/lab --quiet) && $(MAKE) --no-print-directory --quiet .venv/figures \
+	  $(call native,quick,$(DEMO) --features airlane-cli/lab,airlane-cli/live --quiet) && $(MAKE) --no-print-directory --quiet .venv/figures \
 	  && $(VENV)/python demo/figure.py; \
 	else echo "$@: Python 3.11 with venv is missing; its figure is left out" >&2; fi
 
@@ -40,8 +40,8 @@ demo: setup ## Show three applications over one lossy link, simulated and (as ro
 BOTH = --locked -p airlane-cli -p airlane-py
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 # Without link-time optimisation, which takes longer than everything that the demo shows, and without `airlane top`. What
-# live links need is built after the simulated tables.
-DEMO = --profile quick $(BOTH) --no-default-features
+# live links need is built after the simulated tables; airlane-live is named before, so that nothing is built twice.
+DEMO = --profile quick $(BOTH) -p airlane-live --no-default-features --example demo
 
 # $(call native,folder of the profile,options of the build): the Python module, where the package looks for it
 native = PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(2) --lib \
