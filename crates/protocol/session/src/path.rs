@@ -333,11 +333,13 @@ impl PathSearch {
         if std::mem::replace(&mut self.used, self.found) != self.found {
             (self.raise, self.raise_due) = (RAISE.0, now);
         }
+        // A look at what is used says nothing of more, which may have become due meanwhile.
+        let has_searched = !matches!(self.phase, Phase::Confirm(_, None));
         self.phase = Phase::Settled;
         self.used_since = false;
         self.hint = None;
         self.to_send = [None; 2];
-        if self.raise_due <= now {
+        if has_searched && self.raise_due <= now {
             self.raise_due = now + self.raise;
         }
         let again = self.used < self.most || self.too_narrow;

@@ -259,6 +259,21 @@ fn without_a_peer_nothing_is_sent() {
     assert!(world.search.poll_probe().is_some());
 }
 
+/// The answer of a look at what is used may come when the next search is due; that is not put off by it.
+#[test]
+fn a_look_that_ends_when_a_search_is_due_does_not_put_it_off() {
+    for delay in (100..5_000).step_by(100) {
+        let mut world = World::new(1_500, 600, delay);
+        world.search.set_pace(Some(MS * delay), Duration::ZERO);
+        world.delay = delay / 2;
+        world.run(400_000);
+        assert_eq!(world.mtu(), 600);
+        world.takes = 1_400;
+        world.run(900_000);
+        assert_eq!(world.mtu(), 1_400, "answers take {delay} ms");
+    }
+}
+
 proptest! {
     /// Whatever a path takes, loses and delays: once it stays as it is, exactly that is found, what is used
     /// is within bounds all the time, and probes are few.
