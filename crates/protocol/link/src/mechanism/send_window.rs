@@ -48,15 +48,12 @@ pub(crate) struct SendWindow<P> {
     bytes: usize,
     frames: Ring<Outstanding<P>>,
     repairs: VecDeque<Seq>,
-    /// Repairs leave in the order of their numbers and not in that of their requests: what is delivered in order waits
-    /// for the oldest, and after a burst of losses its turn would come last.
-    oldest_first: bool,
     /// Repairs handed over that have not left yet.
     repairs_under_way: u32,
 }
 
 impl<P: Payload> SendWindow<P> {
-    pub(crate) fn new(window: u32, space: SeqSpace, oldest_first: bool) -> Self {
+    pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
         Self {
             space,
             window,
@@ -65,7 +62,6 @@ impl<P: Payload> SendWindow<P> {
             bytes: 0,
             frames: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
-            oldest_first,
             repairs_under_way: 0,
         }
     }
@@ -154,18 +150,7 @@ impl<P: Payload> SendWindow<P> {
             && !frame.waits
         {
             frame.waits = true;
-            // What was acknowledged meanwhile has no age.
-            while let Some(first) = self.repairs.front()
-                && self.get(*first).is_none()
-            {
-                self.repairs.pop_front();
-            }
-            let age = |seq| self.space.distance(seq, self.base);
-            let at = match self.oldest_first {
-                true => self.repairs.partition_point(|other| age(*other) < age(seq)),
-                false => self.repairs.len(),
-            };
-            self.repairs.insert(at, seq);
+            self.repairs.push_back(seq);
         }
     }
 

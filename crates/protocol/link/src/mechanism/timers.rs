@@ -237,16 +237,10 @@ impl TimerPolicy {
     }
 
     /// How long an answer may take where the one to an earlier request took so long: answers come in the order of
-    /// requests, so that of many the last take longer than a round trip. Measured timers are bounded: an answer that was
-    /// lost, and whose frame a timer of the sender brought, would teach patience, and patience longer waits for such a timer.
+    /// requests, so that of many the last take longer than a round trip.
     pub(crate) fn nak_behind(&self, took: Duration) -> Duration {
-        const AT_LEAST: Duration = Duration::from_secs(1);
         let nak = self.nak();
-        let behind = nak.max(took + nak.saturating_sub(self.round_trip()));
-        match self.rtt {
-            Some(_) => behind.min((nak * 4).max(AT_LEAST)),
-            None => behind,
-        }
+        nak.max(took + nak.saturating_sub(self.round_trip()))
     }
 
     /// How long a request and its answer take.

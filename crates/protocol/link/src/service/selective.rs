@@ -171,7 +171,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             measures: facts.is_live(),
             rate: facts.rate,
             max_payload: facts.max_payload,
-            sent: SendWindow::new(window, space, facts.is_live()),
+            sent: SendWindow::new(window, space),
             timers: StartedTimers::with_capacity(window),
             resent: None,
             keepalive: config.keepalives.map(Keepalives::limit).map(Keepalive::new),
@@ -272,7 +272,9 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         const AT_MOST: Duration = Duration::from_millis(500);
         let runs = self.policy.nak_behind(self.answered);
         match self.measures {
-            true => (runs * (1 << self.again.rounds.min(8))).min(AT_MOST.max(runs)),
+            true => {
+                (runs * (1 << self.again.rounds.saturating_sub(1).min(8))).min(AT_MOST.max(runs))
+            }
             false => runs,
         }
     }
@@ -324,6 +326,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             }
             Arrival::Missing { asked, since } => {
                 window.store(seq, packet, original, cx.now);
+                self.again.rounds = 0;
                 if original {
                     cx.ledger.overtaken += 1;
                     let late = cx.now.saturating_since(since);
@@ -335,7 +338,6 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                         self.answered = cx.now.saturating_since(left);
                     }
                     self.overtaken.note_repaired();
-                    self.again.rounds /= 2;
                 }
                 // The works take any frame for an answer. Live, an original that was late is none.
                 if header.kind == FrameKind::Retransmission || (original && !self.measures) {
