@@ -26,7 +26,7 @@ impl Draw {
     }
 
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        (self.bits() >> 11) as f64 / ((1_u64 << 53) as f64) < probability
+        self.0.chance(probability)
     }
 
     pub(crate) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {

@@ -1,47 +1,59 @@
 //! What goes wrong.
 
+use std::fmt;
+
 use crate::draw::Draw;
 
-/// One fault. Pipes are by number, ends too; times in ns.
+/// Nanoseconds, which are read as milliseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Ns(pub(crate) u64);
+
+impl fmt::Debug for Ns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.0 / 1_000_000)
+    }
+}
+
+/// One fault. Pipes and ends are by number.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     Cut {
         pipe: usize,
-        lasts: u64,
+        lasts: Ns,
     },
     CutAll {
-        lasts: u64,
+        lasts: Ns,
     },
     Loss {
         pipe: usize,
         rate: f64,
-        lasts: u64,
+        lasts: Ns,
     },
     Copies {
         pipe: usize,
         rate: f64,
-        lasts: u64,
+        lasts: Ns,
     },
     Late {
         pipe: usize,
         rate: f64,
-        most: u64,
-        lasts: u64,
+        most: Ns,
+        lasts: Ns,
     },
     Damage {
         pipe: usize,
         rate: f64,
-        lasts: u64,
+        lasts: Ns,
     },
     Rate {
         pipe: usize,
         times: f64,
-        lasts: u64,
+        lasts: Ns,
     },
     Narrow {
         pipe: usize,
         mtu: usize,
-        lasts: u64,
+        lasts: Ns,
     },
     /// Datagrams that were seen come again, from where they came or from elsewhere.
     Replay {
@@ -56,7 +68,7 @@ pub(crate) enum Fault {
     },
     Restart {
         end: usize,
-        lasts: u64,
+        lasts: Ns,
     },
     /// The end gets another address.
     Move {
@@ -68,11 +80,11 @@ pub(crate) enum Fault {
     },
     Sleep {
         end: usize,
-        lasts: u64,
+        lasts: Ns,
     },
     Unplug {
         end: usize,
-        lasts: u64,
+        lasts: Ns,
     },
     /// Another weight or share, and back.
     Reload {
@@ -88,7 +100,7 @@ impl Fault {
     pub(crate) fn draw(draw: &mut Draw, ends: usize, pipes: usize) -> Self {
         let pipe = draw.within(0, pipes as u64) as usize;
         let end = draw.within(0, ends as u64) as usize;
-        let lasts = draw.ms(100, 8_000);
+        let lasts = Ns(draw.ms(100, 8_000));
         match draw.within(0, 17) {
             0 => Self::Cut { pipe, lasts },
             1 => Self::CutAll { lasts },
@@ -105,7 +117,7 @@ impl Fault {
             4 => Self::Late {
                 pipe,
                 rate: *draw.of(&[0.1, 0.5]),
-                most: draw.ms(5, 3_000),
+                most: Ns(draw.ms(5, 3_000)),
                 lasts,
             },
             5 => Self::Damage {
@@ -134,7 +146,7 @@ impl Fault {
             },
             10 => Self::Restart {
                 end,
-                lasts: draw.ms(0, 3_000),
+                lasts: Ns(draw.ms(0, 3_000)),
             },
             11 => Self::Move { end },
             12 => Self::Rebind { end },
@@ -161,7 +173,7 @@ impl Fault {
             | Self::Narrow { lasts, .. }
             | Self::Restart { lasts, .. }
             | Self::Sleep { lasts, .. }
-            | Self::Unplug { lasts, .. } => *lasts,
+            | Self::Unplug { lasts, .. } => lasts.0,
             _ => 0,
         }
     }

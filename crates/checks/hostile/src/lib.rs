@@ -12,7 +12,8 @@
 //!
 //! Laws:
 //! * *Integrity*: a packet that an application gets is one that was sent to it, and it gets it once.
-//! * *Liveness*: ten seconds after the last fault every flow moves within three.
+//! * *Liveness*: ten seconds after the last fault every flow moves within three, or as many times longer as more is offered
+//!   than its path carries.
 //! * *Thrift*: what leaves is in proportion to what applications send, and to time.
 //! * *Time*: what is due is done by the one call that it asked for.
 //! * *Memory*: the packets of a node stay within what it may have.
@@ -20,9 +21,11 @@
 //!
 //! Left out: congestion control of applications; what the kernel does (`airlane-live` has its own tests).
 
+mod act;
 mod draw;
 mod end;
 mod fault;
+mod files;
 mod network;
 mod traffic;
 mod world;

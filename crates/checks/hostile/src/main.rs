@@ -33,9 +33,9 @@ struct Args {
     /// How long to begin new ones
     #[arg(long, default_value_t = 120)]
     seconds: u64,
-    /// How many at most
-    #[arg(long, default_value_t = u64::MAX)]
-    worlds: u64,
+    /// How many at most; as many as there is time for by default
+    #[arg(long)]
+    worlds: Option<u64>,
 }
 
 fn main() -> ExitCode {
@@ -81,7 +81,7 @@ fn many(args: &Args) -> ExitCode {
         AtomicU64::new(0),
         AtomicU64::new(0),
     );
-    let last = args.from.saturating_add(args.worlds);
+    let last = args.from.saturating_add(args.worlds.unwrap_or(u64::MAX));
     let broken: Vec<_> = (0..rayon::current_num_threads())
         .into_par_iter()
         .flat_map_iter(|_| {

@@ -3,16 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 
-use airlane_base::config::load;
-use airlane_node::config::LiveConfig;
-use airlane_node::{PathFacts, ServiceChange};
 use airlane_secure::PrivateKey;
 
 use crate::draw::Draw;
 use crate::end::{Clock, End};
 use crate::fault::Fault;
+use crate::files::{SERVICES, file, public};
 use crate::network::Pipe;
 use crate::traffic::{self, Flow};
 
@@ -27,7 +25,8 @@ const IDLE_TURNS: u32 = 20;
 /// How long after the last fault flows have to move, and within how long each.
 const PATIENCE: u64 = 10 * SECOND;
 const WITHIN: u64 = 3 * SECOND;
-/// What the packets of a node may take of memory, bytes.
+/// What the packets of a node may take of memory, bytes: more than the queues of one peer ask for. With 8 MB a base drops
+/// packets of peers whose own queues are short.
 const MEMORY: usize = 64 << 20;
 
 /// A law that does not hold.
@@ -70,7 +69,7 @@ pub struct Outcome {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(crate) enum Event {
     Arrive {
         from: SocketAddr,
         to: SocketAddr,
@@ -86,21 +85,21 @@ enum Event {
 }
 
 #[derive(Debug)]
-struct World {
+pub(crate) struct World {
     seed: u64,
-    now: u64,
+    pub(crate) now: u64,
     order: u64,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// Of what happens to datagrams, and of what nodes are started with.
-    draw: Draw,
-    ends: Vec<End>,
+    pub(crate) draw: Draw,
+    pub(crate) ends: Vec<End>,
     addresses: Vec<Ipv4Addr>,
-    pipes: Vec<Pipe>,
-    usual: Vec<Pipe>,
+    pub(crate) pipes: Vec<Pipe>,
+    pub(crate) usual: Vec<Pipe>,
     flows: Vec<Flow>,
-    faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
     calm: u64,
-    seen: VecDeque<(SocketAddr, SocketAddr, Vec<u8>)>,
+    pub(crate) seen: VecDeque<(SocketAddr, SocketAddr, Vec<u8>)>,
     done: Outcome,
 }
 
@@ -119,52 +118,6 @@ pub fn run(seed: u64, watch: Option<fn(u64, &str)>) -> Result<Outcome, Broken> {
     let ran = world.run(watch);
     ran.map_err(|what| broken(world.now, what, &world.done.faults))?;
     Ok(world.done)
-}
-
-/// The services of a file, or none for those that there are by default.
-const SERVICES: [&str; 4] = [
-    "",
-    "",
-    "services = [{ number = 1, name = \"files\", rate = 1, scheme = { kind = \"sr-m2\", keepalives = 8, repeat-naks = true } }]\nclasses = [{ match = { protocol = \"udp\" }, service = \"files\" }]\n",
-    "services = [{ number = 1, name = \"calls\", rate = 1, scheme = { kind = \"rlp-oos\" } }, \
-     { number = 2, name = \"fec\", rate = 1, scheme = { kind = \"rse\", block = 4, parity = 2 } }]\n\
-     classes = [{ match = { protocol = \"udp\", dst-port = 443 }, service = \"fec\" }, { match = { protocol = \"udp\" }, service = \"calls\" }]\n",
-];
-
-fn public(end: usize) -> SocketAddr {
-    let host = Ipv4Addr::new(192, 0, 2, end as u8 + 1);
-    SocketAddr::new(IpAddr::V4(host), 7007)
-}
-
-fn file(
-    end: usize,
-    rate: &str,
-    services: &str,
-    peers: &[(usize, String)],
-) -> Result<LiveConfig, String> {
-    let last = end + 1;
-    let one = match peers {
-        [(peer, key)] if end > 0 || peers.len() == 1 => Some((*peer, key)),
-        _ => None,
-    };
-    let peer = one.map_or_else(String::new, |(peer, _)| {
-        format!(", peer = \"{}\"", public(peer))
-    });
-    let key = one.map_or_else(String::new, |(_, key)| format!(", peer-key = \"{key}\""));
-    let mut text = format!(
-        "schema = 1\nname = \"end-{end}\"\n[tun]\naddresses = [\"10.7.0.{last}/24\"]\n[link]\nrate = \"{rate}\"\nkeepalive = \"4 s\"\n\
-         underlay = {{ kind = \"udp\", listen = \"0.0.0.0:7007\"{peer} }}\n\
-         security = {{ private-key = \"/end.key\"{key} }}\n{services}"
-    );
-    if one.is_none() {
-        for (peer, key) in peers {
-            let last = peer + 1;
-            text += &format!(
-                "[[peers]]\nname = \"peer-{peer}\"\nkey = \"{key}\"\nprefixes = [\"10.7.0.{last}/32\"]\n"
-            );
-        }
-    }
-    load(&text, "end.toml").map_err(|error| format!("{error}\n{text}"))
 }
 
 impl World {
@@ -225,7 +178,8 @@ impl World {
             let fault = Fault::draw(&mut draw, ends, usual.len());
             (draw.ms(1_000, 15_000), fault)
         });
-        let faults: Vec<(u64, Fault)> = drawn.collect();
+        let mut faults: Vec<(u64, Fault)> = drawn.collect();
+        faults.sort_by_key(|(at, _)| *at);
         let over = faults.iter().map(|(at, fault)| at + fault.lasts()).max();
         let calm = over.unwrap_or(SECOND) + SECOND;
         let mut world = Self {
@@ -272,13 +226,13 @@ impl World {
         Ok(world)
     }
 
-    fn limit_memory(&mut self, end: usize) {
+    pub(crate) fn limit_memory(&mut self, end: usize) {
         if let Some(node) = &mut self.ends[end].node {
             node.set_most_memory(MEMORY);
         }
     }
 
-    fn push(&mut self, at: u64, event: Event) {
+    pub(crate) fn push(&mut self, at: u64, event: Event) {
         self.order += 1;
         self.events.push(Reverse((at, self.order, event)));
     }
@@ -451,7 +405,7 @@ impl World {
     }
 
     /// Something was given to an end.
-    fn input(&mut self, end: usize) -> Result<(), String> {
+    pub(crate) fn input(&mut self, end: usize) -> Result<(), String> {
         self.ends[end].idle_turns = 0;
         self.settle(end)
     }
@@ -544,185 +498,6 @@ impl World {
         let ways = (0..self.ends.len()).filter_map(|other| pipe_of(end, other));
         let least = ways.map(|pipe| self.pipes[pipe].mtu).min();
         least.filter(|_| says)
-    }
-
-    fn restart(&mut self, end: usize) -> Result<(), String> {
-        let seed = self.draw.key();
-        self.ends[end].start(self.now, seed)?;
-        self.limit_memory(end);
-        self.input(end)
-    }
-
-    fn begin(&mut self, number: usize) -> Result<(), String> {
-        let fault = self.faults[number].clone();
-        let now = self.now;
-        match fault {
-            Fault::Cut { pipe, .. } => self.pipes[pipe].is_cut = true,
-            Fault::CutAll { .. } => self.pipes.iter_mut().for_each(|pipe| pipe.is_cut = true),
-            Fault::Loss { pipe, rate, .. } => self.pipes[pipe].loss = rate,
-            Fault::Copies { pipe, rate, .. } => self.pipes[pipe].copies = rate,
-            Fault::Late {
-                pipe, rate, most, ..
-            } => self.pipes[pipe].late = (rate, most),
-            Fault::Damage { pipe, rate, .. } => self.pipes[pipe].damage = rate,
-            Fault::Rate { pipe, times, .. } => {
-                let rate = self.usual[pipe].rate as f64 * times;
-                self.pipes[pipe].rate = (rate as u64).max(50_000);
-            }
-            Fault::Narrow { pipe, mtu, .. } => self.pipes[pipe].mtu = mtu,
-            Fault::Replay { count, elsewhere } => {
-                for _ in 0..count.min(self.seen.len() as u64) {
-                    let which = self.draw.within(0, self.seen.len() as u64) as usize;
-                    let (mut from, to, bytes) = self.seen[which].clone();
-                    if elsewhere {
-                        from = SocketAddr::new(Ipv4Addr::new(203, 0, 113, 9).into(), 9);
-                    }
-                    let at = now + self.draw.ms(0, 500);
-                    self.push(
-                        at,
-                        Event::Arrive {
-                            from,
-                            to,
-                            bytes,
-                            pipe: usize::MAX,
-                        },
-                    );
-                }
-            }
-            Fault::Stranger {
-                end,
-                count,
-                changed,
-            } => {
-                for _ in 0..count {
-                    let seen = match self.seen.is_empty() {
-                        true => None,
-                        false => {
-                            let which = self.draw.within(0, self.seen.len() as u64) as usize;
-                            Some(self.seen[which].clone())
-                        }
-                    };
-                    let (from, mut bytes) = match seen.filter(|_| changed) {
-                        Some((from, _, bytes)) => (from, bytes),
-                        None => {
-                            let length = self.draw.within(0, 300);
-                            let bytes = (0..length).map(|_| self.draw.bits() as u8).collect();
-                            (
-                                SocketAddr::new(Ipv4Addr::new(203, 0, 113, 7).into(), 7),
-                                bytes,
-                            )
-                        }
-                    };
-                    if !bytes.is_empty() {
-                        let at = self.draw.within(0, bytes.len() as u64) as usize;
-                        bytes[at] = bytes[at].wrapping_add(1 + self.draw.within(0, 255) as u8);
-                    }
-                    let (to, at) = (self.ends[end].public, now + self.draw.ms(0, 500));
-                    self.push(
-                        at,
-                        Event::Arrive {
-                            from,
-                            to,
-                            bytes,
-                            pipe: usize::MAX,
-                        },
-                    );
-                }
-            }
-            Fault::Restart { end, lasts } => {
-                self.ends[end].node = None;
-                self.ends[end].wake = u64::MAX;
-                if lasts == 0 {
-                    return self.restart(end);
-                }
-            }
-            Fault::Move { end } if end > 0 => {
-                let host = Ipv4Addr::new(198, 51, 100, self.draw.within(1, 255) as u8);
-                self.ends[end].public.set_ip(host.into());
-            }
-            Fault::Rebind { end } if end > 0 => {
-                let port = self.draw.within(10_000, 60_000) as u16;
-                self.ends[end].public.set_port(port);
-            }
-            Fault::Move { .. } | Fault::Rebind { .. } => {}
-            Fault::Sleep { end, lasts } => self.ends[end].sleeps = now + lasts,
-            Fault::Unplug { end, .. } => self.ends[end].is_wired = false,
-            Fault::Reload { end } => return self.reload(end),
-            Fault::Share { end, rate } => {
-                let own = self.ends[end].clock.at(now);
-                if self.ends[end].is_awake(now)
-                    && let Some(node) = &mut self.ends[end].node
-                {
-                    let services = &node.config().link.services;
-                    let name = services[services.len() / 2].name.clone();
-                    let change = ServiceChange::Set { name, rate };
-                    node.change_services(own, &change)
-                        .map_err(|error| error.to_string())?;
-                    return self.input(end);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a file again in which a weight is another.
-    fn reload(&mut self, end: usize) -> Result<(), String> {
-        if !self.ends[end].is_awake(self.now) {
-            return Ok(());
-        }
-        let weight = *self.draw.of(&[0.5, 1.0, 4.0]);
-        let mut file = self.ends[end].config.clone();
-        for peer in &mut file.peers {
-            peer.weight = weight;
-        }
-        let paths = vec![PathFacts::UNKNOWN; file.peers().len()];
-        let (own, secrets) = (self.ends[end].clock.at(self.now), self.ends[end].secrets());
-        if let Some(node) = &mut self.ends[end].node {
-            let dry = node.reload(own, &file, Some(&secrets), &paths, true);
-            dry.map_err(|error| error.to_string())?;
-            let changes = node.reload(own, &file, Some(&secrets), &paths, false);
-            changes.map_err(|error| error.to_string())?;
-        }
-        self.ends[end].config = file;
-        self.input(end)
-    }
-
-    fn end(&mut self, number: usize) -> Result<(), String> {
-        match self.faults[number] {
-            Fault::CutAll { .. } => self.pipes.iter_mut().for_each(|pipe| pipe.is_cut = false),
-            Fault::Cut { pipe, .. }
-            | Fault::Loss { pipe, .. }
-            | Fault::Copies { pipe, .. }
-            | Fault::Late { pipe, .. }
-            | Fault::Damage { pipe, .. }
-            | Fault::Rate { pipe, .. }
-            | Fault::Narrow { pipe, .. } => {
-                self.pipes[pipe].restore(&self.usual[pipe]);
-            }
-            Fault::Restart { end, .. } if self.ends[end].node.is_none() => {
-                return self.restart(end);
-            }
-            Fault::Sleep { end, .. } if self.ends[end].is_awake(self.now) => {
-                let (own, seed) = (self.ends[end].clock.at(self.now), self.draw.key());
-                if let Some(node) = &mut self.ends[end].node {
-                    node.renew_keys(own, seed);
-                }
-                self.ends[end].handle_timeout(self.now);
-                return self.input(end);
-            }
-            Fault::Unplug { end, .. } => {
-                self.ends[end].is_wired = true;
-                let own = self.ends[end].clock.at(self.now);
-                if self.ends[end].is_awake(self.now)
-                    && let Some(node) = &mut self.ends[end].node
-                {
-                    node.handle_interface_back(own);
-                    return self.input(end);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
     }
 }
 

@@ -3,8 +3,8 @@
 use airlane_hostile::run;
 
 /// Worlds in which a law was broken once.
-const FOUND: [u64; 12] = [
-    31, 105, 237, 339, 392, 1081, 1403, 1822, 2568, 2772, 4779, 5335,
+const FOUND: [u64; 14] = [
+    31, 105, 237, 339, 392, 475, 1081, 1403, 1822, 2568, 2772, 4779, 5335, 6692,
 ];
 const WORLDS: u64 = 200;
 

@@ -452,7 +452,7 @@ mod tests {
         );
         let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("{part}: {said}"));
         assert!(at("expects a different public key from ours") < at("To the peer"));
-        // Once there are keys, nobody asks how it came to them.
+        // Once every peer has keys, handshakes are not shown.
         waiting.peers[0].keys_age_ns = Some(1);
         assert!(!text(&waiting).contains("handshakes:"));
     }

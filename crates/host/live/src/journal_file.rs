@@ -52,8 +52,8 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// Makes the file; one that exists is replaced. A journal holds packets as they were, so nobody else
-    /// may read it.
+    /// Makes the file; one that exists is replaced. A journal holds packets in clear, so that only the owner may
+    /// read it.
     ///
     /// # Errors
     /// If the operating system refuses.

@@ -1,8 +1,8 @@
 //! `make demo`: three applications over one lossy link, without and with Airlane.
 //!
 //! First simulated, then live between two network namespaces of this machine. Tables and bars go to
-//! the terminal, a picture to `target/demo/`. What is given on the command line builds the program for the live part:
-//! nobody waits for that before the first table, and not at all where there is no live part.
+//! the terminal, a picture to `target/demo/`. The command line is the command that builds the program for
+//! the live part, which runs after the simulated tables, and only where a live part is possible.
 
 mod live;
 mod simulated;

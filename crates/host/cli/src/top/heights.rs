@@ -33,7 +33,7 @@ impl Heights {
         };
         left -= list;
         let whole = services as u16 + Self::NAMES;
-        // Whoever asks for flows sees some.
+        // A view of flows shows at least some.
         let spare = flows.map_or(0, |flows| (flows as u16 + Self::NAMES).min(left / 2));
         let room = (left - spare) / 2;
         let table = match room.min(whole + 1) {

@@ -27,8 +27,8 @@ impl Daemon {
     /// Opens everything that the file asks for: interface, underlay and control socket.
     ///
     /// # Errors
-    /// If the operating system refuses something, or the path to the peer is of no use; that there is none
-    /// yet is no reason. Nothing is left behind then.
+    /// If the operating system refuses something, or the path to the peer is too narrow; a missing path is no
+    /// error. Whatever was opened is closed again.
     pub fn start(config: &LiveConfig) -> Result<Self, UpError> {
         if !matches!(config.link.security, Some(Security::Keys(_))) {
             tracing::warn!(

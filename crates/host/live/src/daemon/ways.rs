@@ -70,7 +70,7 @@ impl Daemon {
         }
     }
 
-    /// Makes the routes to what is behind the peers now, and removes those that lead nowhere any more.
+    /// Adds routes to the networks that the peers have now, and removes those of networks that none has any more.
     pub(super) fn change_routes(&self, old: &[Cidr]) {
         let new = self.node.config().routes();
         let gone = old.iter().filter(|route| !new.contains(route));

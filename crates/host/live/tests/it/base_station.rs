@@ -723,7 +723,7 @@ fn two_stations_with_one_key_are_named_by_status_and_doctor() {
         .station_file(0, "100 Mbit/s")
         .replace("farm.sock", "copy.sock");
     let _copy = Running::start(&site.stations[1], &copy).unwrap();
-    // Whoever sends notices soon that nobody answers, and calls.
+    // A station that sends notices within seconds that no answer comes, and calls.
     let over = Arc::new(AtomicBool::new(false));
     let talking = [0, 1].map(|station: usize| {
         let over = over.clone();

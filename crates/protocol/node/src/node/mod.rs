@@ -205,8 +205,7 @@ impl Node {
     /// The next datagram, for a driver that sends them one by one.
     pub fn poll_datagram(&mut self, now: Instant) -> Option<Datagram<'_>> {
         if !self.below.has_datagrams() {
-            // Nothing of the batch is left.
-            let _none = self.below.transmit.poll();
+            self.below.transmit.forget_polled();
             self.drain(now);
         }
         let Self { below, links, .. } = self;

@@ -254,14 +254,17 @@ impl TransmitBatch {
         self.waiting.len() == self.polled.0
     }
 
+    /// Makes room again, once all that waited was polled.
+    pub(crate) fn forget_polled(&mut self) {
+        let (done, start) = self.polled;
+        self.forget(done, start);
+    }
+
     /// The next datagram alone, and the link whose it is.
     pub(crate) fn poll(&mut self) -> Option<(u8, Datagram<'_>)> {
         self.blocked = false;
         let (done, start) = self.polled;
-        let Some(&next) = self.waiting.get(done) else {
-            self.forget(done, start);
-            return None;
-        };
+        let next = *self.waiting.get(done)?;
         self.polled = (done + 1, next.end);
         let datagram = Datagram {
             to: next.to,

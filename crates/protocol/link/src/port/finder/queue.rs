@@ -10,9 +10,10 @@ const LONG_S: f64 = 0.5;
 const LONGEST_DRAIN_S: f64 = 2.0;
 /// One of so many seconds that does not fall although less is sent is that of a link that became slower.
 const STANDS_S: f64 = 0.2;
-/// So often a queue that does not fall is ours all the same, perhaps.
+/// A queue that has not fallen is taken for ours for so many attempts at most.
 const TRIES: u32 = 2;
-/// And so often one that does not fall, even where it grows, is another's: a link that became slower by so much is none.
+/// After so many attempts a queue that has not fallen, or even grew, is taken for another sender's: no link becomes slower
+/// so often in a row.
 const VAIN: u32 = 3;
 /// How long less is sent, how often at least, to see what a mark takes without a queue.
 const PEEK: Duration = Duration::from_millis(200);
