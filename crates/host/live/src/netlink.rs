@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use airlane_secure::EthernetAddress;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -148,6 +148,50 @@ pub fn leads_to(name: &str, address: IpAddr) -> io::Result<bool> {
     Ok(netlink.link_index(name)? == netlink.way_to(address)?)
 }
 
+/// The interface that datagrams to `address` with this mark leave by, for the log: its name and what is wrong with it, or
+/// which interfaces may be why there is no route.
+pub(crate) fn way_out(address: IpAddr, mark: u32) -> String {
+    let Ok(mut netlink) = Netlink::open() else {
+        return "unknown".to_owned();
+    };
+    let way = netlink.way_of(address, mark);
+    if let Ok(link) = way.and_then(|index| netlink.link_of(index)) {
+        let name = name_of(&link);
+        return trouble(&link).map_or_else(|| name.to_owned(), |what| format!("{name} {what}"));
+    }
+    let links = netlink.links().unwrap_or_default();
+    let away = links.iter().filter_map(|link| {
+        // Every namespace has the ends of tunnels that nobody has set up.
+        use LinkLayerType::{Ether, None as Plain, Ppp};
+        let what =
+            trouble(link).filter(|_| matches!(link.header.link_layer_type, Ether | Plain | Ppp))?;
+        Some(format!("{} {what}", name_of(link)))
+    });
+    let away: Vec<_> = std::iter::once("no route".to_owned()).chain(away).collect();
+    away.join("; ")
+}
+
+fn name_of(link: &LinkMessage) -> &str {
+    let mut attributes = link.attributes.iter();
+    let name = attributes.find_map(|attribute| match attribute {
+        LinkAttribute::IfName(name) => Some(&**name),
+        _ => None,
+    });
+    name.unwrap_or_default()
+}
+
+/// Why nothing leaves by an interface.
+fn trouble(link: &LinkMessage) -> Option<&'static str> {
+    let flags = link.header.flags;
+    if !flags.contains(LinkFlags::Up) {
+        Some("is down")
+    } else if !flags.contains(LinkFlags::Running) {
+        Some("has no carrier")
+    } else {
+        None
+    }
+}
+
 /// A socket to the kernel's routing tables, in the network namespace of the calling thread.
 pub(crate) struct Netlink {
     socket: Socket,
@@ -263,11 +307,41 @@ impl Netlink {
 
     /// Whether an interface is switched on.
     pub(crate) fn is_up(&mut self, index: u32) -> io::Result<bool> {
+        Ok(self.link_of(index)?.header.flags.contains(LinkFlags::Up))
+    }
+
+    fn link_of(&mut self, index: u32) -> io::Result<LinkMessage> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         match self.ask(RouteNetlinkMessage::GetLink(message))? {
-            RouteNetlinkMessage::NewLink(link) => Ok(link.header.flags.contains(LinkFlags::Up)),
+            RouteNetlinkMessage::NewLink(link) => Ok(link),
             _ => Err(unexpected()),
+        }
+    }
+
+    /// All interfaces.
+    fn links(&mut self) -> io::Result<Vec<LinkMessage>> {
+        let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        self.send(all, NLM_F_REQUEST | NLM_F_DUMP)?;
+        let mut links = Vec::new();
+        loop {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                    .map_err(io::Error::other)?;
+                let length = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(length..).unwrap_or_default();
+                match message.payload {
+                    _ if message.header.sequence_number != self.sequence => {}
+                    NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
+                        links.push(link);
+                    }
+                    NetlinkPayload::Done(_) => return Ok(links),
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
+                    _ => {}
+                }
+            }
         }
     }
 
@@ -331,19 +405,12 @@ impl Netlink {
 
     /// Longest packet that an interface takes.
     pub(crate) fn mtu_of(&mut self, index: u32) -> io::Result<usize> {
-        let mut message = LinkMessage::default();
-        message.header.index = index;
-        let RouteNetlinkMessage::NewLink(link) = self.ask(RouteNetlinkMessage::GetLink(message))?
-        else {
-            return Err(unexpected());
-        };
-        let mtu = link
-            .attributes
-            .iter()
-            .find_map(|attribute| match attribute {
-                LinkAttribute::Mtu(mtu) => Some(*mtu as usize),
-                _ => None,
-            });
+        let link = self.link_of(index)?;
+        let mut attributes = link.attributes.iter();
+        let mtu = attributes.find_map(|attribute| match attribute {
+            LinkAttribute::Mtu(mtu) => Some(*mtu as usize),
+            _ => None,
+        });
         mtu.ok_or_else(unexpected)
     }
 

@@ -48,7 +48,8 @@ impl Outlet for Wire<'_> {
                 _ => false,
             };
             if ends && self.said.speak(self.now, || 0).is_some() {
-                tracing::warn!(to = %run.to, %error, "a datagram did not leave");
+                let by = self.underlay.way_out(run.to);
+                tracing::warn!(to = %run.to, by, %error, "a datagram did not leave");
             }
             why
         })

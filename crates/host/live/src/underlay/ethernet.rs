@@ -177,6 +177,11 @@ impl Ethernet {
         Err(DeviceError::new(&self.interface, "check the peer", error))
     }
 
+    /// The name of the interface.
+    pub(crate) fn interface(&self) -> &str {
+        &self.interface
+    }
+
     /// The interface's own address.
     pub fn local(&self) -> EthernetAddress {
         self.facts.get().address

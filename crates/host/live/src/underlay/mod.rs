@@ -21,6 +21,7 @@ pub use udp::Udp;
 
 use crate::config::underlay::UnderlayConfig;
 use crate::device::DeviceError;
+use crate::netlink::way_out;
 use crate::packet::ecn::Ecn;
 use crate::status::InterfaceReport;
 
@@ -269,6 +270,15 @@ impl Underlay {
                 let said = interface;
                 Ok(PathFacts { interface, said })
             }
+        }
+    }
+
+    /// The interface that datagrams to a peer leave by, or why there is none, in words.
+    pub(crate) fn way_out(&self, to: PeerAddress) -> String {
+        match (self, to.ip()) {
+            (Self::Ethernet(ethernet), _) => ethernet.interface().to_owned(),
+            (Self::Udp(_), Some(ip)) => way_out(ip, self.mark()),
+            (Self::Udp(_), None) => "no IP address".to_owned(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! What a link and the connections through it survive: a time of total loss, a cable that is replaced, a peer that is started anew. The link
 //! comes back, and the ledger says what was lost. How soon it does is judged by `make soak`.
 
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::common::air::Air;
@@ -82,6 +84,62 @@ fn a_connection_outlives_the_node_that_carried_it() {
     established(&right);
     transferring.end();
     assert_ne!(left.status().peers[0].session.id, before);
+}
+
+/// What is logged, as lines.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Takes what the present thread says.
+    fn listen(&self) {
+        let log = self.clone();
+        let said = tracing_subscriber::fmt().with_ansi(false);
+        let said = said.with_writer(move || log.clone()).finish();
+        // Until the thread ends.
+        std::mem::forget(tracing::subscriber::set_default(said));
+    }
+
+    fn lines_with(&self, part: &str) -> Vec<String> {
+        let said = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let lines = said.lines().filter(|line| line.contains(part));
+        lines.map(str::to_owned).collect()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whoever reads that nothing leaves asks by which interface.
+#[test]
+fn the_log_names_the_interface_that_nothing_leaves_by() {
+    let Some(pair) = Pair::new("the_log_names_the_interface_that_nothing_leaves_by") else {
+        return;
+    };
+    let log = Log::default();
+    let (listening, file) = (log.clone(), pair.file(0, &pair.keys[1]));
+    let left = Running::start_with(&pair.ends[0], &file, move |_| listening.listen()).unwrap();
+    let _right = pair.start(1);
+    established(&left);
+    pair.ends[0].ip("link set wire down");
+    let deadline = Instant::now() + PATIENCE;
+    let said = loop {
+        if let [first, ..] = &log.lines_with("a datagram did not leave")[..] {
+            break first.clone();
+        }
+        assert!(Instant::now() < deadline, "the log says nothing");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    for part in ["192.0.2.2:7007", "no route; wire is down", "unreachable"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 /// An interface of the emulator that is switched off is waited for.
