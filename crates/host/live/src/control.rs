@@ -24,6 +24,7 @@
 //! everything; members of the group that the file names may open the socket, too, and ask for the status, and what a
 //! flow may send, some times a second. A registered flow is forgotten with its connection. Who a client is, the kernel says (`SO_PEERCRED`).
 
+mod place;
 pub mod registration;
 mod server;
 

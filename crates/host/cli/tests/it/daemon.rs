@@ -193,6 +193,30 @@ fn a_user_signal_writes_where_it_stands_and_quit_ends_it_well() {
     assert_eq!(up.wait(PATIENCE).and_then(|status| status.code()), Some(0));
 }
 
+/// `kill PID; airlane up` is what people type.
+#[test]
+fn a_node_can_be_started_again_as_soon_as_it_was_told_to_end() {
+    if !can_run("a_node_can_be_started_again_as_soon_as_it_was_told_to_end") {
+        return;
+    }
+    let site = Site::connected();
+    site.udp(0, "");
+    let mut up = site.up(0, &[]);
+    until("it answers", || site.ask(0).is_some());
+    for _ in 0..5 {
+        signal(&mut up, Signal::TERM);
+        let mut next = site.up(0, &[]);
+        assert_eq!(up.wait(PATIENCE).and_then(|status| status.code()), Some(0));
+        until("the next one answers", || {
+            let ended = next.ended();
+            assert!(ended.is_none(), "{}", site.log(0));
+            site.ask(0).is_some()
+        });
+        up = next;
+    }
+    ends_well(up);
+}
+
 #[test]
 fn a_log_that_nobody_takes_neither_ends_nor_blocks_the_link() {
     if !can_run("a_log_that_nobody_takes_neither_ends_nor_blocks_the_link") {

@@ -13,7 +13,7 @@ use airlane_base::Rate;
 use airlane_link::FlowKey;
 use rustix::event::epoll;
 
-use super::{Refusal, Reloaded, Request, RequestError, ServiceChange, call};
+use super::{Refusal, Reloaded, Request, RequestError, ServiceChange, place};
 use crate::clock;
 use crate::config::LiveConfig;
 use crate::device::DeviceError;
@@ -131,7 +131,7 @@ enum Heard {
 
 impl Server {
     /// Listens at `path`, where members of `group` may read. A socket that nobody answers at any more is
-    /// replaced.
+    /// replaced; a node that is ending is waited for.
     ///
     /// # Errors
     /// If there is no such group, or the system refuses.
@@ -149,7 +149,7 @@ impl Server {
                 .create(directory)
                 .map_err(failed("make the socket's directory"))?;
         }
-        clear_the_way(path).map_err(failed("listen"))?;
+        place::clear(path).map_err(failed("listen"))?;
         let listener = UnixListener::bind(path).map_err(failed("listen"))?;
         // From here on the file is ours, and goes with the server.
         let mut server = Self {
@@ -448,25 +448,6 @@ fn restrict(path: &Path, group: Option<u32>) -> io::Result<()> {
     chown(&name, None, group)?;
     let mode = if group.is_some() { 0o660 } else { 0o600 };
     fs::set_permissions(name, Permissions::from_mode(mode))
-}
-
-/// Removes a socket that its node left behind. Anything else at `path` stays, and is an error.
-fn clear_the_way(path: &Path) -> io::Result<()> {
-    let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(metadata) if !metadata.file_type().is_socket() => {
-            taken("there is a file of this name that is no socket")
-        }
-        Ok(_) => match call(path) {
-            Ok(_) => taken("another node of this name is running"),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                taken("somebody listens there who answers nobody")
-            }
-            Err(_) => fs::remove_file(path),
-        },
-    }
 }
 
 #[cfg(test)]

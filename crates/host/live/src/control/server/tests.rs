@@ -323,15 +323,43 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     // The file of a listener that is gone.
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
-    let _living = Server::bind(&path, None).unwrap();
-    let error = Server::bind(&path, None).unwrap_err();
-    assert!(error.source.to_string().contains("another node"), "{error}");
+    let mut living = Server::bind(&path, None).unwrap();
+    let starting = std::thread::spawn({
+        let path = path.clone();
+        move || Server::bind(&path, None).unwrap_err()
+    });
+    serve_until(&mut living, || starting.is_finished());
+    let error = starting.join().unwrap();
+    assert!(error.source.to_string().contains("is running"), "{error}");
     assert!(path.exists(), "the living one keeps its socket");
     let file = directory.path().join("precious.sock");
     fs::write(&file, "text").unwrap();
     let error = Server::bind(&file, None).unwrap_err();
     assert!(error.source.to_string().contains("no socket"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+}
+
+/// A node that ends answers nobody, and has its socket until its interface is gone.
+#[test]
+fn a_node_that_is_ending_is_waited_for_but_not_for_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let ending = Server::bind(&path, None).unwrap();
+    let ended = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(900));
+        drop(ending);
+    });
+    let stuck = Server::bind(&path, None).unwrap();
+    ended.join().unwrap();
+    assert!(
+        path.exists(),
+        "the one that has ended leaves the socket of the next"
+    );
+    let error = Server::bind(&path, None).unwrap_err();
+    let why = error.source.to_string();
+    assert!(why.contains("neither answers nor ends"), "{error}");
+    drop(stuck);
+    assert!(!path.exists());
 }
 
 /// The owner of the folder, such as the user of another link, may put anything in the socket's place meanwhile.

@@ -1,0 +1,77 @@
+//! The place of a control socket: free, or that of a node that runs, that is ending, or that was killed.
+//!
+//! A node that ends keeps its socket until its interface and its port are gone, which takes the kernel a moment; meanwhile
+//! it answers nobody. Who starts again at once waits for that.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Request, call, is_nothing_yet};
+
+/// The log says that a start waits after this: a node that runs has answered by then, as a rule.
+const ANSWERS: Duration = Duration::from_millis(300);
+/// And how long it waits then.
+const ENDS: Duration = Duration::from_millis(2_700);
+/// So often a socket is looked at again whose node hangs up, and so much later.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Removes a socket that its node left behind, and waits for a node that is ending. Anything else at `path` stays, and is an
+/// error.
+pub(super) fn clear(path: &Path) -> io::Result<()> {
+    let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
+    for _ in 0..LOOKS {
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(metadata) if !metadata.file_type().is_socket() => {
+                return taken("there is a file of this name that is no socket");
+            }
+            Ok(_) => {}
+        }
+        match call(path) {
+            Ok(node) => match answers(&node, path)? {
+                Answer::Here => return taken("another node of this name is running"),
+                Answer::Silent => {
+                    return taken("another node of this name neither answers nor ends");
+                }
+                Answer::HungUp => std::thread::sleep(LOOK),
+            },
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return taken("somebody listens there who answers nobody");
+            }
+            Err(_) => return fs::remove_file(path),
+        }
+    }
+    taken("another node of this name answers nothing")
+}
+
+/// What a node says to somebody who asks where it stands.
+enum Answer {
+    Here,
+    HungUp,
+    Silent,
+}
+
+fn answers(mut node: &UnixStream, path: &Path) -> io::Result<Answer> {
+    let request = Request::Status {}.to_line();
+    if node.write_all(request.as_bytes()).is_err() {
+        return Ok(Answer::HungUp);
+    }
+    for patience in [ANSWERS, ENDS] {
+        node.set_read_timeout(Some(patience))?;
+        match node.read(&mut [0]) {
+            Ok(1..) => return Ok(Answer::Here),
+            Err(error) if is_nothing_yet(&error) => {}
+            Ok(0) | Err(_) => return Ok(Answer::HungUp),
+        }
+        if patience == ANSWERS {
+            tracing::info!(socket = %path.display(), "waiting for the node of this name to end");
+        }
+    }
+    Ok(Answer::Silent)
+}
