@@ -27,7 +27,7 @@ pub enum SoakEvent {
     NewKeys,
     /// New keys at both ends by SIGHUP.
     Hangup,
-    /// The right end has another address for a while, and then its own again.
+    /// The right end has other addresses in a row, and then its own again.
     Move,
 }
 

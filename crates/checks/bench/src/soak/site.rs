@@ -22,7 +22,7 @@ pub(super) struct SoakSite {
     made: u64,
 }
 
-/// How long the right end stays at its other address, and an end has no route.
+/// How long the right end stays at another address, and an end has no route.
 const AWAY: Duration = Duration::from_secs(3);
 /// How long an end may take to read its file again.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -185,16 +185,25 @@ impl SoakSite {
         Ok(())
     }
 
-    /// The right end goes to another address, and comes back.
+    /// The right end goes through other addresses in a row, and comes back: the last handovers follow faster than a call for
+    /// the peer is repeated.
     pub(super) fn move_right(&mut self) -> Result<(), LiveError> {
-        const HOME: &str = "192.0.2.2/24";
-        const AWAY_FROM_HOME: &str = "192.0.2.12/24";
-        for (to, from) in [(AWAY_FROM_HOME, HOME), (HOME, AWAY_FROM_HOME)] {
+        let address = |last: u8| format!("192.0.2.{last}/24");
+        let steps = [
+            (12, AWAY),
+            (2, AWAY),
+            (13, AWAY / 6),
+            (14, AWAY / 6),
+            (2, AWAY),
+        ];
+        let mut from = 2;
+        for (to, stays) in steps {
             let [_, right] = self.link.hosts();
             // The other address stays until the new one is there, as in any handover.
-            right.ip(&["address", "add", to, "dev", "wire"])?;
-            right.ip(&["address", "del", from, "dev", "wire"])?;
-            std::thread::sleep(AWAY);
+            right.ip(&["address", "add", &address(to), "dev", "wire"])?;
+            right.ip(&["address", "del", &address(from), "dev", "wire"])?;
+            from = to;
+            std::thread::sleep(stays);
         }
         Ok(())
     }
