@@ -9,6 +9,7 @@ use airlane_node::{Came, Node, PathFacts, Request, Secrets, Start, Underlay};
 use airlane_secure::{PeerAddress, PrivateKey, Wall};
 
 use crate::draw::Draw;
+use crate::files::{file, public};
 
 /// The wall clocks say about this, ns since 1970.
 const WALL: u64 = 1_800_000_000_000_000_000;
@@ -89,6 +90,29 @@ impl End {
             idle_turns: 0,
             wake: u64::MAX,
         }
+    }
+
+    /// Ends with these keys: the first with all others, each of those with it alone.
+    pub(crate) fn all(
+        keys: Vec<PrivateKey>,
+        rate: &str,
+        services: &str,
+        draw: &mut Draw,
+    ) -> Result<Vec<Self>, String> {
+        let publics: Vec<String> = keys.iter().map(|key| key.public().to_string()).collect();
+        let ends = keys.into_iter().enumerate().map(|(end, key)| {
+            let peers: Vec<(usize, String)> = match end {
+                0 => (1..publics.len())
+                    .map(|peer| (peer, publics[peer].clone()))
+                    .collect(),
+                _ => vec![(0, publics[0].clone())],
+            };
+            let config = file(end, rate, services, &peers)?;
+            let address = Ipv4Addr::new(10, 7, 0, end as u8 + 1);
+            let clock = Clock::draw(draw);
+            Ok(Self::new(config, key, (public(end), address), clock))
+        });
+        ends.collect()
     }
 
     /// Starts the node, without anything that it knew before.

@@ -31,11 +31,17 @@ impl Pipe {
         let delay = draw.ms(1, 120);
         // At least ten packets, at most half a second.
         let room = (rate / 8 * draw.within(20, 500) / 1_000).max(15_000);
+        let loss = *draw.of(&[0.0, 0.0, 0.001, 0.01, 0.05]);
+        Self::new(rate, delay, room, loss)
+    }
+
+    /// One that does nothing else to datagrams.
+    pub(crate) const fn new(rate: u64, delay: u64, room: u64, loss: f64) -> Self {
         Self {
             rate,
             delay,
             room,
-            loss: *draw.of(&[0.0, 0.0, 0.001, 0.01, 0.05]),
+            loss,
             copies: 0.0,
             late: (0.0, 0),
             damage: 0.0,

@@ -41,13 +41,25 @@ pub(crate) enum Wrong {
 
 impl Flow {
     pub(crate) fn draw(number: u16, from: usize, to: usize, draw: &mut Draw) -> Self {
-        let (least, most) = *draw.of(&[(60, 200), (200, 200), (1_200, 1_200), (60, 1_200)]);
+        let lengths = *draw.of(&[(60, 200), (200, 200), (1_200, 1_200), (60, 1_200)]);
+        let port = *draw.of(&[53, 443, 5_004, 27_015, 60_001]);
+        Self::new(number, (from, to), port, draw.ms(4, 200), lengths)
+    }
+
+    /// Packets of these lengths, one each `every` ns on average.
+    pub(crate) fn new(
+        number: u16,
+        (from, to): (usize, usize),
+        port: u16,
+        every: u64,
+        (least, most): (usize, usize),
+    ) -> Self {
         Self {
             number,
             from,
             to,
-            ports: [20_000 + number, *draw.of(&[53, 443, 5_004, 27_015, 60_001])],
-            every: draw.ms(4, 200),
+            ports: [20_000 + number, port],
+            every,
             lengths: (least.max(LEAST), most),
             sent: 0,
             got: HashSet::new(),

@@ -8,9 +8,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use airlane_secure::PrivateKey;
 
 use crate::draw::Draw;
-use crate::end::{Clock, End};
+use crate::end::End;
 use crate::fault::Fault;
-use crate::files::{SERVICES, file, public};
+use crate::files::SERVICES;
 use crate::network::Pipe;
 use crate::traffic::{self, Flow};
 
@@ -131,7 +131,6 @@ impl World {
         let keys: Vec<PrivateKey> = (0..ends)
             .map(|_| PrivateKey::generate(draw.key()))
             .collect();
-        let publics: Vec<String> = keys.iter().map(|key| key.public().to_string()).collect();
         let usual: Vec<Pipe> = (1..ends)
             .flat_map(|_| {
                 let pipe = Pipe::draw(&mut draw);
@@ -149,19 +148,7 @@ impl World {
             true => "auto".to_owned(),
             false => format!("{} kbit/s", slowest * 9 / 10_000),
         };
-        let mut all = Vec::new();
-        for (end, key) in keys.into_iter().enumerate() {
-            let peers: Vec<(usize, String)> = match end {
-                0 => (1..ends)
-                    .map(|peer| (peer, publics[peer].clone()))
-                    .collect(),
-                _ => vec![(0, publics[0].clone())],
-            };
-            let config = file(end, &rate, services, &peers)?;
-            let address = Ipv4Addr::new(10, 7, 0, end as u8 + 1);
-            let clock = Clock::draw(&mut draw);
-            all.push(End::new(config, key, (public(end), address), clock));
-        }
+        let all = End::all(keys, &rate, services, &mut draw)?;
         let flows = draw.within(1, 4) as usize * (ends - 1);
         let flows = (0..flows.min(12)).map(|number| {
             let station = 1 + number % (ends - 1);
@@ -180,6 +167,17 @@ impl World {
         });
         let mut faults: Vec<(u64, Fault)> = drawn.collect();
         faults.sort_by_key(|(at, _)| *at);
+        Self::start(seed, draw, all, (usual, flows), faults)
+    }
+
+    /// A world of these ends, pipes, flows and faults; `draw` goes on to say when flows begin.
+    fn start(
+        seed: u64,
+        mut draw: Draw,
+        ends: Vec<End>,
+        (usual, flows): (Vec<Pipe>, Vec<Flow>),
+        faults: Vec<(u64, Fault)>,
+    ) -> Result<Self, String> {
         let over = faults.iter().map(|(at, fault)| at + fault.lasts()).max();
         let calm = over.unwrap_or(SECOND) + SECOND;
         let mut world = Self {
@@ -188,8 +186,8 @@ impl World {
             order: 0,
             events: BinaryHeap::new(),
             draw: Draw::new(seed, "network"),
-            addresses: all.iter().map(|end| end.address).collect(),
-            ends: all,
+            addresses: ends.iter().map(|end| end.address).collect(),
+            ends,
             pipes: usual.clone(),
             usual,
             flows,
@@ -217,7 +215,7 @@ impl World {
         }
         world.push(calm, Event::Calm);
         world.push(SECOND, Event::Look);
-        for end in 0..ends {
+        for end in 0..world.ends.len() {
             let seed = world.draw.key();
             world.ends[end].start(0, seed)?;
             world.limit_memory(end);
@@ -510,3 +508,6 @@ const fn pipe_of(from: usize, to: usize) -> Option<usize> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod log;
