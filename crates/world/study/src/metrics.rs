@@ -2,6 +2,8 @@
 //! `link.direction.service.metric_unit`; of radio channels `medium.count` and `medium.station.count`, of groups of flows
 //! `group.metric_unit`.
 
+use std::collections::BTreeMap;
+
 use airlane_base::config;
 use airlane_sim::{DirectionResult, FlowResult, ProgressResult, RunResult, ServiceResult};
 
@@ -18,10 +20,16 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     push("stopped_s".into(), run.stopped_s);
     push("finished".into(), f64::from(u8::from(run.finished)));
     push("events".into(), run.events as f64);
+    let numbers = service_numbers(run);
     for flow in &run.flows {
         for (metric, value) in flow_metrics(flow) {
             push(format!("{}.{metric}", config::key(&flow.name)), value);
         }
+        let carried = most_of(flow, &numbers).map_or(f64::NAN, f64::from);
+        push(
+            format!("{}.service_number", config::key(&flow.name)),
+            carried,
+        );
         for (metric, value) in flow.progress.iter().flat_map(progress_metrics) {
             push(format!("{}.{metric}", config::key(&flow.name)), value);
         }
@@ -66,6 +74,22 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
         }
     }
     (names, values)
+}
+
+/// Numbers of services by link and name.
+fn service_numbers(run: &RunResult) -> BTreeMap<(&str, &str), u8> {
+    let links = run.links.iter().flat_map(|link| {
+        let services = link.down.services.iter().chain(&link.up.services);
+        services.map(|service| ((&*link.name, &*service.name), service.number))
+    });
+    links.collect()
+}
+
+/// Which service most of a flow's packets got in its main direction, on the first link with services that they came to.
+fn most_of(flow: &FlowResult, numbers: &BTreeMap<(&str, &str), u8>) -> Option<u8> {
+    let on = flow.services.iter().find(|on| !on.there.is_empty())?;
+    let most = on.there.first()?;
+    numbers.get(&(&*on.link, &*most.service)).copied()
 }
 
 /// The same names for every run of a scenario, whatever happened in it.
@@ -154,7 +178,40 @@ fn repairs(services: &[ServiceResult]) -> [(&'static str, f64); 7] {
 
 #[cfg(test)]
 mod tests {
+    use airlane_sim::{Scenario, run};
+
     use super::*;
+
+    #[test]
+    fn a_flow_has_the_number_of_the_service_that_carried_it() {
+        let of = |services: &str| {
+            let flow = |name: &str, port: u16| {
+                format!(
+                    "[[flows]]\nname = \"{name}\"\nends = [\"a\", \"b\"]\nport = {port}\n\
+                     transport = {{ kind = \"udp\" }}\napp = {{ kind = \"cbr\", rate = \"64 kbit/s\", packet = \"200 B\" }}\n"
+                )
+            };
+            let text = format!(
+                "schema = 1\nname = \"two\"\nduration = \"2 s\"\n[nodes.a]\n[nodes.b]\n[links.wire]\n\
+                 ends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n{services}\n{}{}",
+                flow("call", 5004),
+                flow("other", 6000)
+            );
+            let scenario = Scenario::from_toml(&text, "two").unwrap_or_else(|e| panic!("{e}"));
+            let (names, values) = metrics(&run(&scenario, 1, 0).unwrap());
+            ["call", "other"].map(|flow| {
+                let name = format!("{flow}.service_number");
+                values[names.iter().position(|n| *n == name).unwrap()]
+            })
+        };
+        let services = "services = [{ number = 3, name = \"calls\", rate = 1, scheme = { kind = \"rlp-oos\" } }]\n\
+                        classes = [{ match = { port = 5004 }, service = \"calls\" }]";
+        assert_eq!(of(services), [3.0, 0.0]);
+        assert!(
+            of("").iter().all(|number| number.is_nan()),
+            "no service at all"
+        );
+    }
 
     #[test]
     fn custom_applications_have_all_that_they_measure() {
