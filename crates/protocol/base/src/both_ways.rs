@@ -126,7 +126,7 @@ impl<'de, T: Directed> Deserialize<'de> for BothWays<T> {
 }
 
 macro_rules! texts {
-    ($($type:ident)+) => {
+    ($($type:ident: $example:literal),+) => {
         $(
             impl Directed for $type {
                 fn pair_name() -> Cow<'static, str> {
@@ -138,17 +138,17 @@ macro_rules! texts {
                 }
 
                 fn read_pair<'de, D: Deserializer<'de>>(d: D) -> Result<BothWays<Self>, D::Error> {
-                    d.deserialize_any(Either(PhantomData))
+                    d.deserialize_any(Either($example, PhantomData))
                 }
             }
         )+
     };
 }
 
-texts!(Duration QueueLimit Rate);
+texts!(Duration: "25 ms", QueueLimit: "100 packets", Rate: "20 Mbit/s");
 
-/// A text, or a text for each direction.
-struct Either<T>(PhantomData<T>);
+/// A text such as this, or a text for each direction.
+struct Either<T>(&'static str, PhantomData<T>);
 
 impl<'de, T> Visitor<'de> for Either<T>
 where
@@ -157,7 +157,11 @@ where
     type Value = BothWays<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text with its unit, or one for each of `down` and `up`")
+        let Self(example, _) = self;
+        write!(
+            f,
+            "a text with its unit, such as \"{example}\", or one for each of `down` and `up`"
+        )
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {

@@ -330,15 +330,18 @@ impl KeyPath {
                 (choice, DeValue::Array(items)) => {
                     let count = items.len();
                     let index = position(items, choice);
-                    match index.and_then(|i| items.get_mut(i)) {
-                        Some(item) => item,
-                        None => {
-                            let choice = Self(vec![choice.clone()]);
-                            return Err(format!(
-                                "`{so_far}` has {count} elements and none is `{choice}`"
-                            ));
-                        }
-                    }
+                    let Some(index) = index.filter(|i| *i < count) else {
+                        let choice = Self(vec![choice.clone()]);
+                        let named: Vec<_> = items.iter().filter_map(name).collect();
+                        let known = match named.is_empty() {
+                            true => String::new(),
+                            false => format!("; there are: {}", named.join(", ")),
+                        };
+                        return Err(format!(
+                            "`{so_far}` has {count} elements and none is `{choice}`{known}"
+                        ));
+                    };
+                    items.get_mut(index).expect("within the list")
                 }
                 (_, other) => {
                     let kind = other.type_str();
@@ -418,11 +421,13 @@ fn position(items: &DeArray<'_>, step: &Step) -> Option<usize> {
     match step {
         Step::Index(index) => Some(*index),
         Step::Key(_) => None,
-        Step::Named(name) => items.iter().position(|item| {
-            let value = item.get_ref().get("name");
-            value.and_then(|v| v.get_ref().as_str()) == Some(name)
-        }),
+        Step::Named(wanted) => items.iter().position(|item| name(item) == Some(wanted)),
     }
+}
+
+/// The `name` of an element of a list.
+fn name<'v>(item: &'v Spanned<DeValue<'_>>) -> Option<&'v str> {
+    item.get_ref().get("name")?.get_ref().as_str()
 }
 
 fn is_text_that(value: &Spanned<DeValue<'_>>, holds: impl Fn(&str) -> bool) -> bool {

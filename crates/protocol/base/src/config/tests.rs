@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::{Duration, Rate};
+use crate::{BothWays, Duration, Rate};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ struct World {
 struct Link {
     rate: Rate,
     #[serde(default)]
-    delay: Duration,
+    delay: BothWays<Duration>,
     #[serde(default)]
     services: Vec<Service>,
 }
@@ -117,11 +117,12 @@ fn every_refusal_names_the_culprit() {
     let fixed = |rest: &str| format!("window = 9, timers = {{ kind = \"fixed\", {rest} }}");
     let window = "window = 1024";
     #[rustfmt::skip]
-    let cases: [(&str, &str, &str, &str); 22] = [
+    let cases: [(&str, &str, &str, &str); 23] = [
         ("rate = \"20", "rtae = \"20", "3:1: unknown key `rtae`", "did you mean `rate`?"),
         ("\"20 Mbit/s\"", "20", "3:8: `rate` cannot be 20", "with its unit, such as \"20 Mbit/s\""),
         ("\"20 Mbit/s\"", "20 Mbit/s", "3:8: string values must be quoted", "quotes: \"20 Mbit/s\""),
         ("\"20 Mbit/s\"", "\"0 bit/s\"", "3:8: \"0 bit/s\" is out of range", "at least 1 bit/s"),
+        ("\"25 ms\"", "25", "4:9: `delay` cannot be 25", "with its unit, such as \"25 ms\", or one for each of"),
         ("rate = \"20 Mbit/s\"", "", "2:1: `rate` is missing", "add `rate = \"20 Mbit/s\"` here"),
         ("number = 1", "number = 300", "6:10: `number` cannot be 300", "from 0 to 255"),
         ("number = 1", "number = 16", "6:10: service number 16 is too large", "write 0 to 15"),
@@ -387,7 +388,7 @@ fn a_bad_assignment_is_shown_as_it_was_written() {
     );
     let error = refusal("links.radio.services[web].number=1");
     assert!(
-        error.contains("has 2 elements and none is `[web]`"),
+        error.contains("has 2 elements and none is `[web]`; there are: tcp, voice"),
         "{error}"
     );
     let error = refusal("links.radio.services[1].number=16");
