@@ -28,7 +28,7 @@ setup: ## Install what the recipes need: system packages (as root) and Rust comp
 	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
 
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
-	$(CARGO) build $(DEMO) --features airlane-cli/lab
+	$(CARGO) build $(DEMO) --features airlane-cli/compare
 	@$(BUILT)/quick/examples/demo $(CARGO) build $(DEMO) --features airlane-cli/lab,airlane-cli/live --bin airlane
 	@if python3 -c 'import venv, ensurepip' 2> /dev/null; then \
 	  $(call native,quick,$(DEMO) --features airlane-cli/lab,airlane-cli/live --quiet) && $(MAKE) --no-print-directory --quiet .venv/figures \
@@ -39,8 +39,8 @@ demo: setup ## Show three applications over one lossy link, simulated and (as ro
 # module name the same, so that the module finds its libraries built.
 BOTH = --locked -p airlane-cli -p airlane-py
 BUILT = $(or $(CARGO_TARGET_DIR),target)
-# Without link-time optimisation, which takes longer than everything that the demo shows, and without `airlane top`. What
-# live links need is built after the simulated tables; airlane-live is named before, so that nothing is built twice.
+# Without link-time optimisation, which takes longer than everything that the demo shows, and without `airlane top`. The
+# program is built after the simulated tables; airlane-live is named before, so that nothing is built twice.
 DEMO = --profile quick $(BOTH) -p airlane-live --no-default-features --example demo
 
 # $(call native,folder of the profile,options of the build): the Python module, where the package looks for it
@@ -68,6 +68,7 @@ lint: ## Check format, lints, libraries, each feature alone, and that no modules
 	python3 .ci/circles
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@$(MAKE) --no-print-directory deny
+	$(CARGO) clippy --locked -p airlane-cli --example demo --no-default-features --features compare -- -D warnings
 	@for feature in live lab; do \
 	  $(CARGO) clippy --locked -p airlane-cli --bin airlane --no-default-features --features $$feature -- -D warnings \
 	  || exit 1; done

@@ -4,25 +4,32 @@
 //! It is a library, too, so that the demo prints with the same tables and bars. Features of the crate say
 //! which verbs it has.
 
+// The demo needs less than all that is in its tables.
+#![cfg_attr(not(feature = "program"), allow(dead_code))]
+
+#[cfg(feature = "program")]
 pub mod args;
 #[cfg(feature = "lab")]
 mod capture;
-#[cfg(feature = "lab")]
+#[cfg(feature = "compare")]
 mod carried;
 pub mod chart;
-#[cfg(feature = "lab")]
+#[cfg(feature = "compare")]
 pub mod compare;
 #[cfg(feature = "live")]
 mod doctor;
 #[cfg(feature = "lab")]
 mod events;
+#[cfg(feature = "program")]
 mod explain;
 mod fault;
+#[cfg(feature = "program")]
 mod features;
 #[cfg(feature = "live")]
 mod flows;
 #[cfg(feature = "live")]
 mod import;
+#[cfg(feature = "program")]
 mod input;
 #[cfg(feature = "live")]
 mod journal;
@@ -34,13 +41,15 @@ mod live;
 mod log;
 #[cfg(feature = "lab")]
 mod media;
-#[cfg(feature = "lab")]
+#[cfg(feature = "compare")]
 mod metric;
 pub mod output;
 #[cfg(feature = "lab")]
 mod over_time;
 #[cfg(feature = "lab")]
 mod page;
+#[cfg(feature = "program")]
+mod program;
 #[cfg(feature = "lab")]
 mod progress;
 #[cfg(feature = "live")]
@@ -48,7 +57,9 @@ mod pull;
 pub mod quantity;
 #[cfg(feature = "live")]
 mod record;
+#[cfg(feature = "program")]
 mod recording;
+#[cfg(feature = "program")]
 mod reference;
 #[cfg(feature = "live")]
 mod relay;
@@ -56,6 +67,7 @@ mod relay;
 mod sample;
 #[cfg(feature = "lab")]
 mod scenario;
+#[cfg(feature = "program")]
 mod schema;
 #[cfg(feature = "live")]
 mod service;
@@ -77,120 +89,10 @@ mod test;
 mod top;
 #[cfg(feature = "lab")]
 mod trace;
-#[cfg(feature = "lab")]
+#[cfg(feature = "compare")]
 mod vary;
 #[cfg(feature = "lab")]
 mod world;
 
-#[cfg(not(any(feature = "live", feature = "lab")))]
-compile_error!("the program does nothing without the feature `live` or `lab`");
-
-use std::process::ExitCode;
-
-use anyhow::Context as _;
-use args::{Cli, Command};
-#[cfg(feature = "live")]
-use args::{ImportVerb, JournalVerb, LiveCommand};
-#[cfg(feature = "lab")]
-use args::{LabCommand, SimVerb, StudyVerb, TraceVerb};
-use clap::{CommandFactory as _, Parser as _};
-
-/// The run failed.
-const FAILED: u8 = 1;
-/// The input or the command line is wrong; clap uses the same number.
-const BAD_INPUT: u8 = 2;
-
-/// Runs the program with the process's arguments.
-pub fn main() -> ExitCode {
-    let verb = std::env::args_os().nth(1).unwrap_or_default();
-    let done = match features::left_out(&verb.to_string_lossy()) {
-        Some(error) => Err(error.into()),
-        None => run(Cli::parse().command),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if error.downcast_ref::<fault::Told>().is_none() {
-                output::note(&output::error_text(&error));
-            }
-            let code = if fault::is_bad_input(&error) {
-                BAD_INPUT
-            } else {
-                FAILED
-            };
-            ExitCode::from(code)
-        }
-    }
-}
-
-fn run(command: Command) -> anyhow::Result<()> {
-    match command {
-        #[cfg(feature = "lab")]
-        Command::Lab(command) => simulate(command),
-        #[cfg(feature = "live")]
-        Command::Live(command) => operate(command),
-        Command::Schema(args) => schema::schema(&args),
-        Command::Explain(args) => explain::explain(&args),
-        Command::Manual { folder } => std::fs::create_dir_all(&folder)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
-            .with_context(|| format!("cannot write to {}", folder.display())),
-        Command::Version => output::print(&format!("airlane {}\n", args::version())),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);
-            output::print(&String::from_utf8_lossy(&script))
-        }
-    }
-}
-
-#[cfg(feature = "lab")]
-fn simulate(command: LabCommand) -> anyhow::Result<()> {
-    match command {
-        LabCommand::Study(StudyVerb::List(args)) => study::list(&args),
-        LabCommand::Study(StudyVerb::Show(args)) => study::show(&args),
-        LabCommand::Study(StudyVerb::Lint(args)) => study::lint(&args),
-        LabCommand::Study(StudyVerb::Run(args)) => study::run(&args),
-        LabCommand::Study(StudyVerb::Merge(args)) => study::merge(&args),
-        LabCommand::Study(StudyVerb::Report(args)) => study::report(&args),
-        LabCommand::Study(StudyVerb::Scenario(args)) => scenario::of_study(&args),
-        LabCommand::Scenario(verb) => scenario::scenario(&verb),
-        LabCommand::Sim(SimVerb::Run(args)) => sim::run(&args),
-        LabCommand::Sim(SimVerb::Compare(args)) => sim::compare(&args),
-        LabCommand::Trace(TraceVerb::Show(args)) => trace::show(&args),
-        LabCommand::Trace(TraceVerb::Join(args)) => trace::join(&args),
-        LabCommand::Trace(TraceVerb::Fit(args)) => trace::fit::run(&args),
-        LabCommand::Trace(TraceVerb::Stats(args)) => trace::stats::stats(&args),
-        LabCommand::Trace(TraceVerb::Generate(args)) => trace::blocks::generate(&args),
-        LabCommand::Trace(TraceVerb::Convert(args)) => trace::blocks::convert(&args),
-        LabCommand::Trace(TraceVerb::Retrace(args)) => trace::retrace::run(&args),
-    }
-}
-
-#[cfg(feature = "live")]
-fn operate(command: LiveCommand) -> anyhow::Result<()> {
-    if let Some(commit) = args::COMMIT {
-        airlane_live::status::set_commit(commit);
-    }
-    match command {
-        LiveCommand::Up(args) => live::up(&args),
-        LiveCommand::Keygen(args) => keys::keygen(&args),
-        LiveCommand::Setup(args) => setup::setup(&args),
-        LiveCommand::Air(args) => live::air(&args),
-        LiveCommand::Relay(args) => relay::relay(&args),
-        LiveCommand::Send(args) => ship::send(&args),
-        LiveCommand::Recv(args) => ship::recv(&args),
-        LiveCommand::Doctor(args) => doctor::doctor(&args),
-        LiveCommand::Reload(args) => live::reload(&args),
-        LiveCommand::Import(ImportVerb::Wireguard(args)) => import::wireguard(&args),
-        LiveCommand::Set(args) => live::set(&args),
-        LiveCommand::Service(verb) => service::service(&verb),
-        LiveCommand::Status(args) => live::status(&args),
-        LiveCommand::Flows(args) => flows::flows(&args),
-        LiveCommand::Pull(args) => pull::pull(&args),
-        #[cfg(feature = "screen")]
-        LiveCommand::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
-        LiveCommand::Test(args) => test::test(&args),
-        LiveCommand::Record(args) => record::record(&args),
-        LiveCommand::Journal(JournalVerb::Replay(args)) => journal::replay(&args),
-    }
-}
+#[cfg(feature = "program")]
+pub use program::main;
