@@ -1,5 +1,7 @@
 //! Studies and what they found, as text.
 
+use std::collections::BTreeMap;
+
 use airlane_study::{Comparison, OfWork, Report, Study, StudyOutcome, Unit, Verdict, Work};
 use anstyle::{AnsiColor, Style};
 
@@ -133,6 +135,30 @@ fn three_digits(value: f64) -> String {
     format!("{:.digits$}{letter}", value * factor)
 }
 
+/// What the names in checks of a study stand for: its metrics, and the axes whose values are in brackets.
+fn meanings(
+    checks: &[String],
+    metrics: &BTreeMap<String, String>,
+    axes: &[(String, Vec<String>)],
+) -> Vec<String> {
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let words: Vec<&str> = checks
+        .iter()
+        .flat_map(|check| check.split(|c| !of_name(c)))
+        .collect();
+    let named = metrics
+        .iter()
+        .filter(|(name, _)| words.contains(&name.as_str()));
+    let mut meanings: Vec<String> = named
+        .map(|(name, metric)| format!("{name} is {metric}"))
+        .collect();
+    if !meanings.is_empty() && checks.iter().any(|check| check.contains('[')) {
+        let axes: Vec<&str> = axes.iter().map(|(name, _)| name.as_str()).collect();
+        meanings.push(format!("in [ ] and ( ): values of {}", axes.join(", ")));
+    }
+    meanings
+}
+
 /// `grid` stands for the lists of what other choices move.
 pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
     let mut text = String::new();
@@ -144,7 +170,7 @@ pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
             continue;
         }
         let mut table = Table::new([(title, Align::Left), ("", Align::Left), ("", Align::Left)]);
-        for OfWork { item: claim, .. } in claims {
+        for OfWork { work, item: claim } in claims {
             let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
             table.row(
                 heading
@@ -153,6 +179,15 @@ pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
             );
             if !claim.measured.is_empty() {
                 table.row(["", "", &format!("measured:  {}", claim.measured)]);
+                let own = |study: &&OfWork<StudyOutcome>| {
+                    study.work == *work && study.item.id == claim.study
+                };
+                if let Some(OfWork { item: study, .. }) = report.studies.iter().find(own) {
+                    let meanings = meanings(&claim.checks, &study.metrics, &study.axes);
+                    if !meanings.is_empty() {
+                        table.row(["", "", &format!("where:     {}", meanings.join("; "))]);
+                    }
+                }
             }
             if claim.comparisons.is_empty() {
                 reasons(&mut table, &claim.why);
@@ -236,4 +271,24 @@ pub(super) fn figure_text(study: &StudyOutcome) -> String {
         text += &format!("\n{name} is {metric}\n{}", table.render());
     }
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_checks_have_their_meaning() {
+        let metrics = [("radio", "radio.down.frames"), ("time", "file.time_s")];
+        let metrics = metrics.map(|(name, metric)| (name.to_owned(), metric.to_owned()));
+        let axes = ["scheme", "path"].map(|name| (name.to_owned(), vec![]));
+        let of =
+            |check: &str| meanings(&[check.to_owned()], &BTreeMap::from(metrics.clone()), &axes);
+        let brackets = "in [ ] and ( ): values of scheme, path";
+        let radio = "radio is radio.down.frames";
+        assert_eq!(of("radio[ll, lan-8] / 5715 - 1 is 0.04"), [radio, brackets]);
+        assert_eq!(of("radio is 3"), [radio]);
+        // Of another study, or a part of a word.
+        assert!(of("T3.radio[ll] > radio-up[ll]").is_empty());
+    }
 }
