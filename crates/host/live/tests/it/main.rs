@@ -16,6 +16,7 @@ mod filling;
 mod hostile;
 mod idle;
 mod lossy_link;
+mod many;
 mod mtu;
 mod names;
 mod operate;
