@@ -20,9 +20,10 @@ impl io::Write for Log {
     }
 }
 
-/// Two ends that find the rate of the pipe between them, a bulk flow and a thin one; after a while the way there takes less.
-fn narrowed(seed: u64) -> World {
-    let mut draw = Draw::new(seed, "narrowed");
+/// Two ends that find the rate of the pipe between them, a bulk flow and a thin one; after a while the fault that `draws`
+/// says befalls them. The log of both.
+fn said_in(seed: u64, draws: impl FnOnce(&mut Draw) -> Fault) -> String {
+    let mut draw = Draw::new(seed, "log");
     let rate = *draw.of(&[1_000_000, 4_000_000]);
     let room = rate / 8 * draw.within(50, 200) / 1_000;
     let pipe = Pipe::new(rate, draw.ms(2, 60), room.max(20_000), 0.0);
@@ -38,31 +39,46 @@ fn narrowed(seed: u64) -> World {
         Flow::new(0, (0, 1), port, every, lengths),
         Flow::new(1, (1, 0), 5_004, draw.ms(20, 100), (60, 200)),
     ];
-    let narrow = Fault::Narrow {
-        pipe: 0,
-        // Below what the frames of the bulk flow take.
-        mtu: draw.within(600, 1_250) as usize,
-        lasts: Ns(40 * SECOND),
-    };
-    let faults = vec![(15 * SECOND, narrow)];
+    let faults = vec![(15 * SECOND, draws(&mut draw))];
     let usual = vec![pipe.clone(), pipe];
     // Where a seed is odd no router says anything.
-    World::start(2 * seed + 1, draw, ends, (usual, flows), faults).unwrap()
+    let world = World::start(2 * seed + 1, draw, ends, (usual, flows), faults);
+    let (mut world, log) = (world.unwrap(), Log::default());
+    let writer = log.clone();
+    let said = tracing_subscriber::fmt().with_ansi(false);
+    let said = said.with_writer(move || writer.clone()).finish();
+    let ran = tracing::subscriber::with_default(said, || world.run(None));
+    let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(ran, Ok(()), "{seed}: {:?}\n{said}", world.done.faults);
+    said
 }
 
 /// A path that swallows long datagrams is no policer.
 #[test]
 fn the_log_takes_a_black_hole_for_no_policer() {
     for seed in 0..12 {
-        let log = Log::default();
-        let writer = log.clone();
-        let said = tracing_subscriber::fmt().with_ansi(false);
-        let said = said.with_writer(move || writer.clone()).finish();
-        let mut world = narrowed(seed);
-        let ran = tracing::subscriber::with_default(said, || world.run(None));
-        let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(ran, Ok(()), "{seed}: {:?}\n{said}", world.done.faults);
+        let said = said_in(seed, |draw| Fault::Narrow {
+            pipe: 0,
+            // Below what the frames of the bulk flow take.
+            mtu: draw.within(600, 1_250) as usize,
+            lasts: Ns(40 * SECOND),
+        });
         assert!(said.contains("path MTU changed"), "{seed}: {said}");
         assert!(!said.contains("policed"), "{seed}: {said}");
+    }
+}
+
+/// What was under way when an end was started again is nothing to warn of.
+#[test]
+fn a_start_drops_nothing_that_the_log_warns_of() {
+    for seed in 0..12 {
+        let said = said_in(seed, |draw| Fault::Restart {
+            end: draw.within(0, 2) as usize,
+            lasts: Ns(draw.ms(0, 1_500)),
+        });
+        assert!(said.contains("the peer was restarted"), "{seed}: {said}");
+        let mut lines = said.lines();
+        let warned = lines.find(|line| line.contains("WARN") && line.contains("dropped"));
+        assert_eq!(warned, None, "{seed}: {said}");
     }
 }

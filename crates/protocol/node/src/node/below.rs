@@ -91,15 +91,15 @@ impl Below {
     }
 
     /// A datagram from `source` was refused: it is counted, and the log says what an operator can mend.
-    /// `peer` is who is expected there and has no session yet.
+    /// `peer` is who is expected there and has no session yet; `begins`: or has one since a moment.
     pub(crate) fn refuse(
         &mut self,
         now: Instant,
         source: PeerAddress,
         reason: Reason,
-        peer: Option<&str>,
+        (peer, begins): (Option<&str>, bool),
     ) {
-        self.drops.count_of(now, reason, &source);
+        self.drops.count_refused(now, reason, &source, begins);
         let guard = self.guard.as_ref();
         let key = guard.and_then(Guard::last_stranger);
         let caller = self

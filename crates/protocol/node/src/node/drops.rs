@@ -242,20 +242,32 @@ impl Drops {
 
     /// Counts one more, and says so in the log: the first of each reason, then once a minute.
     pub(crate) fn count(&mut self, now: Instant, reason: Reason) {
-        self.note(now, reason, None);
+        self.note(now, reason, None, reason.belongs_to_a_beginning());
     }
 
     /// Counts a datagram or packet from or to `address`, which the log names.
     pub(crate) fn count_of(&mut self, now: Instant, reason: Reason, address: &dyn Display) {
-        self.note(now, reason, Some(address));
+        self.note(now, reason, Some(address), reason.belongs_to_a_beginning());
     }
 
-    fn note(&mut self, now: Instant, reason: Reason, address: Option<&dyn Display>) {
+    /// Counts a datagram from `address` that was refused. `begins`: a session with who is there has begun a moment ago. What
+    /// was under way then is bound to the one before and cannot be told from what is forged.
+    pub(crate) fn count_refused(
+        &mut self,
+        now: Instant,
+        reason: Reason,
+        address: &dyn Display,
+        begins: bool,
+    ) {
+        let belongs = reason.belongs_to_a_beginning() || begins && reason == Reason::SecureForged;
+        self.note(now, reason, Some(address), belongs);
+    }
+
+    fn note(&mut self, now: Instant, reason: Reason, address: Option<&dyn Display>, belongs: bool) {
         let at = reason as usize;
         self.counts[at] += 1;
         let count = || self.counts[at];
         if let Some([total, new]) = self.warned[at].speak(now, count) {
-            let belongs = reason.belongs_to_a_beginning();
             let (peer, reason) = (self.peer.as_deref(), reason.name());
             let address = address.map(tracing::field::display);
             match belongs {

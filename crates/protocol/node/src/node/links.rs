@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use airlane_base::Instant;
+use airlane_base::{Duration, Instant};
 use airlane_secure::{PeerAddress, PeerId};
 
 use super::below::Below;
@@ -18,6 +18,8 @@ use crate::packet::addresses;
 
 /// Handshakes and probes that wait for a full socket at most.
 const MOST_ASIDE: usize = 64;
+/// What was sent before a session began has arrived after this.
+const BEGINNING: Duration = Duration::from_secs(2);
 
 /// The links by their numbers, which are those of their ports on the shared link.
 #[derive(Debug, Default)]
@@ -60,6 +62,13 @@ impl Links {
         let link = self.all.get(&self.at(address)?)?;
         let missing = link.session.id().is_none();
         missing.then_some(&*link.config.name)
+    }
+
+    /// Whether the session with the peer at an address has begun a moment ago.
+    pub(crate) fn begins_at(&self, now: Instant, address: PeerAddress) -> bool {
+        let link = self.at(address).and_then(|at| self.all.get(&at));
+        let since = link.and_then(|link| link.session_since);
+        since.is_some_and(|since| now < since + BEGINNING)
     }
 
     pub(crate) fn get_mut(&mut self, number: u8) -> Option<&mut PeerLink> {

@@ -51,7 +51,8 @@ impl Node {
     fn refuse(&mut self, now: Instant, from: PeerAddress, reason: Reason, datagram: &[u8]) {
         let reason = reason.or_keys_at_one_end(self.below.guard.is_some(), datagram);
         let peer = self.links.expected_at(from);
-        self.below.refuse(now, from, reason, peer);
+        let begins = self.links.begins_at(now, from);
+        self.below.refuse(now, from, reason, (peer, begins));
     }
 
     /// One frame of a link, in the buffer up to a length, and whether it is bound to our session. `sent_so`:
