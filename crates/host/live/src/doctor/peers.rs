@@ -223,13 +223,7 @@ fn cause(
         return (format!("there is no way to {who}: {error}"), help);
     }
     if address.is_some_and(is_kept_in) {
-        let help =
-            "`nft list ruleset` or `iptables -S OUTPUT` show the rules; let UDP out to its port"
-                .to_owned();
-        return (
-            format!("a packet filter of this machine lets nothing out to {who}"),
-            help,
-        );
+        return kept_in(who);
     }
     if address.is_some_and(nobody_listens) {
         let help = "start `airlane up` there, or correct the port here".to_owned();
@@ -257,7 +251,16 @@ fn cause(
     }
 }
 
-/// Whether a packet filter here refuses what goes there: "Operation not permitted".
+/// What a packet filter here does to a peer.
+fn kept_in(who: &str) -> (String, String) {
+    (
+        format!("a packet filter of this machine lets nothing out to {who}"),
+        "`nft list ruleset` or `iptables -S OUTPUT` show the rules; let UDP out from this port and to its"
+            .to_owned(),
+    )
+}
+
+/// Whether a packet filter here refuses what goes there from any port: "Operation not permitted".
 fn is_kept_in(address: PeerAddress) -> bool {
     say_nothing(address).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
@@ -316,9 +319,20 @@ pub(super) fn check_peers(
         begun,
         patience: PATIENCE,
         asked,
+        refused: Vec::new(),
         callers: Callers::default(),
     };
     asking.run(findings);
+    // Another port would be answered where the filter is about this one.
+    let Asking { asked, refused, .. } = &mut asking;
+    asked.retain(|peer| {
+        let kept = peer.fixed_address().filter(|at| refused.contains(at));
+        if let Some(at) = kept {
+            let (found, help) = kept_in(&who(&peer.name, Some(at)));
+            findings.add("peer", Grade::Bad, found, &help);
+        }
+        kept.is_none()
+    });
     if asking.callers.report(clock::now()).is_empty() {
         let elsewhere = answering_elsewhere(keys, underlay, &asking.asked, peers);
         asking
@@ -386,6 +400,7 @@ fn answering_elsewhere<'a>(
         begun,
         patience: PATIENCE / 2,
         asked: asked.clone(),
+        refused: Vec::new(),
         callers: Callers::default(),
     };
     asking.run(&mut Findings(&mut |_| {}));
@@ -409,6 +424,8 @@ struct Asking<'a> {
     patience: Duration,
     /// The peers that have not answered yet.
     asked: Vec<&'a PeerConfig>,
+    /// Where a packet filter of this machine lets nothing out to.
+    refused: Vec<PeerAddress>,
     callers: Callers,
 }
 
@@ -476,8 +493,9 @@ impl Asking<'_> {
             let Err(error) = self.underlay.send_to(message.to, None, message.bytes()) else {
                 continue;
             };
-            // Said of those that never answer, as what they would do is another thing.
+            // Said of those that never answer.
             if error.kind() == io::ErrorKind::PermissionDenied {
+                self.refused.push(message.to);
                 continue;
             }
             let anyone = self.underlay.anyone();

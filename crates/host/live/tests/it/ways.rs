@@ -283,12 +283,18 @@ fn a_filter_of_this_machine_is_told_from_silence() {
     };
     let [left, _right] = &pair.ends;
     let file = pair.file(0, &pair.keys[1]);
+    // Who is there would answer another port.
+    let _there = pair.start(1);
     // A rule refuses with the same word as a filter.
-    left.ip("rule add priority 100 ipproto udp dport 7007 prohibit");
-    let told = checks(left, &file);
-    let peer = told.iter().find(|check| check.what == "peer").unwrap();
-    assert!(peer.found.contains("lets nothing out"), "{told:#?}");
-    assert_eq!(peer.verdict, Grade::Bad);
+    for port in ["dport", "sport"] {
+        let rule = format!("priority 100 ipproto udp {port} 7007 prohibit");
+        left.ip(&format!("rule add {rule}"));
+        let told = checks(left, &file);
+        let peer = told.iter().find(|check| check.what == "peer").unwrap();
+        assert!(peer.found.contains("lets nothing out"), "{port}: {told:#?}");
+        assert_eq!(peer.verdict, Grade::Bad);
+        left.ip(&format!("rule del {rule}"));
+    }
 }
 
 /// What WireGuard's users have most: a client that sends everything through its server, with a pre-shared key.
