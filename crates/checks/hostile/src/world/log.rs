@@ -43,14 +43,46 @@ fn said_in(seed: u64, draws: impl FnOnce(&mut Draw) -> Fault) -> String {
     let usual = vec![pipe.clone(), pipe];
     // Where a seed is odd no router says anything.
     let world = World::start(2 * seed + 1, draw, ends, (usual, flows), faults);
-    let (mut world, log) = (world.unwrap(), Log::default());
+    log_of(world.unwrap())
+}
+
+fn log_of(mut world: World) -> String {
+    let log = Log::default();
     let writer = log.clone();
     let said = tracing_subscriber::fmt().with_ansi(false);
     let said = said.with_writer(move || writer.clone()).finish();
     let ran = tracing::subscriber::with_default(said, || world.run(None));
     let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert_eq!(ran, Ok(()), "{seed}: {:?}\n{said}", world.done.faults);
+    assert_eq!(
+        ran,
+        Ok(()),
+        "{}: {:?}\n{said}",
+        world.seed,
+        world.done.faults
+    );
     said
+}
+
+/// A base cannot call stations, and says once that they have not called.
+#[test]
+fn a_base_does_not_warn_of_stations_that_are_not_there_yet() {
+    let mut draw = Draw::new(1, "log");
+    let pipe = Pipe::new(4_000_000, 20 * MS, 50_000, 0.0);
+    let keys = [0; 3].map(|_| PrivateKey::generate(draw.key()));
+    let ends = End::all(keys.into(), "auto", "", &mut draw).unwrap();
+    let lasts = Ns(150 * SECOND);
+    let faults = vec![(0, Fault::CutAll { lasts })];
+    let world = World::start(1, draw, ends, (vec![pipe; 4], Vec::new()), faults);
+    let said = log_of(world.unwrap());
+    let of_the_base = |line: &&str| line.contains("wherever it calls from");
+    let (warned, mentioned): (Vec<_>, Vec<_>) = said
+        .lines()
+        .filter(of_the_base)
+        .partition(|line| line.contains("WARN"));
+    assert_eq!(warned, [""; 0]);
+    let once = mentioned.iter().filter(|line| line.contains("not called"));
+    assert_eq!(once.count(), 2, "{said}");
+    assert!(said.contains("peer is up"), "{said}");
 }
 
 /// A path that swallows long datagrams is no policer.

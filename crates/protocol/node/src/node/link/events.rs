@@ -93,6 +93,9 @@ impl PeerLink {
                         self.disconnections += 1;
                         self.disconnected_since = Some(now - silent_for);
                         tracing::warn!(%peer, silent_for = %rounded(silent_for), why = "the peer is silent; trying on", "disconnected");
+                    } else if self.to.address.is_none() {
+                        // Nothing is tried, and a station may well be switched off.
+                        tracing::info!(%peer, "the peer has not called yet");
                     } else {
                         tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
                     }
@@ -156,14 +159,16 @@ impl PeerLink {
         Ok(())
     }
 
-    /// Says again of a peer that it is silent, once a minute: whether it did.
+    /// Says again of a peer that is called that it is silent, once a minute: whether it was due.
     pub(crate) fn mention_silence(&mut self, now: Instant) -> bool {
         self.silent = self.silent.filter(|_| self.session.is_silent());
         let due = self.silent.filter(|(_, told)| now >= *told + SILENCE_AGAIN);
         if let Some((since, _)) = due {
             self.silent = Some((since, now));
             let (peer, silent_for) = (self.who(), now.saturating_since(since));
-            tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
+            if self.to.address.is_some() {
+                tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
+            }
         }
         due.is_some()
     }
