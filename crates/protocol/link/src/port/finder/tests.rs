@@ -433,6 +433,16 @@ fn little_leaves_before_the_first_answer() {
     assert!((world.sent as f64) < 1.1 * most, "{} of {most}", world.sent);
 }
 
+/// Over a long path a trial takes its time and a few round trips, not a round trip for each few marks.
+#[test]
+fn a_trial_is_soon_over_on_a_long_path() {
+    let mut world = World::new(2.0, 350);
+    world.room = Duration::from_millis(1);
+    world.run(6.0);
+    let limit = world.finder.found().limit;
+    assert_eq!(limit, RateLimitCause::Policed, "{:?}", world.finder);
+}
+
 /// What `status` says of a rate is what limits it.
 #[test]
 fn the_cause_of_a_limit_is_named() {
