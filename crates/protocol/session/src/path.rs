@@ -208,6 +208,13 @@ impl PathSearch {
         }
     }
 
+    /// Much is lost: long datagrams alone, perhaps. Whether the path takes what is used is looked into now.
+    pub fn doubt(&mut self, now: Instant) {
+        if self.phase == Phase::Settled && !self.too_narrow {
+            self.confirm(now, None);
+        }
+    }
+
     /// An IP packet of this length has left.
     pub const fn note_sent(&mut self, length: usize) {
         // On the narrowest path nothing longer can leave: what fills it shows that a wider one would be of use.

@@ -329,10 +329,19 @@ impl Finder {
     }
 
     /// The path takes longer or shorter frames from now on. What was lost while it swallowed the long ones says nothing of
-    /// its rate.
+    /// its rate, which is that of before.
     pub(super) fn path_changed(&mut self) {
+        let sound = self.losses.sound().unwrap_or(0).min(self.most);
+        if sound > self.bps {
+            (self.bps, self.phase) = (sound, Phase::Grows);
+        }
         self.losses = Losses::new();
         (self.carried, self.gain) = (None, 1.0);
+    }
+
+    /// Whether losses have had less sent since this was asked.
+    pub(super) const fn take_losing(&mut self) -> bool {
+        self.losses.take_news()
     }
 
     // ---- marks

@@ -47,6 +47,13 @@ impl<P: Packet> Port<P> {
         self.follow_link();
     }
 
+    /// Whether so much is lost that less is sent, since this was asked: the path may have begun to swallow long frames.
+    pub fn doubts_path(&mut self) -> bool {
+        self.finder
+            .as_mut()
+            .is_some_and(|finder| finder.take_losing())
+    }
+
     /// A mark or a report, which no service sees.
     pub(super) fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
         let number = frame.header.seq;

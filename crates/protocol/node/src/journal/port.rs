@@ -142,6 +142,11 @@ impl JournaledPort {
         self.port.shift_found(bps);
     }
 
+    /// See [`Port::doubts_path`].
+    pub(crate) fn doubts_path(&mut self) -> bool {
+        self.port.doubts_path()
+    }
+
     /// See [`Port::path_changed`].
     pub(crate) fn path_changed(&mut self, now: Instant) {
         if let Some(journal) = self.journal() {

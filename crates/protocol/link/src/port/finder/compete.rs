@@ -4,7 +4,7 @@ use airlane_base::Instant;
 
 use super::rival::{NotOurs, Rival};
 use super::seen::Sample;
-use super::{Doubt, FOUND, Finder, LEAST_BPS, MOST_STEP, Phase};
+use super::{Doubt, FOUND, Finder, LEAST_BPS, MOST_MARKS, MOST_STEP, Phase};
 
 impl Finder {
     /// Somebody keeps a queue filled; a mark takes this long without. `before` was sent beside that in the last minute.
@@ -35,7 +35,7 @@ impl Finder {
         }
         if is_alone {
             self.not_ours = NotOurs::new();
-            self.accept(now);
+            self.accept(now, MOST_MARKS);
         }
     }
 }

@@ -113,6 +113,10 @@ pub(super) struct Losses {
     rule: DecayedLoss,
     limit: Option<Limit>,
     trial: Option<Trial>,
+    /// The rate before losses first had less sent, until something else than losses limits it.
+    sound: Option<u64>,
+    /// They have had less sent since somebody asked.
+    news: bool,
     /// The rate of the last round.
     last_bps: u64,
 }
@@ -124,6 +128,8 @@ impl Losses {
             rule: NOTHING_LOST,
             limit: None,
             trial: None,
+            sound: None,
+            news: false,
             last_bps: 0,
         }
     }
@@ -144,6 +150,16 @@ impl Losses {
         self.limit.map(|limit| limit.bps)
     }
 
+    /// The rate before losses first had less sent, where nothing else has limited it since.
+    pub(super) const fn sound(&self) -> Option<u64> {
+        self.sound
+    }
+
+    /// Whether losses have had less sent since this was asked: the path may swallow long frames.
+    pub(super) const fn take_news(&mut self) -> bool {
+        std::mem::replace(&mut self.news, false)
+    }
+
     /// The rate before less was sent as a trial, while that lasts.
     pub(super) fn before_trial(&self) -> Option<u64> {
         let less = self.trial.filter(|trial| trial.kind == Kind::Less);
@@ -154,7 +170,7 @@ impl Losses {
     pub(super) fn on_queue(&mut self, overflows: bool) {
         self.give_up_trial();
         if !overflows {
-            self.limit = None;
+            (self.limit, self.sound) = (None, None);
         }
     }
 
@@ -195,6 +211,8 @@ impl Losses {
             let carried = round.arrived_bps / (1.0 - self.rule());
             let most = round.bps as f64;
             let bps = BELOW * carried.clamp(most / 64.0, most);
+            self.sound.get_or_insert(round.bps);
+            self.news = true;
             return self.begin(Kind::Less, round, bps);
         }
         if !raised {
@@ -256,7 +274,7 @@ impl Losses {
                 if as_much && less_arrives {
                     let all = LOSS_RULE / 2.0;
                     let lost = loss.min(MOST_RULE) * all;
-                    (self.rule, self.limit) = (DecayedLoss { lost, all }, None);
+                    (self.rule, self.limit, self.sound) = (DecayedLoss { lost, all }, None, None);
                     return Advice::Set(trial.bps);
                 }
                 self.hold(now, bps, 0);

@@ -3,7 +3,9 @@
 use airlane_base::{Duration, Instant};
 
 use super::seen::{Least, Stretch};
-use super::{Doubt, FOUND, Finder, LEAST_BPS, LEAST_OF, MOST_MARKS, Phase, Taken};
+use super::{
+    Doubt, FOUND, Finder, LEAST_BPS, LEAST_MARKS, LEAST_OF, LEAST_ROUND, MOST_MARKS, Phase, Taken,
+};
 
 /// A queue of so many seconds is made to go as fast as may be, for so long at most.
 const LONG_S: f64 = 0.5;
@@ -41,6 +43,10 @@ impl Finder {
         let (to_delay, grows) = (to.delay_us, seen.carried_bps < 0.95 * seen.sent_bps);
         let overflows = seen.loss > self.losses.much(true);
         self.since = now;
+        if self.before_silence.is_some() && !grows && self.stands_still(found) {
+            // A queue that a silence has left falls while so little is sent, or grows. This is a longer path.
+            return self.accept(now, found);
+        }
         let (mut before, mut tries, mut vain) = (self.bps, 0, 0);
         if let Doubt::Queue(doubt) = self.doubt
             && queue > doubt.was * 2 / 3
@@ -61,7 +67,7 @@ impl Finder {
                 self.bps = before.min(shown).max(self.bps).min(self.most);
                 match self.not_ours.add(now) {
                     Some(least) => self.meet(now, least, None),
-                    None => self.accept(now),
+                    None => self.accept(now, MOST_MARKS),
                 }
                 return;
             }
@@ -110,14 +116,28 @@ impl Finder {
         });
     }
 
+    /// Whether the last marks, so many, took equally long, for a round at least.
+    fn stands_still(&self, marks: usize) -> bool {
+        let late = || self.samples.iter().rev().take(marks);
+        let delays = || late().map(|sample| sample.delay_us);
+        let (Some(least), Some(most)) = (delays().min(), delays().max()) else {
+            return false;
+        };
+        let lasts = late().next_back().zip(late().next());
+        let lasts = lasts.map(|(first, last)| last.left.saturating_since(first.left));
+        marks >= LEAST_MARKS
+            && most - least <= self.allowed_us()
+            && lasts.is_some_and(|lasts| lasts >= LEAST_ROUND)
+    }
+
     fn drain(&mut self, now: Instant, takes: Duration) {
         self.phase = Phase::Drains { until: now + takes };
         self.drained = now;
     }
 
-    /// Sending less has not made the delay less: it is no queue of ours.
-    pub(super) fn accept(&mut self, now: Instant) {
-        let of_late = self.samples.iter().rev().take(MOST_MARKS);
+    /// Sending less has not made the delay of the last marks less: it is no queue of ours.
+    pub(super) fn accept(&mut self, now: Instant, marks: usize) {
+        let of_late = self.samples.iter().rev().take(marks);
         if let Some(delay) = of_late.map(|sample| sample.delay_us).min() {
             self.base = Some(Least::of(now, delay, LEAST_OF));
         }

@@ -22,6 +22,8 @@ struct World {
     stall: Duration,
     /// What may wait in front of the link.
     room: Duration,
+    /// Longer frames vanish.
+    longest: usize,
     /// What there is to send.
     offered_mbps: f64,
     /// What others send, of which the link's queue takes as much as it can.
@@ -51,6 +53,7 @@ impl World {
             jitter: Duration::ZERO,
             stall: Duration::ZERO,
             room: Duration::from_millis(300),
+            longest: FRAME,
             offered_mbps: f64::INFINITY,
             others_mbps: 0.0,
             rng: Streams::new(7, 0).stream("link"),
@@ -99,7 +102,7 @@ impl World {
 
     fn send(&mut self, bytes: usize) -> usize {
         self.sent += bytes as u64;
-        if self.cross(bytes).is_some() {
+        if self.cross(bytes).is_some() && bytes <= self.longest {
             self.received += bytes as u64;
         }
         bytes
@@ -376,6 +379,38 @@ fn a_call_finds_its_room_behind_an_outage() {
         world.loss = 0.0;
         world.run(1.0);
         assert!(world.found() > 1.0, "{stops} s: {}", world.found());
+    }
+}
+
+/// So does it where the path is longer after that: the delay does not fall although next to nothing is sent.
+#[test]
+fn a_call_finds_its_room_on_a_longer_path_behind_an_outage() {
+    for (stops, longer) in [(3.0, 30), (10.0, 30), (3.0, 100), (3.0, 300)] {
+        let mut world = World::new(20.0, 10);
+        world.offered_mbps = 0.1;
+        world.run(5.0);
+        world.loss = 1.0;
+        world.run(stops);
+        (world.loss, world.delay) = (0.0, Duration::from_millis(10 + longer));
+        world.run(3.0);
+        let found = world.found();
+        assert!(found > 1.0, "{stops} s, {longer} ms longer: {found}");
+    }
+}
+
+/// What a path swallows that takes no long frames any more says nothing of its rate.
+#[test]
+fn a_path_that_narrows_is_as_fast_as_before() {
+    for (mbps, lasts) in [(8.0, 2.0), (8.0, 6.0), (50.0, 3.0)] {
+        let mut world = World::new(mbps, 40);
+        world.run(5.0);
+        world.longest = FRAME - 1;
+        world.run(lasts);
+        assert!(world.finder.take_losing(), "{mbps} Mbit/s");
+        world.longest = FRAME;
+        world.finder.path_changed();
+        let (used, _) = world.run(2.0);
+        assert!(used > 0.8, "{mbps} Mbit/s, {lasts} s: {used}");
     }
 }
 

@@ -62,7 +62,11 @@ impl PeerLink {
             self.ask_path(now, below);
         }
         let was_too_narrow = self.path.is_too_narrow();
+        let doubts = self.port.doubts_path();
         if let Some(search) = &mut self.path.search {
+            if doubts {
+                search.doubt(now);
+            }
             search.handle_timeout(now);
         }
         if self.path.is_too_narrow() && !was_too_narrow {
