@@ -1,6 +1,6 @@
-//! What links and radio channels did, for the screen: means over the runs.
+//! What links, radio channels and live nodes did, for the screen: means over the runs, of nodes one of them.
 
-use airlane_sim::Summary;
+use airlane_sim::{RunResult, Summary};
 
 use crate::metric::{LINK_METRICS, MediumMetric, RADIO_METRICS, STATION_METRICS};
 use crate::table::{Align, Table};
@@ -55,4 +55,36 @@ pub(crate) fn radios_text(summary: &Summary) -> String {
     }
     let unit = "airtime, and frames of all kinds of each run, until the applications stopped";
     format!("\n{}{unit}\n{channels}", table.render())
+}
+
+/// What live nodes say of their peers at the end of a run; nothing where there are none.
+pub(crate) fn nodes_text(run: &RunResult) -> String {
+    if run.nodes.is_empty() {
+        return String::new();
+    }
+    let words = ["live node", "peer", "session"].map(|head| (head, Align::Left));
+    let numbers = ["sends at most", "path MTU", "packets dropped"].map(|head| (head, Align::Right));
+    let mut table = Table::new(words.into_iter().chain(numbers));
+    for node in &run.nodes {
+        let mut name = node.node.as_str();
+        for peer in &node.status.peers {
+            let dropped: u64 = peer.drops.values().sum();
+            table.row([
+                name.to_owned(),
+                peer.name.clone(),
+                peer.session.word().to_owned(),
+                format!("{:.1} kbit/s", peer.sending_rate_bps as f64 / 1e3),
+                format!("{} B", peer.path_mtu_bytes),
+                dropped.to_string(),
+            ]);
+            name = "";
+        }
+    }
+    let too_long = run.links.iter().flat_map(|link| [&link.down, &link.up]);
+    let too_long: u64 = too_long.map(|way| way.too_long.frames).sum();
+    let lost = match too_long {
+        0 => String::new(),
+        count => format!("; {count} datagrams were longer than `mtu`"),
+    };
+    format!("\n{}at the end of run 0{lost}\n", table.render())
 }

@@ -344,6 +344,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
     text.push_str(&media::radios_text(summary));
     text.push_str(&retraces_text(results));
     if let Some(run) = results.first() {
+        text.push_str(&media::nodes_text(run));
         text.push_str(&handoffs_text(run));
         text.push_str(&paths_text(run));
     }

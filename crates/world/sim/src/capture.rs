@@ -7,13 +7,14 @@
 //! | a node's end of a link | `LINK@NODE` | IP packets that the node hands to the link, at that time; those that arrive, when IP gets them |
 //! | on a link without services | `LINK` | IP packets, when their first bit leaves, both directions |
 //! | on a link with services | `LINK` | the frames of its services, the same |
+//! | on a link between live nodes | `LINK` | their datagrams in UDP, sealed, the same |
 //! | on a radio channel | `MEDIUM` | all frames of its stations, with radiotap headers, when their first bit leaves |
 //!
 //! So a lost packet is in the sender's capture and missing in the receiver's. On the link itself
 //! it is marked: with a comment, `lost on the air`, and with the flag for a bad checksum. What a
 //! full queue refuses is in the node's capture, with a comment too.
 //!
-//! The simulator carries no bytes; [`headers`] says how packets get them. A frame is its header,
+//! The simulator carries no bytes; [`headers`](crate::headers) says how packets get them. A frame is its header,
 //! as the codec writes it, and behind it the packet; redundancy is zeros. Such captures have link
 //! type USER0.
 //!
@@ -21,8 +22,6 @@
 
 mod air;
 mod file;
-mod headers;
-mod options;
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -32,10 +31,12 @@ use airlane_base::Instant;
 use airlane_link::{Frame, Port};
 use airlane_wifi::Aired;
 
+use crate::engine::medium::Datagram;
 use crate::engine::observe::{Departure, Observer};
 use crate::engine::radio::Carried;
 use crate::error::ScenarioError;
 use crate::event::{Typed, Watcher};
+use crate::headers::{CaptureHeaders, LARGEST_PACKET, write_datagram};
 use crate::packet::Packet;
 use crate::result::RunResult;
 use crate::run::Prepared;
@@ -43,7 +44,6 @@ use crate::scenario::{LinkConfig, Scenario};
 use crate::world::mean_rate;
 use air::AirCapture;
 use file::{CaptureFile, LinkType, Mark};
-use headers::{CaptureHeaders, LARGEST_PACKET};
 
 /// Where a capture is taken: `radio` on a link or a radio channel, `radio@mobile` at a node's end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -290,6 +290,15 @@ impl<W: Write> Observer for Captures<W> {
         }
     }
 
+    fn on_datagram(&mut self, direction: usize, datagram: &Datagram, what: Departure) {
+        let Departure::Sent { start, lost, .. } = what else {
+            return;
+        };
+        for capture in self.of(direction).filter(|c| c.end.is_none()) {
+            capture.datagram(start, is_down(direction), datagram, lost.is_some());
+        }
+    }
+
     fn on_air(&mut self, radio: usize, aired: &Aired<Carried>, port: Option<&Port<Packet>>) {
         for air in self.airs.iter_mut().filter(|air| air.radio == radio) {
             air.frame(aired, port);
@@ -399,6 +408,13 @@ impl<W: Write> Capture<W> {
     ) {
         self.bytes.clear();
         self.headers.write_frame(port, frame, &mut self.bytes);
+        let mark = if lost { Mark::Lost } else { Mark::None };
+        self.file.write(at, down, &self.bytes, mark);
+    }
+
+    fn datagram(&mut self, at: Instant, down: bool, datagram: &Datagram, lost: bool) {
+        self.bytes.clear();
+        write_datagram(datagram, &mut self.bytes);
         let mark = if lost { Mark::Lost } else { Mark::None };
         self.file.write(at, down, &self.bytes, mark);
     }

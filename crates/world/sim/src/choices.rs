@@ -34,12 +34,36 @@ impl Scenario {
         let unreached = unreached.map(|(link, unreached)| format!("link \"{link}\": {unreached}"));
         let mut all: Vec<String> = unreached.collect();
         all.extend(self.unused_queues());
+        all.extend(self.early_flows());
         let resolved = self.resolved();
         let mut said = BTreeSet::new();
         for path in paths(&resolved) {
             all.extend(path.warning().filter(|text| said.insert(text.clone())));
         }
         all
+    }
+
+    /// Flows that begin before live nodes on their way can have a session: their first packets are dropped.
+    fn early_flows(&self) -> Vec<String> {
+        let links: Vec<(&String, &LinkConfig)> = self.links.iter().collect();
+        if !links.iter().any(|(_, link)| link.is_live()) {
+            return vec![];
+        }
+        let epochs = self.epochs();
+        let early = self.flows.iter().enumerate().filter_map(|(index, flow)| {
+            let hop = epochs.hops(index).find(|hop| links[hop.link].1.is_live())?;
+            let (name, link) = links[hop.link];
+            // A handshake takes a round trip, and the hellos after it another.
+            let session = (link.delay.down + link.delay.up) * 3;
+            (flow.start < session).then(|| {
+                format!(
+                    "flow \"{}\" begins at {}, before the ends of link \"{name}\" have a session: its first packets are \
+                     dropped; write start = \"{session}\", or more",
+                    flow.name, flow.start
+                )
+            })
+        });
+        early.collect()
     }
 
     /// Queues of links that reach none of the services, which have their own.

@@ -21,6 +21,8 @@ pub(crate) mod agenda;
 pub(crate) mod circuit;
 mod circuits;
 pub(crate) mod deadlines;
+mod live;
+pub(crate) mod lives;
 pub(crate) mod medium;
 pub(crate) mod next_hops;
 pub(crate) mod observe;
@@ -43,6 +45,7 @@ use crate::error::ScenarioError;
 use crate::packet::Packet;
 use agenda::Agenda;
 use deadlines::{Deadlines, Slots};
+use lives::Lives;
 use medium::{Air, Direction, Medium};
 use next_hops::{NextHop, NextHops};
 use observe::{Departure, Nobody, Observer};
@@ -73,6 +76,7 @@ pub(crate) struct World {
     pub(crate) agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
     pub(crate) daemons: Daemons,
+    pub(crate) lives: Lives,
     pub(crate) next_hops: NextHops,
 }
 
@@ -96,6 +100,7 @@ pub(crate) struct Engine {
     agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
     daemons: Daemons,
+    pub(crate) lives: Lives,
     /// What a policy did that no port can follow.
     refused: Option<ScenarioError>,
     /// Packets without a way to their destination.
@@ -116,18 +121,19 @@ impl Engine {
             agenda,
             radios,
             daemons,
+            lives,
             next_hops,
         } = world;
         // What no world but a few have takes no place among the deadlines of the others.
-        let daemon_slots = usize::from(!daemons.is_empty());
-        let slots = Slots::new(directions.len(), ports.len(), flows.len(), radios.len());
+        let counts = [directions.len(), ports.len(), flows.len(), radios.len()];
+        let slots = Slots::new(counts, !daemons.is_empty());
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
             until: None,
             over: false,
             slots,
-            deadlines: Deadlines::new(slots.daemons + daemon_slots),
+            deadlines: Deadlines::new(slots.lives + lives.ends.len()),
             directions,
             airs,
             ports,
@@ -136,6 +142,7 @@ impl Engine {
             agenda,
             radios,
             daemons,
+            lives,
             refused: None,
             unroutable: Count::default(),
             next_hops,
@@ -146,6 +153,7 @@ impl Engine {
         }
         engine.schedule_agenda();
         engine.schedule_daemons();
+        engine.begin_lives();
         engine
     }
 
@@ -189,6 +197,8 @@ impl Engine {
                 }
             } else if slot < slots.daemons {
                 self.on_radio(slot - slots.radios, observer);
+            } else if slot >= slots.lives {
+                self.on_live_timer(slot - slots.lives, observer);
             } else {
                 let (radios, flows) = (&self.radios, &mut self.flows);
                 self.daemons.handle_timeout(self.now, radios, flows);
@@ -323,6 +333,7 @@ impl Engine {
             Medium::Circuit(_) => self.on_circuit(index, observer),
             // The radio has its deadline.
             Medium::Station(_) => {}
+            Medium::Datagrams(_) => self.on_datagram(index, observer),
         }
     }
 
@@ -404,6 +415,7 @@ impl Engine {
             NextHop::Here => self.receive(packet, observer),
             NextHop::Port(index) => self.enter_port(index as usize, packet, observer),
             NextHop::Station(hop) => self.enter_station(node, hop, packet),
+            NextHop::Live(index) => self.enter_live(index as usize, packet, observer),
             NextHop::Nowhere => {
                 observer.on_unroutable(self.now, packet);
                 self.unroutable.add(packet.len());
@@ -495,7 +507,7 @@ impl Engine {
         let out = *out as usize;
         let Direction { medium, air, .. } = &mut self.directions[out];
         match medium {
-            Medium::Packets(_) | Medium::Queued(_) | Medium::Circuit(_) => {}
+            Medium::Packets(_) | Medium::Queued(_) | Medium::Circuit(_) | Medium::Datagrams(_) => {}
             Medium::Station(link) => {
                 let radio = usize::from(link.radio);
                 let end = &mut self.radios[radio];
@@ -618,7 +630,11 @@ impl Engine {
                 }
                 self.deadlines.set(index, circuit.poll_timeout());
             }
-            Medium::Packets(_) | Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => {}
+            Medium::Packets(_)
+            | Medium::Frames(_)
+            | Medium::Driving(_)
+            | Medium::Station(_)
+            | Medium::Datagrams(_) => {}
         }
     }
 }

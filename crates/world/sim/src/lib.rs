@@ -24,6 +24,7 @@ mod error;
 mod estimate;
 pub mod event;
 mod graph;
+mod headers;
 mod hint;
 pub mod import;
 mod packet;
@@ -52,8 +53,8 @@ pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all, repeat_prepared};
 pub use result::{
     CircuitResult, DirectionResult, FlowResult, FlowService, GroupResult, HandoffResult,
-    LinkResult, Measured, OverTimeResult, PathResult, ProgressResult, RadioResult, RunResult,
-    Scalar, ServiceResult, ServiceShare, StationResult, WindowResult,
+    LinkResult, Measured, NodeResult, OverTimeResult, PathResult, ProgressResult, RadioResult,
+    RunResult, Scalar, ServiceResult, ServiceShare, StationResult, WindowResult,
 };
 pub use retrace::{
     Arrangement, InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit,

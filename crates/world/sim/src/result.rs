@@ -6,6 +6,7 @@ mod progress;
 use airlane_channel::{ChannelStats, Count};
 use airlane_link::path::PathOffer;
 use airlane_link::{ServiceLedger, SnoopCounts};
+use airlane_node::status::Status;
 use airlane_wifi::station::StationStats;
 use serde::Serialize;
 
@@ -46,6 +47,9 @@ pub struct RunResult {
     /// Radio channels with contention, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioResult>,
+    /// What live nodes say of themselves at the stop, as `airlane status --json` does, in the order of the nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeResult>,
     /// The handoffs, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<HandoffResult>,
@@ -59,6 +63,15 @@ pub struct RunResult {
     /// What was computed beside the simulation, in the order of the names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retraces: Vec<RetraceResult>,
+}
+
+/// A live node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeResult {
+    /// The node of the scenario.
+    pub node: String,
+    /// What it says of itself.
+    pub status: Status,
 }
 
 /// A node left one link and joined another.
@@ -355,6 +368,9 @@ pub struct DirectionResult {
     /// Bits that had left when the applications stopped over those that the link could have sent by then: at its rate, or
     /// at the opportunities that had passed; through a radio channel, at the fastest rate of the station.
     pub utilisation_ratio: f64,
+    /// Datagrams of a live node that were longer than `mtu`; they were not offered.
+    #[serde(skip_serializing_if = "Count::is_zero")]
+    pub too_long: Count,
     /// What the station at the near end did, where the link is a GSM circuit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub circuit: Option<CircuitResult>,

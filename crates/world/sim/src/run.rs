@@ -16,7 +16,7 @@ use crate::paths::path_results;
 use crate::progress::group_results;
 use crate::radio::{airtimes, radio_results};
 use crate::result::{
-    DirectionResult, FlowResult, HandoffResult, LinkResult, RunResult, ServiceResult,
+    DirectionResult, FlowResult, HandoffResult, LinkResult, NodeResult, RunResult, ServiceResult,
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
@@ -225,6 +225,13 @@ impl Prepared {
             .collect();
         let radios = radio_results(scenario, &engine, &airtimes);
         let paths = path_results(scenario, self.routes_at(stopped), &engine);
+        let nodes = engine.lives.status(stopped);
+        let nodes: Vec<NodeResult> = nodes
+            .filter_map(|(at, status)| {
+                let node = scenario.nodes.keys().nth(at.into())?.clone();
+                Some(NodeResult { node, status })
+            })
+            .collect();
         let unroutable = engine.unroutable();
         engine.stop();
         if !(O::WATCHES && observer.is_over()) {
@@ -255,6 +262,7 @@ impl Prepared {
             groups: group_results(scenario, &engine),
             links,
             radios,
+            nodes,
             handoffs: self.handoff_results(),
             unroutable,
             paths,
@@ -294,26 +302,34 @@ impl Prepared {
 /// Wired links neither lose frames nor repair them.
 fn is_wireless(link: &LinkConfig) -> bool {
     !link.services.is_empty()
+        || link.is_live()
         || link.errors.down != ErrorModelConfig::None
         || link.errors.up != ErrorModelConfig::None
 }
 
 fn direction_result(engine: &Engine, index: usize, stopped: Instant) -> DirectionResult {
     let direction = &engine.directions[index];
-    let services = engine.port_ends(index).map_or(vec![], |[near, far]| {
-        let pairs = near.port.services().zip(far.port.services());
-        pairs.map(|(near, far)| service_result(near, far)).collect()
-    });
+    let services = match engine.port_ends(index) {
+        // Both ends have the same table, in the same order.
+        Some([near, far]) => {
+            let pairs = near.port.services().zip(far.port.services());
+            pairs.map(|(near, far)| service_result(near, far)).collect()
+        }
+        None => {
+            let pairs = engine.lives.services(index).into_iter();
+            pairs.map(|[near, far]| service_result(near, far)).collect()
+        }
+    };
     DirectionResult {
         channel: direction.counts(),
         under_way: direction.under_way(),
         utilisation_ratio: direction.utilisation(stopped),
+        too_long: engine.lives.too_long(index),
         circuit: direction.circuit(),
         services,
     }
 }
 
-/// Both ends have the same table, in the same order.
 fn service_result(sender: ServiceStatus, receiver: ServiceStatus) -> ServiceResult {
     ServiceResult {
         number: sender.number,

@@ -10,8 +10,11 @@ mod flows;
 mod gsm;
 mod handoff;
 mod interactive;
+mod live;
+mod live_sites;
 mod mobility;
 mod named_files;
+mod path_mtu;
 mod progress;
 mod ranks;
 mod resolve;
@@ -22,6 +25,7 @@ mod wifi;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use airlane_base::config::{Document, RefusedFile};
 use airlane_base::random::fnv1a;
@@ -41,7 +45,11 @@ pub use flows::{
 pub use gsm::{GsmConfig, GsmFrame};
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
+pub(crate) use live::Loaded;
+pub use live::{LinkNode, LiveFile};
+pub(crate) use live_sites::{live_key, seed_of};
 pub(crate) use mobility::{Epoch, Epochs};
+pub use path_mtu::{MtuStep, PathMtu};
 pub use progress::{ProgressConfig, WindowConfig};
 pub(crate) use ranks::Ranks;
 pub(crate) use stations::{Media, RadioHop, RadioRoutes};
@@ -155,6 +163,13 @@ pub struct NodeConfig {
     /// It has this address, which classes match. Left out: 10.0.0.1 and so on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Ipv4Addr>,
+    /// What it runs at its ends of links with `node = "live"`: a live file by its name, or its tables. What the
+    /// scenario says itself may be left out: addresses, keys and prefixes. Left out: the shortest file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveFile>,
+    /// The file, once it was read.
+    #[serde(skip)]
+    pub(crate) loaded: Option<Arc<Loaded>>,
 }
 
 /// A duplex link: two independent directions, "down" from the first end to the second.
@@ -167,6 +182,14 @@ pub struct LinkConfig {
     /// It joins these two nodes.
     #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
+    /// `"live"`: both ends run what `airlane up` runs, as `nodes.NODE.live` says, and the link carries their datagrams:
+    /// sessions with keys, packed packets, short headers. Left out: packets go onto the link, or onto `services`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<LinkNode>,
+    /// Between live nodes: IP packets below are at most this long, headers of IP and UDP included, all the time or from
+    /// times on; longer ones are lost, as where nobody says a word. Left out: all pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<PathMtu>,
     /// It shares the transmitter of this name in `media` with all links that name it, or goes through that radio channel.
     /// Left out: each direction has a transmitter of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

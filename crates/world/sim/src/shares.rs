@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use airlane_link::ServiceConfig;
 use airlane_link::config::IMPLICIT_NAME;
 
 use crate::engine::served::Served;
 use crate::result::{FlowService, ServiceShare};
-use crate::scenario::{Epochs, LinkConfig, Scenario};
+use crate::scenario::{Epochs, Scenario};
 use crate::world::direction_index;
 
 /// The services that the packets of every flow have got so far. The scenario must be resolved.
@@ -16,17 +17,20 @@ pub(crate) fn flow_services(
     epochs: &Epochs,
     served: &[Served],
 ) -> Vec<Vec<FlowService>> {
-    let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
+    let links = scenario.links.iter();
+    let links: Vec<_> = links
+        .map(|(name, link)| (name, scenario.services_of(link)))
+        .collect();
     let of = |(flow, served): (usize, &Served)| {
         let used = epochs.hops(flow).filter_map(|hop| {
-            let (name, link) = links[hop.link];
+            let (name, services) = &links[hop.link];
             let [there, back] = [hop.down, !hop.down].map(|down| {
                 let got = served.of(direction_index(hop.link, down));
-                shares(got.map(|(number, packets)| (service_name(link, number), packets)))
+                shares(got.map(|(number, packets)| (service_name(services, number), packets)))
             });
             let any = !there.is_empty() || !back.is_empty();
             any.then(|| FlowService {
-                link: name.clone(),
+                link: (*name).clone(),
                 there,
                 back,
             })
@@ -36,9 +40,9 @@ pub(crate) fn flow_services(
     served.iter().enumerate().map(of).collect()
 }
 
-/// The name of a service of a link.
-fn service_name(link: &LinkConfig, number: u8) -> &str {
-    let service = link.services.iter().find(|s| s.number == number);
+/// The name of the service of a number.
+fn service_name(services: &[ServiceConfig], number: u8) -> &str {
+    let service = services.iter().find(|s| s.number == number);
     service.map_or(IMPLICIT_NAME, |s| &s.name)
 }
 

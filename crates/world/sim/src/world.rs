@@ -27,18 +27,21 @@ use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
+use crate::engine::lives::{LiveEnd, Lives, Path, Peer};
 use crate::engine::medium::{Air, Direction, Medium, StationLink};
 use crate::engine::next_hops::{NextHop, NextHops};
 use crate::engine::radio::{Attached, RadioEnd, Recorded};
 use crate::engine::status::{Daemon, Daemons};
 use crate::engine::{Engine, PortEnd, World};
 use crate::graph::Step;
+use crate::headers::CaptureHeaders;
 use crate::hint::flow_hints;
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::scenario::{
     AppConfig, Completion, EachRun, Epochs, FlowConfig, HandoffConfig, LinkConfig, Media, PacedBy,
-    Ranks, RelayConfig, RequestPackets, Scenario, TrafficSeed, TransportConfig, WifiConfig,
+    PathMtu, Ranks, RelayConfig, RequestPackets, Scenario, TrafficSeed, TransportConfig,
+    WifiConfig, live_key, seed_of,
 };
 use crate::services::header;
 
@@ -140,7 +143,8 @@ pub(crate) fn build(
     });
     let flows = flows.collect();
     let nodes = scenario.nodes.len();
-    let word = |step| next_hop(step, &first_port);
+    let live: Vec<bool> = scenario.links.values().map(LinkConfig::is_live).collect();
+    let word = |step| next_hop(step, &first_port, &live);
     let mut tables = epochs
         .iter()
         .map(|epoch| NextHops::new(&epoch.routes, nodes, word));
@@ -177,6 +181,7 @@ pub(crate) fn build(
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
     Engine::new(World {
         daemons: daemons(scenario, &epochs[0].routes, randomness.run),
+        lives: lives(&site, randomness.run),
         radios,
         directions,
         airs,
@@ -248,9 +253,65 @@ fn daemons(scenario: &Scenario, routes: &Routes, streams: Streams) -> Daemons {
     Daemons::new(all)
 }
 
+/// The live nodes at the ends of live links.
+fn lives(site: &Site<'_>, streams: Streams) -> Lives {
+    let scenario = site.scenario;
+    let sites = scenario.live_sites(streams);
+    let mut near = vec![None; 2 * scenario.links.len()];
+    let place = |node: &str| sites.iter().position(|site| site.node == node);
+    let mut ends = vec![];
+    for (index, live) in sites.iter().enumerate() {
+        let seed = seed_of(streams, &format!("node.{}", live.node));
+        let node = live.start(Instant::ORIGIN, live_key(streams, &live.node), seed);
+        let node = node.expect("validated: the live file works");
+        let mut peers = vec![];
+        for peer in &live.peers {
+            let end =
+                place(&peer.node).expect("validated: a live link has a live node at each end");
+            let back = sites[end].peers.iter().find(|back| back.node == live.node);
+            let others = back.map_or(&[][..], |back| &back.links);
+            let paths = peer.links.iter().map(|(link, down, own)| {
+                near[direction_index(*link, *down)] = Some([index, peers.len()]);
+                let mut others = others.iter().filter(|(other, ..)| other == link);
+                let (name, config) = scenario.links.iter().nth(*link).expect("it is one of them");
+                Path {
+                    direction: direction_index(*link, *down),
+                    own: *own,
+                    other: others.next().map_or(*own, |(.., other)| *other),
+                    absent: scenario.absences(name),
+                    mtu: config.mtu.as_ref().map_or(vec![], PathMtu::limits),
+                }
+            });
+            let paths = paths.collect();
+            peers.push(Peer {
+                link: node
+                    .link_to(&peer.name)
+                    .expect("the live file names its peers"),
+                end,
+                paths,
+            });
+        }
+        ends.push(LiveEnd {
+            node,
+            at: site.node(&live.node),
+            listen: live.listen,
+            peers,
+        });
+    }
+    let headers = scenario.links.values();
+    let headers = headers.map(|link| {
+        link.is_live()
+            .then(|| CaptureHeaders::of_travelling(scenario))
+    });
+    Lives::new(ends, near, headers.collect())
+}
+
 /// A step in the words of the engine.
-fn next_hop(step: Step, first_port: &[Option<usize>]) -> NextHop {
+fn next_hop(step: Step, first_port: &[Option<usize>], live: &[bool]) -> NextHop {
     match step {
+        Step::Link(hop) if live[hop.link] => {
+            NextHop::Live(direction_index(hop.link, hop.down) as u32)
+        }
         Step::Radio(hop) => NextHop::Station([hop.radio, hop.from, hop.to]),
         Step::Link(hop) => match first_port[hop.link] {
             Some(first) => NextHop::Port((first + usize::from(!hop.down)) as u32),
@@ -325,6 +386,8 @@ fn direction(
         let limit = config.queue;
         let channel = channel((site, streams), (name, down), config, errors);
         Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
+    } else if link.is_live() {
+        Medium::Datagrams(channel((site, streams), (name, down), config, errors))
     } else if link.services.is_empty() {
         Medium::Packets(channel((site, streams), (name, down), config, errors))
     } else {

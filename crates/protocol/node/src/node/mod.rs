@@ -40,7 +40,7 @@ mod transmit;
 use std::collections::VecDeque;
 
 use airlane_base::Instant;
-use airlane_link::{Below as PortBelow, Bottlenecks, SharedLink};
+use airlane_link::{Below as PortBelow, Bottlenecks, ServiceStatus, SharedLink};
 use airlane_secure::Wall;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
@@ -320,6 +320,17 @@ impl Node {
     /// What packets take of memory, bytes.
     pub fn memory_bytes(&self) -> usize {
         self.pool.taken_bytes()
+    }
+
+    /// The number of the link with the peer of this name.
+    pub fn link_to(&self, peer: &str) -> Option<u8> {
+        self.links.named(peer).map(|link| link.to.link)
+    }
+
+    /// The services of a link as this end has them, with their ledgers; none if there is no such link.
+    pub fn services(&self, link: u8) -> impl Iterator<Item = ServiceStatus> + '_ {
+        let link = self.links.all.get(&link).into_iter();
+        link.flat_map(|link| link.port.services())
     }
 
     /// Its name.

@@ -214,45 +214,50 @@ impl Node {
         links.any(|link| link.to.address == Some(to)).then_some(to)
     }
 
-    /// One packet of the kernel for a link (see [`Node::way_of`]), which `write` writes and tells the length of.
+    /// One packet of the kernel for a link (see [`Node::way_of`]), which `write` writes and tells the length of. The
+    /// number of the service that it gets; none if it was dropped and counted.
     pub fn handle_packet_for(
         &mut self,
         now: Instant,
         link: u8,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) {
+    ) -> Option<u8> {
         self.packets_read += 1;
-        let Some(link) = self.links.get_mut(link) else {
-            return;
-        };
-        if link.session.id().is_none() {
-            // Its sender will try again; a queue would only make the packets old.
-            link.drops.count(now, Reason::PacketWithoutSession);
-            return;
-        }
-        if link.path.is_too_narrow() {
-            link.drops.count(now, Reason::TooBig);
-            return;
-        }
+        let link = self.links.get_mut(link)?;
         // A peer with nothing that waits goes on for a while.
         let taken = self.pool.taken_bytes();
         let (most, spare) = (self.most_memory, self.most_memory / 8);
-        if taken >= most && (taken >= most + spare || link.port.waiting_bytes() > 0) {
-            link.drops.count(now, Reason::MemoryFull);
-            return;
+        let is_full = taken >= most && (taken >= most + spare || link.port.waiting_bytes() > 0);
+        let refused = if link.session.id().is_none() {
+            // Its sender will try again; a queue would only make the packets old.
+            Some(Reason::PacketWithoutSession)
+        } else if link.path.is_too_narrow() {
+            Some(Reason::TooBig)
+        } else {
+            is_full.then_some(Reason::MemoryFull)
+        };
+        if let Some(reason) = refused {
+            link.drops.count(now, reason);
+            return None;
         }
         let mut lease = self.pool.lease();
         let Some(length) = write(lease.bytes_mut()) else {
             link.drops.count(now, Reason::Oversized);
-            return;
+            return None;
         };
         let within = link.longest_segment(self.mtu);
         if clamp_mss(&mut lease.bytes_mut()[..length], within) {
             self.mss_clamped += 1;
         }
         match LivePacket::from_kernel(lease, length) {
-            Ok(packet) => link.port.handle_packet(now, packet),
-            Err(_no_packet) => self.below.drops.count(now, Reason::NotIp),
+            Ok(packet) => {
+                link.port.handle_packet(now, packet);
+                Some(link.port.chosen())
+            }
+            Err(_no_packet) => {
+                self.below.drops.count(now, Reason::NotIp);
+                None
+            }
         }
     }
 

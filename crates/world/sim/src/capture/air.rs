@@ -13,8 +13,8 @@ use airlane_wifi::profile::Modulation;
 use airlane_wifi::{Aired, AiredKind};
 
 use super::file::{CaptureFile, LinkType, Mark};
-use super::headers::CaptureHeaders;
 use crate::engine::radio::Carried;
+use crate::headers::CaptureHeaders;
 use crate::packet::Packet;
 use crate::scenario::{Scenario, WifiConfig};
 

@@ -21,10 +21,12 @@ pub(super) struct Slots {
     pub(super) agenda: usize,
     pub(super) radios: usize,
     pub(super) daemons: usize,
+    pub(super) lives: usize,
 }
 
 impl Slots {
-    pub(super) fn new(directions: usize, ports: usize, flows: usize, radios: usize) -> Self {
+    /// `daemons`: whether there are any, which have one slot together.
+    pub(super) fn new([directions, ports, flows, radios]: [usize; 4], daemons: bool) -> Self {
         let agenda = directions + ports + flows;
         Self {
             ports: directions,
@@ -32,6 +34,7 @@ impl Slots {
             agenda,
             radios: agenda + 1,
             daemons: agenda + 1 + radios,
+            lives: agenda + 1 + radios + usize::from(daemons),
         }
     }
 }

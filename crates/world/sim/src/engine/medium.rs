@@ -7,6 +7,7 @@
 //! Queued    IP ► queue ► shared air            a link without services that waits for its turn
 //! Circuit   IP ► queue ► octets ► stations ◄► pipe   a circuit of GSM's data service
 //! Station   port ◄──► station of a radio       a port whose frames contend for the air
+//! Datagrams node ───► pipe                     a link between two live nodes
 //! ```
 //!
 //! A pipe is a transmitter of its own, whose next departure is known when something is handed over. [`Air`]
@@ -14,6 +15,7 @@
 //! takes turns, frame by frame. Nothing collides; what contention costs is a part of each frame's time.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
 
 use airlane_base::{Instant, Payload as _, QueueLimit, Rate};
 use airlane_channel::{Channel, ChannelStats, Count};
@@ -38,6 +40,22 @@ pub(crate) enum Medium {
     Circuit(Box<Circuit>),
     /// A link between two ports whose frames go through the air of a radio channel.
     Station(Box<StationLink>),
+    /// A link between two live nodes, in UDP.
+    Datagrams(Channel<Datagram>),
+}
+
+/// What a live node sends to another.
+#[derive(Clone, Debug)]
+pub(crate) struct Datagram {
+    /// Where it leaves, as the other end sees it, and where it goes.
+    pub(crate) from: SocketAddr,
+    pub(crate) to: IpAddr,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Datagram {
+    /// Bytes of UDP and IPv4 around it.
+    pub(crate) const HEADERS: usize = 28;
 }
 
 /// A link from station to station: the station of the near end takes frames of its port.
@@ -233,7 +251,9 @@ impl Direction {
             Medium::Packets(channel) => channel.has_room(now, packet.len(), limit),
             Medium::Queued(link) => link.has_room(packet.len(), limit),
             Medium::Circuit(circuit) => circuit.has_room(packet, limit),
-            Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => true,
+            Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) | Medium::Datagrams(_) => {
+                true
+            }
         }
     }
 
@@ -242,6 +262,7 @@ impl Direction {
         match &self.medium {
             Medium::Packets(channel) => channel.stats(),
             Medium::Frames(channel) => channel.stats(),
+            Medium::Datagrams(channel) => channel.stats(),
             Medium::Driving(link) => link.channel.stats(),
             Medium::Queued(link) => link.channel.stats(),
             Medium::Circuit(circuit) => circuit.channel.stats(),
@@ -254,6 +275,7 @@ impl Direction {
         match &self.medium {
             Medium::Packets(channel) => channel.under_way(),
             Medium::Frames(channel) => channel.under_way(),
+            Medium::Datagrams(channel) => channel.under_way(),
             Medium::Driving(link) => link.channel.under_way(),
             Medium::Queued(link) => link.waiting().plus(link.channel.under_way()),
             Medium::Circuit(circuit) => circuit.channel.under_way(),
@@ -275,6 +297,7 @@ impl Direction {
         match &self.medium {
             Medium::Packets(channel) => channel.utilisation(now),
             Medium::Frames(channel) => channel.utilisation(now),
+            Medium::Datagrams(channel) => channel.utilisation(now),
             Medium::Driving(link) => link.channel.utilisation(now),
             Medium::Queued(link) => link.channel.utilisation(now),
             Medium::Circuit(circuit) => circuit.channel.utilisation(now),
@@ -295,6 +318,7 @@ impl Direction {
         let errors = match &self.medium {
             Medium::Packets(channel) => channel.errors(),
             Medium::Frames(channel) => channel.errors(),
+            Medium::Datagrams(channel) => channel.errors(),
             Medium::Driving(link) => link.channel.errors(),
             Medium::Queued(link) => link.channel.errors(),
             Medium::Circuit(circuit) => circuit.channel.errors(),

@@ -19,6 +19,8 @@ pub(crate) enum NextHop {
     Port(u32),
     /// A radio, the station of the node itself, and that of its neighbour.
     Station([u16; 3]),
+    /// The live node at the near end of a direction.
+    Live(u32),
 }
 
 /// The next hops of all packets.

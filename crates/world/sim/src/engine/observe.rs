@@ -7,6 +7,7 @@ use airlane_base::Instant;
 use airlane_link::{DropReason, Frame, Port, ServiceEvent};
 use airlane_wifi::Aired;
 
+use super::medium::Datagram;
 use super::radio::Carried;
 use crate::app::Flow;
 use crate::packet::Packet;
@@ -75,6 +76,9 @@ pub(crate) trait Observer {
         _: Departure,
     ) {
     }
+    /// The transmitter of a link between live nodes has a datagram, or there was no room for it.
+    #[inline]
+    fn on_datagram(&mut self, _direction: usize, _: &Datagram, _: Departure) {}
     /// A frame arrives at the port at the far end of a direction.
     #[inline]
     fn on_frame_arrival(
@@ -158,6 +162,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     ) {
         self.0.on_frame(now, direction, port, frame, what);
         self.1.on_frame(now, direction, port, frame, what);
+    }
+
+    fn on_datagram(&mut self, direction: usize, datagram: &Datagram, what: Departure) {
+        self.0.on_datagram(direction, datagram, what);
+        self.1.on_datagram(direction, datagram, what);
     }
 
     fn on_frame_arrival(

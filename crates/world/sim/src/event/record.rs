@@ -22,8 +22,9 @@ impl Names {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let services = scenario.links.values().map(|link| {
             let mut names = vec![String::new(); 16];
-            if !link.services.is_empty() {
-                for service in resolve(link.header.unwrap_or_default(), &link.services) {
+            let services = scenario.services_of(link);
+            if !services.is_empty() {
+                for service in resolve(link.header.unwrap_or_default(), &services) {
                     names[usize::from(service.number) % 16] = service.name;
                 }
             }

@@ -9,11 +9,11 @@ use airlane_channel::trace::TraceFileError;
 use airlane_channel::{ErrorModelConfig, ErrorsConfig, LinkRate, load_traces};
 
 use super::web::{TABLE_FILES, WebTables};
-use super::{AppConfig, MediumConfig, Scenario};
+use super::{AppConfig, LiveFile, MediumConfig, Scenario};
 use crate::error::ScenarioError;
 
 impl Scenario {
-    /// Reads the tables that flows name, if any. `read` gives the text of a file; paths are as they
+    /// Reads the tables that flows name, and the live files of nodes, if any. `read` gives the text of a file; paths are as they
     /// stand in the scenario.
     ///
     /// # Errors
@@ -42,6 +42,18 @@ impl Scenario {
             let texts = texts.each_ref().map(String::as_str);
             let names = names.each_ref().map(String::as_str);
             web.loaded = Some(Arc::new(WebTables::parse(texts, names)?));
+        }
+        for (name, node) in &mut self.nodes {
+            let Some(LiveFile::Named(file)) = &node.live else {
+                continue;
+            };
+            let unreadable = |reason| ScenarioError::Unreadable {
+                place: format!("nodes.{}.live", key(name)),
+                file: file.clone(),
+                reason,
+            };
+            let text = read(Path::new(file)).map_err(unreadable)?;
+            node.loaded = Some(LiveFile::load(&text).map_err(unreadable)?);
         }
         Ok(())
     }
@@ -104,6 +116,15 @@ impl Scenario {
                 );
             }
         }
+        for (name, node) in &self.nodes {
+            if matches!(node.live, Some(LiveFile::Named(_))) && node.loaded.is_none() {
+                problems.add(
+                    &format!("nodes.{}.live", key(name)),
+                    "the live file has not been read",
+                    "call Scenario::load_tables before the scenario is run",
+                );
+            }
+        }
         for (i, flow) in self.flows.iter().enumerate() {
             if let AppConfig::Web(web) = &flow.app
                 && web.distributions.is_some()
@@ -140,6 +161,9 @@ impl Scenario {
         let rates = self.links.values().flat_map(|link| link.rate.each());
         for trace in rates.filter_map(LinkRate::trace) {
             text.push_str(&format!("{:016x}", trace.digest()));
+        }
+        for live in self.nodes.values().filter_map(|node| node.loaded.as_ref()) {
+            text.push_str(&format!("{:016x}", live.digest()));
         }
         for flow in &self.flows {
             if let AppConfig::Web(web) = &flow.app

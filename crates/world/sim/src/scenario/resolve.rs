@@ -1,8 +1,5 @@
 //! Every default of a scenario, filled in.
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
-
 use airlane_base::{BothWays, QueueLimit, Size};
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
@@ -18,12 +15,9 @@ impl Scenario {
     /// The same scenario with every default written out.
     pub fn resolved(&self) -> Self {
         let mut all = self.clone();
-        let taken: BTreeSet<Ipv4Addr> = all.nodes.values().filter_map(|n| n.address).collect();
-        let mut free = (1..)
-            .map(|host| Ipv4Addr::from_bits(0x0a00_0000 + host))
-            .filter(|address| !taken.contains(address));
-        for node in all.nodes.values_mut() {
-            node.address = node.address.or_else(|| free.next());
+        let addresses = self.addresses();
+        for (name, node) in &mut all.nodes {
+            node.address = addresses.get(&**name).copied();
         }
         for link in all.links.values_mut() {
             link.resolve();
@@ -35,6 +29,12 @@ impl Scenario {
             flow.app.packet_mut().get_or_insert_with(usual);
         }
         all
+    }
+
+    /// What a frame of a link holds at most, where that is limited; of live ends, the longest packet.
+    pub(crate) fn payload(&self, link: &LinkConfig) -> Option<Size> {
+        let live = self.live_mtu(link);
+        live.map_or_else(|| link.payload(), |mtu| Some(Size::from_bytes(mtu as u64)))
     }
 
     /// The packet size of a flow that states none: what fits all frames on its paths, of speech what

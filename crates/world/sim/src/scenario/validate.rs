@@ -63,6 +63,7 @@ impl Validate for Scenario {
                 self.check_link(link, p)
             });
         }
+        self.check_live(problems);
         self.check_wifis(problems);
         self.check_handoffs(problems);
         for (name, retrace) in &self.retraces {

@@ -22,6 +22,7 @@ mod handoffs;
 mod hidden;
 mod imports;
 mod interactive;
+mod live;
 mod measured;
 mod media;
 mod models;

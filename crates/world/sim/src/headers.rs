@@ -18,24 +18,32 @@
 //! CLAP's packets have their own length, IP 20 bytes of it, and zeros behind that: the bits of a NACK travel beside the
 //! packet.
 
+mod options;
+
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, Port};
 use airlane_transport::tcp::{Range, ReportKind, TcpConfig, Timestamp};
-use etherparse::{IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
+use etherparse::{
+    IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader,
+};
 
-use super::options::{Options, STAMPS_LEN};
 use crate::app::end::{blocks_of, unsaid_bits};
 use crate::app::place::FlowPlace;
-use crate::packet::{Asks, CLAP, Marks, Packet, Role};
+use crate::engine::medium::Datagram;
+use crate::packet::{Asks, CLAP, ESP, Header, Marks, Packet, Role};
 use crate::scenario::{FlowConfig, RelayConfig, Scenario, TransportConfig};
+use options::{Options, STAMPS_LEN};
 
 /// User bytes that headers of IPv4 and TCP, timestamps included, leave of the largest IP packet.
-pub(super) const LARGEST_PACKET: u64 = 65_535 - 40 - STAMPS_LEN;
+pub(crate) const LARGEST_PACKET: u64 = 65_535 - 40 - STAMPS_LEN;
 /// Connections of a flow that are remembered; nothing of older ones is under way.
 const CONNECTIONS: usize = 256;
 const TIME_TO_LIVE: u8 = 64;
+/// Headers of IP and of what is encrypted.
+const LEAST_HIDDEN: usize = Ipv4Header::MIN_LEN + 8;
 const FIRST_BYTE: u64 = 1;
 
 /// What one end of a connection has sent.
@@ -173,22 +181,34 @@ impl FlowFacts {
 
 /// Gives packets their bytes, as they pass one place.
 #[derive(Clone, Debug)]
-pub(super) struct CaptureHeaders {
+pub(crate) struct CaptureHeaders {
     flows: Vec<FlowFacts>,
     zeros: Vec<u8>,
+    /// Whether this is what travels, and not what a person looks at: what is encrypted is hidden, and nothing stands
+    /// behind the packet.
+    travels: bool,
 }
 
 impl CaptureHeaders {
     /// For a resolved scenario.
-    pub(super) fn new(scenario: &Scenario) -> Self {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
         Self {
             flows: scenario.flows.iter().map(FlowFacts::new).collect(),
             zeros: Vec::new(),
+            travels: false,
+        }
+    }
+
+    /// For packets that travel as these bytes.
+    pub(crate) fn of_travelling(scenario: &Scenario) -> Self {
+        Self {
+            travels: true,
+            ..Self::new(scenario)
         }
     }
 
     /// Appends the bytes of a port's frame: header, packet, and zeros for redundancy.
-    pub(super) fn write_frame(
+    pub(crate) fn write_frame(
         &mut self,
         port: &Port<Packet>,
         frame: &Frame<Packet>,
@@ -206,7 +226,7 @@ impl CaptureHeaders {
     }
 
     /// Appends the packet's bytes.
-    pub(super) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         // What is encrypted is shown as its ends know it.
         let raw = packet.header.protocol == CLAP;
@@ -238,6 +258,10 @@ impl CaptureHeaders {
         };
         ip.dscp = IpDscp::try_new(packet.header.dscp).unwrap_or_default();
         let packet_builder = PacketBuilder::ip(IpHeaders::Ipv4(ip, Default::default()));
+        let hidden = self.travels && packet.header.protocol == ESP;
+        if hidden {
+            return self.write_hidden(packet, packet_builder, bytes);
+        }
         let payload = &self.zeros[..user];
         let written = match tcp {
             Some(header) => packet_builder.tcp_header(header).write(bytes, payload),
@@ -249,7 +273,31 @@ impl CaptureHeaders {
         written.expect("the length was bounded, and a vector takes everything");
         // What is counted of other layers.
         let len = (packet.len as usize).max(bytes.len() - start);
-        bytes.resize(start + len, 0);
+        if !self.travels {
+            bytes.resize(start + len, 0);
+        }
+    }
+
+    /// A packet whose inside nobody on its way sees: the index of its parameters stands for its ports (RFC 4303).
+    fn write_hidden(
+        &mut self,
+        packet: &Packet,
+        builder: PacketBuilderStep<IpHeaders>,
+        bytes: &mut Vec<u8>,
+    ) {
+        let len = (packet.len as usize).clamp(LEAST_HIDDEN, LARGEST_PACKET as usize);
+        let inside = len - Ipv4Header::MIN_LEN;
+        if self.zeros.len() < inside {
+            self.zeros.resize(inside, 0);
+        }
+        let Header {
+            src_port, dst_port, ..
+        } = packet.header;
+        let index = u32::from(src_port) << 16 | u32::from(dst_port);
+        self.zeros[..4].copy_from_slice(&index.to_be_bytes());
+        let written = builder.write(bytes, IpNumber(ESP), &self.zeros[..inside]);
+        self.zeros[..4].fill(0);
+        written.expect("the length was bounded, and a vector takes everything");
     }
 
     /// User bytes of a packet and its TCP header.
@@ -341,6 +389,18 @@ impl CaptureHeaders {
         (header.ece, header.cwr) = (echo && !is_data, echo && is_data);
         (user, with_options(header, &options))
     }
+}
+
+/// Appends the bytes of what a live node sends.
+pub(crate) fn write_datagram(datagram: &Datagram, bytes: &mut Vec<u8>) {
+    let (IpAddr::V4(from), IpAddr::V4(to)) = (datagram.from.ip(), datagram.to) else {
+        return;
+    };
+    // Both ends listen at one port as a rule, and a datagram says only where it leaves.
+    let port = datagram.from.port();
+    let builder = PacketBuilder::ipv4(from.octets(), to.octets(), TIME_TO_LIVE).udp(port, port);
+    let written = builder.write(bytes, &datagram.bytes);
+    written.expect("a datagram fits an IP packet, and a vector takes everything");
 }
 
 fn with_options(mut header: TcpHeader, options: &Options) -> TcpHeader {
