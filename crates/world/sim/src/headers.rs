@@ -26,9 +26,7 @@ use std::net::IpAddr;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, Port};
 use airlane_transport::tcp::{Range, ReportKind, TcpConfig, Timestamp};
-use etherparse::{
-    IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader,
-};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, PacketBuilder, TcpHeader, UdpHeader};
 
 use crate::app::end::{blocks_of, unsaid_bits};
 use crate::app::place::FlowPlace;
@@ -42,6 +40,7 @@ pub(crate) const LARGEST_PACKET: u64 = 65_535 - 40 - STAMPS_LEN;
 /// Connections of a flow that are remembered; nothing of older ones is under way.
 const CONNECTIONS: usize = 256;
 const TIME_TO_LIVE: u8 = 64;
+const BOUNDED: &str = "the length was bounded";
 /// Headers of IP and of what is encrypted.
 const LEAST_HIDDEN: usize = Ipv4Header::MIN_LEN + 8;
 const FIRST_BYTE: u64 = 1;
@@ -257,20 +256,27 @@ impl CaptureHeaders {
             _ => IpEcn::default(),
         };
         ip.dscp = IpDscp::try_new(packet.header.dscp).unwrap_or_default();
-        let packet_builder = PacketBuilder::ip(IpHeaders::Ipv4(ip, Default::default()));
-        let hidden = self.travels && packet.header.protocol == ESP;
-        if hidden {
-            return self.write_hidden(packet, packet_builder, bytes);
+        if self.travels && packet.header.protocol == ESP {
+            return self.write_hidden(packet, ip, bytes);
         }
         let payload = &self.zeros[..user];
-        let written = match tcp {
-            Some(header) => packet_builder.tcp_header(header).write(bytes, payload),
-            None if raw => packet_builder.write(bytes, IpNumber(CLAP), payload),
-            None => packet_builder
-                .udp(packet.header.src_port, packet.header.dst_port)
-                .write(bytes, payload),
-        };
-        written.expect("the length was bounded, and a vector takes everything");
+        let Header {
+            src_port, dst_port, ..
+        } = packet.header;
+        match tcp {
+            Some(mut header) => {
+                write_ip(&mut ip, IpNumber::TCP, header.header_len() + user, bytes);
+                header.checksum = header.calc_checksum_ipv4(&ip, payload).expect(BOUNDED);
+                bytes.extend_from_slice(&header.to_bytes());
+            }
+            None if raw => write_ip(&mut ip, IpNumber(CLAP), user, bytes),
+            None => {
+                write_ip(&mut ip, IpNumber::UDP, UdpHeader::LEN + user, bytes);
+                let header = UdpHeader::with_ipv4_checksum(src_port, dst_port, &ip, payload);
+                bytes.extend_from_slice(&header.expect(BOUNDED).to_bytes());
+            }
+        }
+        bytes.extend_from_slice(payload);
         // What is counted of other layers.
         let len = (packet.len as usize).max(bytes.len() - start);
         if !self.travels {
@@ -279,25 +285,14 @@ impl CaptureHeaders {
     }
 
     /// A packet whose inside nobody on its way sees: the index of its parameters stands for its ports (RFC 4303).
-    fn write_hidden(
-        &mut self,
-        packet: &Packet,
-        builder: PacketBuilderStep<IpHeaders>,
-        bytes: &mut Vec<u8>,
-    ) {
+    fn write_hidden(&self, packet: &Packet, mut ip: Ipv4Header, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
         let len = (packet.len as usize).clamp(LEAST_HIDDEN, LARGEST_PACKET as usize);
-        let inside = len - Ipv4Header::MIN_LEN;
-        if self.zeros.len() < inside {
-            self.zeros.resize(inside, 0);
+        write_ip(&mut ip, IpNumber(ESP), len - Ipv4Header::MIN_LEN, bytes);
+        for port in [packet.header.src_port, packet.header.dst_port] {
+            bytes.extend_from_slice(&port.to_be_bytes());
         }
-        let Header {
-            src_port, dst_port, ..
-        } = packet.header;
-        let index = u32::from(src_port) << 16 | u32::from(dst_port);
-        self.zeros[..4].copy_from_slice(&index.to_be_bytes());
-        let written = builder.write(bytes, IpNumber(ESP), &self.zeros[..inside]);
-        self.zeros[..4].fill(0);
-        written.expect("the length was bounded, and a vector takes everything");
+        bytes.resize(start + len, 0);
     }
 
     /// User bytes of a packet and its TCP header.
@@ -401,6 +396,15 @@ pub(crate) fn write_datagram(datagram: &Datagram, bytes: &mut Vec<u8>) {
     let builder = PacketBuilder::ipv4(from.octets(), to.octets(), TIME_TO_LIVE).udp(port, port);
     let written = builder.write(bytes, &datagram.bytes);
     written.expect("a datagram fits an IP packet, and a vector takes everything");
+}
+
+/// Appends the header of a packet with so many bytes after it. It is written by hand and not by a builder, which moves
+/// room for all kinds of headers several times for each packet.
+fn write_ip(ip: &mut Ipv4Header, protocol: IpNumber, inside: usize, bytes: &mut Vec<u8>) {
+    ip.protocol = protocol;
+    ip.set_payload_len(inside).expect(BOUNDED);
+    ip.header_checksum = ip.calc_header_checksum();
+    bytes.extend_from_slice(&ip.to_bytes());
 }
 
 fn with_options(mut header: TcpHeader, options: &Options) -> TcpHeader {

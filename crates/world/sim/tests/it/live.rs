@@ -109,6 +109,15 @@ fn flows_without_keys_travel_too() {
     assert_eq!(open.nodes[0].status.underlay.security, "none");
 }
 
+/// Nobody on its way sees its ports, and it comes all the same.
+#[test]
+fn what_is_encrypted_travels_too() {
+    let all = ["file", "call-down"].map(|flow| format!("flows[{flow}].encrypted=true"));
+    let hidden = play("live-link", &["duration=8 s", &all[0], &all[1]]);
+    assert!(mbits(&hidden, "file") > 10.0, "{}", mbits(&hidden, "file"));
+    assert!(flow(&hidden, "call-down").loss_ratio.unwrap() < 0.05);
+}
+
 /// What is wrong with a file is said with its place.
 #[test]
 fn files_that_cannot_work_are_refused() {
