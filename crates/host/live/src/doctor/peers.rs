@@ -48,6 +48,7 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         }
     }
     let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
+    check_interface(&file.tun.name, findings);
     for peer in &status.peers {
         check_session(peer, &status.callers, ours, findings);
         if peer.session.state == "confirmed" {
@@ -57,6 +58,28 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
             check_running_way(file, (&peer.name, ip), findings);
         }
     }
+}
+
+/// Whether packets can get into the tunnel.
+fn check_interface(tun: &str, findings: &mut Findings<'_>) {
+    let is_up = Netlink::open().and_then(|mut netlink| {
+        let index = netlink.link_index(tun)?;
+        netlink.is_up(index)
+    });
+    let (grade, found, help) = match is_up {
+        Ok(true) => return,
+        Ok(false) => (
+            Grade::Bad,
+            format!("{tun} is down: nothing gets into the tunnel or out of it"),
+            format!("`ip link set {tun} up`; addresses and routes come back by themselves"),
+        ),
+        Err(error) => (
+            Grade::Warning,
+            format!("{tun} is not to be seen from here: {error}"),
+            "does the node run in another network namespace? Then run doctor there, too".to_owned(),
+        ),
+    };
+    findings.add("interface", grade, found, &help);
 }
 
 /// Whether the node runs as the file says: `airlane reload --dry-run`.
@@ -152,10 +175,13 @@ fn check_session(
                 session.disconnected_ns.unwrap_or_default(),
             ));
             let found = format!("nothing was heard from {who} for {silent}");
-            bad(
-                found,
-                "does the other end run, and is there a way in both directions?",
-            );
+            match called(peer.address, callers, ours) {
+                Some((why, help)) => bad(format!("{found}: {why}"), &help),
+                None => bad(
+                    found,
+                    "does the other end run, and is there a way in both directions?",
+                ),
+            }
         }
         _ if peer.unresolved.is_some() => bad(
             format!(
@@ -187,33 +213,8 @@ fn cause(
     callers: &[CallerReport],
     ours: Option<&str>,
 ) -> (String, String) {
-    // Behind a translation its port may be another.
-    let near = |caller: &&CallerReport| match (address.map(|a| a.ip()), caller.address.ip()) {
-        (None, _) => true,
-        (Some(expected), called) => expected == called,
-    };
-    if let Some(caller) = callers.iter().find(near) {
-        let help = match caller.why {
-            CallFault::UnknownKey => {
-                "write the key here that `airlane keygen --public` prints there, unless somebody else is there"
-                    .to_owned()
-            }
-            CallFault::OtherKey => format!(
-                "its peer-key has to be {}, or the private key of this end is not the one that it knows",
-                ours.unwrap_or("the public key of this end")
-            ),
-            CallFault::OtherPreshared => {
-                "name the same preshared-key in both files, a copy of one file with the same text, or none in either"
-                    .to_owned()
-            }
-            CallFault::WithoutKeys | CallFault::WithKeys => {
-                "write keys in both files, as `airlane setup` does, or security = \"none\" in both".to_owned()
-            }
-            CallFault::OtherAddress => {
-                "write that address here, or give both ends keys, by which they know each other".to_owned()
-            }
-        };
-        return (caller.says(address.is_some()), help);
+    if let Some(called) = called(address, callers, ours) {
+        return called;
     }
     let way = |ip: IpAddr| Netlink::open().and_then(|mut netlink| netlink.way_to(ip));
     if let Some(ip) = address.and_then(|address| address.ip())
@@ -249,6 +250,41 @@ fn cause(
             ),
         ),
     }
+}
+
+/// What somebody at the peer's address was refused for, and what to do.
+fn called(
+    address: Option<PeerAddress>,
+    callers: &[CallerReport],
+    ours: Option<&str>,
+) -> Option<(String, String)> {
+    // Behind a translation its port may be another.
+    let near = |caller: &&CallerReport| match (address.map(|a| a.ip()), caller.address.ip()) {
+        (None, _) => true,
+        (Some(expected), called) => expected == called,
+    };
+    let caller = callers.iter().find(near)?;
+    let help = match caller.why {
+            CallFault::UnknownKey => {
+                "write the key here that `airlane keygen --public` prints there, unless somebody else is there"
+                    .to_owned()
+            }
+            CallFault::OtherKey => format!(
+                "its peer-key has to be {}, or the private key of this end is not the one that it knows",
+                ours.unwrap_or("the public key of this end")
+            ),
+            CallFault::OtherPreshared => {
+                "name the same preshared-key in both files, a copy of one file with the same text, or none in either"
+                    .to_owned()
+            }
+            CallFault::WithoutKeys | CallFault::WithKeys => {
+                "write keys in both files, as `airlane setup` does, or security = \"none\" in both".to_owned()
+            }
+            CallFault::OtherAddress => {
+                "write that address here, or give both ends keys, by which they know each other".to_owned()
+            }
+        };
+    Some((caller.says(address.is_some()), help))
 }
 
 /// What a packet filter here does to a peer.

@@ -243,6 +243,7 @@ fn the_alerts_ask_for_nothing_that_is_not_exported() {
     let text = include_str!("../../../../../deploy/airlane-alerts.yaml");
     let mut status = sample();
     status.peers[0].services[0].loss_before_repair = Some(0.5);
+    status.peers[0].session.unheard_ns = Some(1);
     let exported = exposition(&status);
     let exported: Vec<_> = exported
         .lines()

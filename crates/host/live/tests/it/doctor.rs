@@ -74,6 +74,11 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     assert_eq!(find(&running, "route").verdict, Grade::Good);
     assert!(running[0].found.contains("up already"), "{running:?}");
     assert!(running[1].found.contains("is confirmed"), "{running:?}");
+    left.ip("link set air0 down");
+    let down = checks(&left, &here);
+    assert_eq!(find(&down, "interface").verdict, Grade::Bad, "{down:?}");
+    left.ip("link set air0 up");
+    assert_eq!(checks(&left, &here).len(), 3);
     node.stop();
 
     let loops = checks(
@@ -173,6 +178,35 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
     let [left, _] = peer_checks(["right", "right"], [&services[0], &services[1]], true);
     assert_eq!(left.0, Grade::Bad);
     assert!(left.1.contains("services of one number differ"), "{left:?}");
+}
+
+/// A session has been there; then the other end comes back with another key.
+#[test]
+fn what_the_log_knows_of_a_silent_peer_is_told() {
+    if !can_run("what_the_log_knows_of_a_silent_peer_is_told") {
+        return;
+    }
+    let (left, right, folder, public) = two_hosts();
+    let directory = folder.path().to_str().unwrap();
+    let texts = [0, 1].map(|end: usize| file(end, directory, &public[1 - end], ""));
+    let here = Running::start(&left, &texts[0]).unwrap();
+    let there = Running::start(&right, &texts[1]).unwrap();
+    here.wait_until("confirmed", |s| s.peers[0].session.state == "confirmed");
+    there.stop();
+    std::fs::remove_file(folder.path().join("1.key")).unwrap();
+    new_key(&folder.path().join("1.key")).unwrap();
+    let _there = Running::start(&right, &texts[1]).unwrap();
+    here.wait_until("disconnected", |s| {
+        s.peers[0].session.state == "disconnected" && !s.callers.is_empty()
+    });
+    let all = checks(&left, &texts[0]);
+    let peer = find(&all, "peer");
+    assert_eq!(peer.verdict, Grade::Bad, "{all:?}");
+    assert!(
+        peer.found
+            .contains("the peer key here is not that of the host"),
+        "{peer:?}"
+    );
 }
 
 /// What two ends that run find of each other, whose files are changed so: all that is not good.
