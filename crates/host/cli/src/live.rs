@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use airlane_base::UnitError;
 use airlane_base::config::{Document, LONGEST_DATA, Problems, read_file};
+use airlane_link::config::RateLimit;
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
@@ -236,9 +237,12 @@ pub(crate) fn set(args: &SetRateArgs) -> anyhow::Result<()> {
         }
         (name, option) => name.or(option.as_ref()),
     };
-    let rate = value
-        .parse()
-        .map_err(|error: UnitError| wrong(error.to_string()))?;
+    let rate = match value {
+        "auto" => RateLimit::UNSTATED,
+        rate => rate
+            .parse()
+            .map_err(|error: UnitError| wrong(error.to_string()))?,
+    };
     let changes = control::change_rate(&socket(link.map(String::as_str))?, rate)?;
     print_changes(&changes, args.link.json)
 }

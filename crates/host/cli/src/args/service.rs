@@ -63,8 +63,8 @@ pub struct ServiceSetArgs {
 /// Arguments of `set`.
 #[derive(Debug, Args)]
 pub struct SetRateArgs {
-    /// The rate, as `link.rate` in the file, after the name of the link or the path of its control socket if several
-    /// run.
+    /// The rate, as `link.rate` in the file ("auto" goes back to finding it), after the name of the link or the path of
+    /// its control socket if several run.
     #[arg(value_names = ["NAME|SOCKET", "rate=RATE"], num_args = 1..=2, required = true)]
     pub words: Vec<String>,
     /// Which link.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::traffic::{Transfer, address, echo, round_trip, transfer};
 use crate::common::{Namespace, Running, cable, can_run};
+use airlane_link::config::RateLimit;
 use airlane_live::control::{self, AddServices, ControlError, ServiceChange};
 use airlane_live::status::ServiceReport;
 
@@ -341,6 +342,14 @@ fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
     assert_eq!(
         control::change_rate(&nodes[0].socket, rate).unwrap(),
         ["the link has rate 2 Mbit/s, was 800 kbit/s"]
+    );
+    // It is not found, as the file states it.
+    let refused = control::change_rate(&nodes[0].socket, RateLimit::UNSTATED).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("does not leave its rate to be found"),
+        "{refused}"
     );
     // The file would have it as it was; nothing happens yet.
     assert_eq!(

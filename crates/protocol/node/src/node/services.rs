@@ -5,6 +5,7 @@
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Instant, Rate};
+use airlane_link::config::{ConfigError, RateLimit};
 use airlane_link::{AdminError, ClassConfig, ClassesConfig, ServiceConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,14 @@ impl Node {
     pub fn change_rate(&mut self, now: Instant, rate: Rate) -> Result<Vec<String>, AdminError> {
         let mut file = self.config.clone();
         file.link.rate = rate;
-        let problems = file.link.table_problems(file.tun.mtu);
+        let mut problems = file.link.table_problems(file.tun.mtu);
+        if rate == RateLimit::UNSTATED && file.link.rate_limit != RateLimit::Found {
+            problems.push(ConfigError {
+                path: "link.rate".to_owned(),
+                problem: "the file of this link does not leave its rate to be found".to_owned(),
+                help: "state a rate; or write rate = \"auto\" in the file, and reload".to_owned(),
+            });
+        }
         if !problems.is_empty() {
             return Err(AdminError::Config { problems });
         }
