@@ -16,6 +16,17 @@ impl World {
         self.input(end)
     }
 
+    /// A datagram comes that none of the ends has sent.
+    fn inject(&mut self, at: u64, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+        let arrive = Event::Arrive {
+            from,
+            to,
+            bytes,
+            pipe: usize::MAX,
+        };
+        self.push(at, arrive);
+    }
+
     /// A fault begins.
     pub(crate) fn begin(&mut self, number: usize) -> Result<(), String> {
         let fault = self.faults[number].clone();
@@ -42,15 +53,7 @@ impl World {
                         from = SocketAddr::new(Ipv4Addr::new(203, 0, 113, 9).into(), 9);
                     }
                     let at = now + self.draw.ms(0, 500);
-                    self.push(
-                        at,
-                        Event::Arrive {
-                            from,
-                            to,
-                            bytes,
-                            pipe: usize::MAX,
-                        },
-                    );
+                    self.inject(at, from, to, bytes);
                 }
             }
             Fault::Stranger {
@@ -82,15 +85,7 @@ impl World {
                         bytes[at] = bytes[at].wrapping_add(1 + self.draw.within(0, 255) as u8);
                     }
                     let (to, at) = (self.ends[end].public, now + self.draw.ms(0, 500));
-                    self.push(
-                        at,
-                        Event::Arrive {
-                            from,
-                            to,
-                            bytes,
-                            pipe: usize::MAX,
-                        },
-                    );
+                    self.inject(at, from, to, bytes);
                 }
             }
             Fault::Restart { end, lasts } => {

@@ -415,7 +415,7 @@ impl World {
         self.ends[end].answer(now, said);
         let own = self.ends[end].clock.at(now);
         while let Some(node) = &mut self.ends[end].node
-            && let Some(packet) = node.poll_deliver(own)
+            && let Some((_link, packet)) = node.poll_deliver(own)
         {
             let taken = traffic::take(&mut self.flows, end, packet.bytes(), now, &self.addresses);
             taken.map_err(|wrong| format!("end {end} got what it must not: {wrong:?}"))?;

@@ -161,7 +161,7 @@ pub(crate) fn way_out(address: IpAddr, mark: u32) -> String {
     }
     let links = netlink.links().unwrap_or_default();
     let away = links.iter().filter_map(|link| {
-        // Every namespace has the ends of tunnels that nobody has set up.
+        // A namespace begins with the kernel's own tunnel devices, which are down.
         use LinkLayerType::{Ether, None as Plain, Ppp};
         let what =
             trouble(link).filter(|_| matches!(link.header.link_layer_type, Ether | Plain | Ppp))?;

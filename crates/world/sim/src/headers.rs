@@ -284,7 +284,7 @@ impl CaptureHeaders {
         }
     }
 
-    /// A packet whose inside nobody on its way sees: the index of its parameters stands for its ports (RFC 4303).
+    /// An encrypted packet (RFC 4303). Its security parameters index is made of the ports, which nothing on the path can read.
     fn write_hidden(&self, packet: &Packet, mut ip: Ipv4Header, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         let len = (packet.len as usize).clamp(LEAST_HIDDEN, LARGEST_PACKET as usize);

@@ -1,24 +1,9 @@
 //! What nodes say in the log of what befalls them, from end to end.
 
-use std::io;
-use std::sync::{Arc, Mutex};
+use airlane_testkit::Log;
 
 use super::*;
 use crate::fault::Ns;
-
-/// What is logged, as lines.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Two ends that find the rate of the pipe between them, a bulk flow and a thin one; after a while the fault that `draws`
 /// says befalls them. The log of both.
@@ -52,7 +37,7 @@ fn log_of(mut world: World) -> String {
     let said = tracing_subscriber::fmt().with_ansi(false);
     let said = said.with_writer(move || writer.clone()).finish();
     let ran = tracing::subscriber::with_default(said, || world.run(None));
-    let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let said = log.text();
     assert_eq!(
         ran,
         Ok(()),

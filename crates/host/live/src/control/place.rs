@@ -1,7 +1,7 @@
 //! The place of a control socket: free, or that of a node that runs, that is ending, or that was killed.
 //!
-//! A node that ends keeps its socket until its interface and its port are gone, which takes the kernel a moment; meanwhile
-//! it answers nobody. Who starts again at once waits for that.
+//! A node that is shutting down keeps its socket until its interface and its port are gone, which takes the kernel a
+//! moment. It answers no request meanwhile, so a new node of its name waits for it.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -20,8 +20,8 @@ const ENDS: Duration = Duration::from_millis(2_700);
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes a socket that its node left behind, and waits for a node that is ending. Anything else at `path` stays, and is an
-/// error.
+/// Removes the socket of a node that was killed, and waits for a node that is shutting down. Anything else at `path`
+/// stays, and is an error.
 pub(super) fn clear(path: &Path) -> io::Result<()> {
     let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
     for _ in 0..LOOKS {

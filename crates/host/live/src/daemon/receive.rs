@@ -132,7 +132,7 @@ impl Daemon {
                 Err(_) => refused += pieces.len(),
             }
         };
-        while let Some(packet) = node.poll_deliver(now) {
+        while let Some((_link, packet)) = node.poll_deliver(now) {
             joiner.push(packet, &mut write);
         }
         joiner.flush(&mut write);

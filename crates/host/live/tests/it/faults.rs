@@ -1,9 +1,9 @@
 //! What a link and the connections through it survive: a time of total loss, a cable that is replaced, a peer that is started anew. The link
 //! comes back, and the ledger says what was lost. How soon it does is judged by `make soak`.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use airlane_testkit::Log;
 
 use crate::common::air::Air;
 use crate::common::pair::{Pair, SERVER, established, join};
@@ -86,38 +86,21 @@ fn a_connection_outlives_the_node_that_carried_it() {
     assert_ne!(left.status().peers[0].session.id, before);
 }
 
-/// What is logged, as lines.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Takes what the present thread says.
-    fn listen(&self) {
-        let log = self.clone();
-        let said = tracing_subscriber::fmt().with_ansi(false);
-        let said = said.with_writer(move || log.clone()).finish();
-        // Until the thread ends.
-        std::mem::forget(tracing::subscriber::set_default(said));
-    }
-
-    fn lines_with(&self, part: &str) -> Vec<String> {
-        let said = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let lines = said.lines().filter(|line| line.contains(part));
-        lines.map(str::to_owned).collect()
-    }
+/// Keeps what the present thread logs from now on.
+fn listen(log: Log) {
+    let said = tracing_subscriber::fmt().with_ansi(false);
+    let said = said.with_writer(move || log.clone()).finish();
+    // Until the thread ends.
+    std::mem::forget(tracing::subscriber::set_default(said));
 }
 
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+fn lines_with(log: &Log, part: &str) -> Vec<String> {
+    let said = log.text();
+    let lines = said.lines().filter(|line| line.contains(part));
+    lines.map(str::to_owned).collect()
 }
 
-/// Whoever reads that nothing leaves asks by which interface.
+/// A log line about datagrams that do not leave is of use only with the interface.
 #[test]
 fn the_log_names_the_interface_that_nothing_leaves_by() {
     let Some(pair) = Pair::new("the_log_names_the_interface_that_nothing_leaves_by") else {
@@ -125,13 +108,13 @@ fn the_log_names_the_interface_that_nothing_leaves_by() {
     };
     let log = Log::default();
     let (listening, file) = (log.clone(), pair.file(0, &pair.keys[1]));
-    let left = Running::start_with(&pair.ends[0], &file, move |_| listening.listen()).unwrap();
+    let left = Running::start_with(&pair.ends[0], &file, move |_| listen(listening)).unwrap();
     let _right = pair.start(1);
     established(&left);
     pair.ends[0].ip("link set wire down");
     let deadline = Instant::now() + PATIENCE;
     let said = loop {
-        if let [first, ..] = &log.lines_with("a datagram did not leave")[..] {
+        if let [first, ..] = &lines_with(&log, "a datagram did not leave")[..] {
             break first.clone();
         }
         assert!(Instant::now() < deadline, "the log says nothing");

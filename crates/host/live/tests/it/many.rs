@@ -1,4 +1,4 @@
-//! A base with as many peers and services as a file may well have: whoever asks sees them all.
+//! A base station with 64 peers and 16 services: status, metrics and doctor show all of them.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};

@@ -307,11 +307,10 @@ impl Serialize for Drops {
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
-    use std::sync::{Arc, Mutex};
 
     use super::*;
     use airlane_base::Duration;
-    use std::io;
+    use airlane_testkit::Log;
 
     #[test]
     fn the_documents_have_every_reason_and_no_other() {
@@ -349,20 +348,6 @@ mod tests {
         }
     }
 
-    /// What is logged, as lines.
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn the_log_names_the_address_of_a_packet_without_a_peer_once_a_minute() {
         let log = Log::default();
@@ -380,7 +365,7 @@ mod tests {
                 drops.count_of(now, Reason::WrongSource, &address);
             }
         });
-        let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let said = log.text();
         let said: Vec<serde_json::Value> = said
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())

@@ -85,8 +85,8 @@ pub struct Node {
     bottlenecks: Bottlenecks,
     below_ports: Vec<PortBelow>,
     plane: StatusPlane,
-    /// Packets for the kernel that the ports had to give before it asked.
-    delivered: VecDeque<LivePacket>,
+    /// Packets for the kernel that the ports had to give before it asked, and the link of each.
+    delivered: VecDeque<(u8, LivePacket)>,
     /// Where ports keep journals, if they do.
     journals: Option<Box<dyn Journals>>,
     /// Since when there is the present port, and when the log spoke of another.

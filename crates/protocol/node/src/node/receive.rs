@@ -267,8 +267,8 @@ impl Node {
         self.delivered.len() + links.sum::<usize>()
     }
 
-    /// A packet for the kernel, that came over a link from where its peer may send.
-    pub fn poll_deliver(&mut self, now: Instant) -> Option<LivePacket> {
+    /// A packet for the kernel, that came over this link from where its peer may send.
+    pub fn poll_deliver(&mut self, now: Instant) -> Option<(u8, LivePacket)> {
         if self.delivered.is_empty() {
             self.collect(now);
         }
@@ -305,7 +305,7 @@ impl Node {
                     packet = packet.changed(|bytes| clamp_mss(bytes, within));
                     *mss_clamped += 1;
                 }
-                delivered.push_back(packet);
+                delivered.push_back((*number, packet));
             }
         }
     }

@@ -144,15 +144,16 @@ impl Engine {
         let LiveEnd {
             node, at, peers, ..
         } = &mut self.lives.ends[index];
-        while let Some(bytes) = node.poll_deliver(self.now) {
+        while let Some((link, bytes)) = node.poll_deliver(self.now) {
             let Some(packet) = self.lives.numbers.read(bytes.bytes()) else {
                 self.unroutable.add(bytes.bytes().len());
                 continue;
             };
             if O::WATCHES {
-                // With one peer, it came over the link that there is now.
-                let paths = peers.iter().flat_map(|peer| &peer.paths);
-                if let Some(path) = paths.clone().find(|path| path.is_there(self.now)) {
+                // Of several links to one peer, it came over the one that there is now.
+                let peer = peers.iter().find(|peer| peer.link == link);
+                let mut paths = peer.into_iter().flat_map(|peer| &peer.paths);
+                if let Some(path) = paths.find(|path| path.is_there(self.now)) {
                     observer.on_arrival(self.now, path.direction ^ 1, &packet);
                 }
             }

@@ -29,7 +29,7 @@ pub(crate) struct LiveEnd {
 pub(crate) struct Peer {
     /// The node's number of the link.
     pub(crate) link: u8,
-    /// The live node at the other end, and its place among the peers of that one.
+    /// The live node at the other end.
     pub(crate) end: usize,
     pub(crate) paths: Vec<Path>,
 }

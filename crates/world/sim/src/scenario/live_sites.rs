@@ -18,9 +18,7 @@ use super::{LinkConfig, NodeConfig, Scenario};
 use airlane_base::config::{Problems, Validate as _, key};
 use airlane_base::{Instant, Streams};
 use airlane_link::ServiceConfig;
-use airlane_node::config::{
-    IPV4_MIN_MTU, Keys, LiveConfig, PeerConfig, PeerEndpoint, Security, UnderlayConfig,
-};
+use airlane_node::config::{Keys, LiveConfig, PeerConfig, PeerEndpoint, Security, UnderlayConfig};
 use airlane_node::{Cidr, Node, PathFacts, Secrets, Start, Underlay};
 use airlane_secure::{PeerAddress, PrivateKey};
 
@@ -130,7 +128,20 @@ impl Scenario {
                 continue;
             }
             match self.live_site(name, &placeholder) {
-                Ok(site) => problems.within(&at, |problems| site.config.validate(problems)),
+                Ok(site) => {
+                    let mut own = Problems::new();
+                    site.config.validate(&mut own);
+                    match own.is_empty() {
+                        false => problems.within(&at, |problems| site.config.validate(problems)),
+                        // What only shows when it is started.
+                        true => {
+                            let started = site.start(Instant::ORIGIN, placeholder(name), [0; 32]);
+                            if let Err(error) = started {
+                                problems.add(&at, error, "another live file");
+                            }
+                        }
+                    }
+                }
                 Err(Wrong(inside, problem, help)) => {
                     problems.add(&format!("{at}{inside}"), problem, help);
                 }
@@ -355,15 +366,16 @@ impl Scenario {
         }
     }
 
-    /// The longest packets that the ends of a live link take; none if it is none.
-    pub(crate) fn live_mtu(&self, link: &LinkConfig) -> Option<usize> {
-        let ends = link.ends.iter().filter(|_| link.is_live());
-        let mtus = ends.filter_map(|end| {
+    /// The longest packets that nodes take which run live nodes.
+    pub(super) fn live_mtus(&self) -> BTreeMap<&str, usize> {
+        let live = self.links.values().filter(|link| link.is_live());
+        let ends: BTreeSet<&String> = live.flat_map(|link| &link.ends).collect();
+        let mtus = ends.into_iter().filter_map(|end| {
             let site = self.live_site(end, &placeholder).ok()?;
             let node = site.start(Instant::ORIGIN, placeholder(end), [0; 32]);
-            Some(node.map_or(IPV4_MIN_MTU, |node| node.mtu()))
+            Some((&**end, node.ok()?.mtu()))
         });
-        mtus.min()
+        mtus.collect()
     }
 }
 

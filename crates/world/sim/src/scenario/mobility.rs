@@ -133,7 +133,7 @@ impl Scenario {
         });
         Epochs {
             all: epochs.collect(),
-            frames: self.links.values().map(|link| self.payload(link)).collect(),
+            frames: self.payloads(),
         }
     }
 

@@ -31,10 +31,15 @@ impl Scenario {
         all
     }
 
-    /// What a frame of a link holds at most, where that is limited; of live ends, the longest packet.
-    pub(crate) fn payload(&self, link: &LinkConfig) -> Option<Size> {
-        let live = self.live_mtu(link);
-        live.map_or_else(|| link.payload(), |mtu| Some(Size::from_bytes(mtu as u64)))
+    /// What a frame of each link holds at most, where that is limited; of live ends, the longest packet.
+    pub(super) fn payloads(&self) -> Vec<Option<Size>> {
+        let mtus = self.live_mtus();
+        let payload = |link: &LinkConfig| {
+            let ends = link.ends.iter().filter(|_| link.is_live());
+            let mtu = ends.filter_map(|end| mtus.get(&**end)).min();
+            mtu.map_or_else(|| link.payload(), |mtu| Some(Size::from_bytes(*mtu as u64)))
+        };
+        self.links.values().map(payload).collect()
     }
 
     /// The packet size of a flow that states none: what fits all frames on its paths, of speech what

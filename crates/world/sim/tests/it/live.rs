@@ -1,6 +1,8 @@
 //! Live nodes in scenarios: what `airlane up` runs, from the first handshake on.
 
-use airlane_sim::{FlowResult, RunResult, Scenario, run};
+use airlane_base::Instant;
+use airlane_sim::event::{Event, Watcher};
+use airlane_sim::{FlowResult, Prepared, RunResult, Scenario, run};
 
 use crate::common::load;
 
@@ -118,6 +120,40 @@ fn what_is_encrypted_travels_too() {
     assert!(flow(&hidden, "call-down").loss_ratio.unwrap() < 0.05);
 }
 
+/// A base's packets are seen on the link of the station that they came from.
+#[test]
+fn arrivals_are_seen_on_the_link_that_they_came_over() {
+    #[derive(Default)]
+    struct Arrivals(std::collections::BTreeMap<(u32, u16), u64>);
+    impl Watcher for Arrivals {
+        fn on_event(&mut self, _: Instant, event: &Event) {
+            if let Event::PacketLeft { way, packet } = event {
+                *self.0.entry((packet.flow, way.link)).or_default() += 1;
+            }
+        }
+    }
+    let prepared = Prepared::new(&load("live-base", &["duration=4 s"])).unwrap();
+    let mut arrivals = Arrivals::default();
+    prepared.run_watched(1, 0, &mut arrivals);
+    let links = prepared.names().links().to_vec();
+    for (number, station) in ["hill", "farm", "mill"].iter().enumerate() {
+        for (link, name) in links
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| name.starts_with("to-"))
+        {
+            let came = arrivals
+                .0
+                .get(&(number as u32, link as u16))
+                .copied()
+                .unwrap_or(0);
+            let own = *name == format!("to-{station}");
+            assert_eq!(came > 100, own, "{station} on {name}: {came}");
+            assert!(own || came == 0, "{station} on {name}: {came}");
+        }
+    }
+}
+
 /// What is wrong with a file is said with its place.
 #[test]
 fn files_that_cannot_work_are_refused() {
@@ -143,6 +179,10 @@ fn files_that_cannot_work_are_refused() {
         ),
         (
             "nodes.left.live={ link = { services = [{ number = 1, name = \"a\", rate = -1, goal = \"bulk\" }] } }",
+            "nodes.left.live",
+        ),
+        (
+            "nodes.left.live={ tun = { mtu = \"65000 B\" }, link = { fragment = \"256 B\" } }",
             "nodes.left.live",
         ),
         ("nodes.left.live=left.toml", "has not been read"),

@@ -339,7 +339,7 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
 }
 
-/// A node that ends answers nobody, and has its socket until its interface is gone.
+/// A node that is shutting down answers no request, and keeps its socket until its interface is gone.
 #[test]
 fn a_node_that_is_ending_is_waited_for_but_not_for_ever() {
     let directory = tempfile::tempdir().unwrap();
