@@ -78,7 +78,7 @@ deny: ## Check licences, sources and known faults of libraries (deny.toml; cargo
 	  echo "$@: cargo-deny is missing; nothing was checked: cargo install --locked cargo-deny" >&2; \
 	else \
 	  $(CARGO) deny --log-level error check licenses bans sources && \
-	  if $(CARGO) deny fetch db 2> /dev/null; then $(CARGO) deny --log-level error check --disable-fetch advisories; \
+	  if $(CARGO) deny fetch db 2> /dev/null; then $(CARGO) deny --log-level error --offline check advisories; \
 	  else echo "$@: the database of advisories cannot be reached; they were not checked" >&2; fi; \
 	fi
 
