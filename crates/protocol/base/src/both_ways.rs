@@ -1,4 +1,4 @@
-//! A value of a duplex link, which may differ between its directions.
+//! A value of a duplex link that may differ between its two directions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,7 +23,7 @@ pub struct BothWays<T> {
 }
 
 impl<T: Copy> BothWays<T> {
-    /// The same in both directions.
+    /// The same value in both directions.
     pub const fn same(value: T) -> Self {
         Self {
             down: value,
@@ -38,17 +38,17 @@ impl<T> BothWays<T> {
         if down { &self.down } else { &self.up }
     }
 
-    /// The value of one direction, to change.
+    /// Mutable access to the value of one direction.
     pub const fn of_mut(&mut self, down: bool) -> &mut T {
         if down { &mut self.down } else { &mut self.up }
     }
 
-    /// Both values, that of down first.
+    /// Both values, down first.
     pub const fn each(&self) -> [&T; 2] {
         [&self.down, &self.up]
     }
 
-    /// Both values, as they are elsewhere.
+    /// References to both values.
     pub const fn as_ref(&self) -> BothWays<&T> {
         BothWays {
             down: &self.down,
@@ -56,7 +56,7 @@ impl<T> BothWays<T> {
         }
     }
 
-    /// What `make` makes of both, down first.
+    /// Applies `make` to both values, down first.
     pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> BothWays<U> {
         BothWays {
             down: make(self.down),
@@ -74,7 +74,7 @@ impl<T: Clone> From<T> for BothWays<T> {
     }
 }
 
-/// As it stands in a file: once where the directions agree.
+/// As in a file: one value if the directions agree.
 impl<T: fmt::Display + PartialEq> fmt::Display for BothWays<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.down == self.up {
@@ -96,16 +96,16 @@ impl<T: Serialize + PartialEq> Serialize for BothWays<T> {
     }
 }
 
-/// What stands in files for both directions, or for each.
+/// A type that files write once for both directions, or once for each.
 pub trait Directed: Sized {
-    /// How schemas call a pair of them.
+    /// The schema name of a pair.
     fn pair_name() -> Cow<'static, str>;
-    /// The schema of a pair of them.
+    /// The schema of a pair.
     fn pair_schema(generator: &mut SchemaGenerator) -> Schema;
-    /// Reads a pair of them.
+    /// Reads a pair.
     ///
     /// # Errors
-    /// If it is neither one of them nor one for each direction.
+    /// If the input is neither one value nor one for each direction.
     fn read_pair<'de, D: Deserializer<'de>>(d: D) -> Result<BothWays<Self>, D::Error>;
 }
 
@@ -147,7 +147,7 @@ macro_rules! texts {
 
 texts!(Duration: "25 ms", QueueLimit: "100 packets", Rate: "20 Mbit/s");
 
-/// A text such as this, or a text for each direction.
+/// Visits one string, or a table with a string for each direction.
 struct Either<T>(&'static str, PhantomData<T>);
 
 impl<'de, T> Visitor<'de> for Either<T>

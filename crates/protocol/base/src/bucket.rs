@@ -1,17 +1,17 @@
-//! A token bucket: how many bytes may be spent.
+//! A token bucket that limits how many bytes may be sent.
 //!
-//! Integers: a byte costs 8 x 10^9 tokens and a rate of 1 bit/s gives one each nanosecond, so that
-//! nothing is lost to rounding.
+//! Integer arithmetic: a byte costs 8 x 10^9 tokens, and a rate of 1 bit/s earns one token per nanosecond, so nothing is
+//! lost to rounding.
 
 use crate::{Duration, Instant, Rate};
 
-/// Tokens of one byte.
+/// Price of one byte, tokens.
 const BYTE: u64 = 8_000_000_000;
 
-/// A bucket that fills at a rate and holds what flows in within a time.
+/// A bucket that fills at a rate and holds what that rate earns within a time.
 #[derive(Clone, Debug)]
 pub struct Bucket {
-    /// Tokens that flow in within a nanosecond.
+    /// Tokens earned per nanosecond.
     bps: u64,
     depth: u64,
     tokens: u64,
@@ -19,7 +19,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket. It holds `at_least` bytes however little flows in.
+    /// A full bucket that holds what `rate` earns within `holds`, but at least `at_least` bytes.
     pub fn new(rate: Rate, holds: Duration, at_least: usize) -> Self {
         let bps = rate.as_bps();
         let depth = bps.saturating_mul(holds.as_nanos());
@@ -32,14 +32,14 @@ impl Bucket {
         }
     }
 
-    /// From now on flows and holds as much as `fresh`. What has been taken out is missing in it, too.
+    /// Takes over the rate and depth of `fresh`, and keeps the current deficit.
     pub const fn retime(&mut self, fresh: &Self) {
         let taken = self.depth - self.tokens;
         (self.bps, self.depth) = (fresh.bps, fresh.depth);
         self.tokens = self.depth.saturating_sub(taken);
     }
 
-    /// Takes so many bytes out, if they are there.
+    /// Takes tokens for `bytes`. False, and nothing taken, if there are too few.
     pub fn take(&mut self, now: Instant, bytes: usize) -> bool {
         let since = now.saturating_since(self.at).as_nanos();
         self.at = self.at.max(now);

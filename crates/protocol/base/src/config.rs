@@ -1,15 +1,15 @@
-//! Reading files that people write: one loader for scenarios, daemon files and emulator files.
+//! Reads configuration files: one loader for scenarios, daemon files and emulator files.
 //!
-//! A [`Document`] is TOML text and the assignments made on top of it (`--set KEY=VALUE`). Reading
-//! it into a type refuses unknown keys, bad units and impossible values with file, line, what is
-//! wrong and what would be right, and reports as many problems at once as it can.
+//! A [`Document`] is TOML text plus assignments on top of it (`--set KEY=VALUE`). Reading it into a type refuses unknown
+//! keys, bad units and impossible values. Each refusal names the file, the line, the fault and what would be right, and
+//! as many as possible are reported at once.
 //!
-//! Two kinds of problem meet here. Serde's errors carry a span only where serde did not buffer the
-//! content (it does so for tagged enums); there the culprit is found by leaving out one key after
-//! the other and watching whether the complaint changes. Checks across keys are the type's own
-//! business: it implements [`Validate`] and names TOML paths, which are looked up in the text.
+//! There are two kinds of problems. Serde's errors carry a span only where serde did not buffer the content (it does so
+//! for tagged enums); there the culprit is found by removing one key after the other and observing whether the error
+//! changes. Checks across keys belong to the type: it implements [`Validate`] and names TOML paths, which are looked up
+//! in the text.
 //!
-//! Left out: comments and layout are not preserved, and nothing is ever written back.
+//! Left out: comments and layout are not preserved, and no file is ever written.
 
 mod culprit;
 mod file;
@@ -32,7 +32,7 @@ pub use problem::{Problem, RefusedFile};
 use path::KeyPath;
 use problem::{PROBLEMS_AT_ONCE, Source};
 
-/// Reads `text` into a `T`. `file` is the name that error messages show.
+/// Reads `text` into a `T`. Error messages name the file `file`.
 ///
 /// # Errors
 /// Everything that is wrong with the text, in the order of its lines.
@@ -61,39 +61,39 @@ pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T,
     Document::parse(text, file)?.read()
 }
 
-/// Checks that need more than one key, made after all keys have been read.
+/// Checks that involve more than one key, made after all keys have been read.
 pub trait Validate: JsonSchema {
-    /// Adds what is wrong to `problems`; adds nothing if all is well.
+    /// Adds every problem found to `problems`.
     fn validate(&self, problems: &mut Problems) {
         let _ = problems;
     }
 
-    /// Why the key at `path`, which no type knows, cannot stand in such a file, and what would be
-    /// right: for keys that people know from other files. None: the keys that exist are listed.
+    /// For an unknown key at `path` that people know from other files: why it cannot be used here, and what would be
+    /// right. `None` lists the known keys instead.
     fn elsewhere(path: &str) -> Option<(&'static str, &'static str)> {
         let _ = path;
         None
     }
 
-    /// A table whose entries have names that people choose, and a key that every entry has:
-    /// `("links", "ends")`. An assignment into an entry that nothing makes has misspelt its name;
-    /// that is said, and not what such an entry would lack.
+    /// A table whose entries the user names, and a key that every entry requires: `("links", "ends")`. An assignment
+    /// into an entry that does not exist has probably misspelt its name; the error says so, rather than what keys such
+    /// an entry would lack.
     fn entries() -> Option<(&'static str, &'static str)> {
         None
     }
 }
 
-/// A file whose keys are names that people choose.
+/// A file whose keys the user chooses.
 impl<T: JsonSchema> Validate for BTreeMap<String, T> {}
 
-/// What [`Validate`] found, by TOML path.
+/// The problems that [`Validate`] found, by TOML path.
 #[derive(Debug, Default)]
 pub struct Problems {
     prefix: String,
     found: Vec<Finding>,
 }
 
-/// A problem before its place in the text is known.
+/// A problem whose place in the text is not known yet.
 #[derive(Debug)]
 struct Finding {
     path: String,
@@ -102,13 +102,13 @@ struct Finding {
 }
 
 impl Problems {
-    /// Nothing found yet.
+    /// No problems.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reports a problem at `path`, such as `services[1].number`, relative to where
-    /// [`within`](Self::within) stands. `help` says what would be right.
+    /// Reports a problem at `path`, such as `services[1].number`, relative to the enclosing [`within`](Self::within).
+    /// `help` says what would be right.
     pub fn add(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
         self.found.push(Finding {
             path: join(&self.prefix, path),
@@ -117,7 +117,7 @@ impl Problems {
         });
     }
 
-    /// Runs `check` with paths relative to `path`. Wrap names that the user chose in [`key`].
+    /// Runs `check` with paths relative to `path`. Names that the user chose must go through [`key`].
     pub fn within(&mut self, path: &str, check: impl FnOnce(&mut Self)) {
         let outer = self.prefix.clone();
         self.prefix = join(&outer, path);
@@ -125,7 +125,7 @@ impl Problems {
         self.prefix = outer;
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
@@ -140,7 +140,7 @@ fn join(prefix: &str, path: &str) -> String {
     }
 }
 
-/// TOML text with assignments on top of it.
+/// TOML text plus assignments.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The file first, then one source for each assignment.
@@ -148,18 +148,18 @@ pub struct Document {
     assignments: Vec<Assignment>,
 }
 
-/// `path = value`, where the value's text is a source of its own.
+/// `path = value`, where the text of the value is a source of its own.
 #[derive(Clone, Debug)]
 struct Assignment {
     path: KeyPath,
     source: usize,
-    /// TOML text of the value, and where it starts among all sources.
+    /// TOML text of the value, and its offset among all sources.
     value: String,
     offset: usize,
 }
 
 impl Document {
-    /// Takes `text` in. `file` is the name that error messages show.
+    /// Parses `text`. Error messages name the file `file`.
     ///
     /// # Errors
     /// If the text is not TOML.
@@ -172,8 +172,8 @@ impl Document {
         if errors.is_empty() {
             return Ok(document);
         }
-        // The parser goes on after an error. What follows on the same line is an echo, and so are
-        // keys that seem to repeat because the header between them could not be read.
+        // The parser continues after an error. Further errors on the same line are consequences, and so are keys that
+        // seem repeated because the header between them could not be read.
         let repeated = |e: &toml::de::Error| e.message().contains("duplicate key");
         let only_repeated = errors.iter().all(repeated);
         let told = errors.iter().filter(|e| only_repeated || !repeated(e));
@@ -198,13 +198,13 @@ impl Document {
         Err(document.refusal(problems))
     }
 
-    /// Sets one value, as in `links.radio.errors.rate=0.05`. A value that is not TOML is taken as
-    /// text, so that `rate=20 Mbit/s` needs no quotes. Elements of a list are chosen by index or
-    /// by their `name`: `services[0].rate`, `services[voice].rate`. `[*]` reaches all of them, and `*` in a
-    /// key stands for any text: `links.*.services[*].rate`.
+    /// Sets one value, as in `links.radio.errors.rate=0.05`. A value that is not TOML is taken as a string, so that
+    /// `rate=20 Mbit/s` needs no quotes. Elements of a list are selected by index or by their `name`:
+    /// `services[0].rate`, `services[voice].rate`. `[*]` selects all of them, and `*` in a key matches any text:
+    /// `links.*.services[*].rate`.
     ///
     /// # Errors
-    /// If there is no `=`, or the path leads to no place that can hold a value.
+    /// If there is no `=`, or no value can be set at the path.
     pub fn set(&mut self, assignment: &str) -> Result<(), RefusedFile> {
         let offset = self.sources.last().map_or(0, Source::end);
         let (source, assigned) = (self.sources.len(), self.assignments.len());
@@ -215,7 +215,7 @@ impl Document {
                         links.radio.errors.rate=0.05 in a scenario";
             let text = message::Text::new(&message, help);
             let refusal = self.refusal(vec![self.problem(span, "", text)]);
-            // All is as it was before.
+            // Restore the previous state.
             self.sources.truncate(source);
             self.assignments.truncate(assigned);
             refusal
@@ -250,7 +250,7 @@ impl Document {
         self.tree().map(|_| ())
     }
 
-    /// Whether something stands at `path`.
+    /// Whether the document has a value at `path`.
     pub fn has(&self, path: &str) -> bool {
         match (self.tree(), KeyPath::parse(path)) {
             (Ok(tree), Some(path)) => path.find(&tree).complete,
@@ -258,7 +258,7 @@ impl Document {
         }
     }
 
-    /// The value at `path` as it was written; none if nothing stands there.
+    /// The text of the value at `path` as written; `None` if there is none.
     pub fn text(&self, path: &str) -> Option<&str> {
         let found = KeyPath::parse(path)?.find(&self.tree().ok()?);
         let mut sources = self.sources.iter().rev();
@@ -267,15 +267,15 @@ impl Document {
         source.text.get(within).filter(|_| found.complete)
     }
 
-    /// The steps of each place that a path leads to, an entry of a list by its index where there is such an
-    /// entry, whichever way it is written. None if it is no path.
+    /// The steps of each place that a path selects, list entries by index where the entry exists, however the path was
+    /// written. `None` if it is not a path.
     pub fn places(&self, path: &str) -> Option<Vec<Vec<Step>>> {
         let tree = self.tree().ok()?;
         let places = KeyPath::parse(path)?.places(&tree);
         Some(places.iter().map(|place| place.steps(&tree)).collect())
     }
 
-    /// Reads the whole document into a `T` and lets it check itself.
+    /// Reads the whole document into a `T` and validates it.
     ///
     /// # Errors
     /// Everything that is wrong with the document, in the order of its lines.
@@ -316,7 +316,7 @@ impl Document {
         }
     }
 
-    /// Assignments into an entry that neither the file nor another assignment makes.
+    /// Assignments into an entry that neither the file nor another assignment creates.
     fn misspelt<T: Validate>(&self, tree: &Spanned<DeTable<'_>>) -> Vec<Problem> {
         let Some((table, needed)) = T::entries() else {
             return vec![];
@@ -344,7 +344,7 @@ impl Document {
         self.assignments.iter().filter_map(problem).collect()
     }
 
-    /// The error for problems that showed only later, such as by building what the file describes.
+    /// The error for problems found after reading, such as while building what the file describes.
     pub fn locate(&self, problems: Problems) -> RefusedFile {
         let tree = self.tree().ok();
         let span = |finding: &Finding| {
@@ -354,7 +354,7 @@ impl Document {
         };
         let found = problems.found.into_iter();
         let mut placed: Vec<_> = found.map(|finding| (span(&finding), finding)).collect();
-        // Which line a place is on takes a look at the whole text: of what is shown alone.
+        // Finding a line scans the whole text, so it is done only for the problems that are shown.
         placed.sort_by_key(|(span, _)| span.start);
         placed.truncate(PROBLEMS_AT_ONCE);
         let problem = |(span, finding): (_, Finding)| {
@@ -364,7 +364,7 @@ impl Document {
         self.refusal(placed.into_iter().map(problem).collect())
     }
 
-    /// [`locate`](Self::locate) for a single problem.
+    /// Like [`locate`](Self::locate), for a single problem.
     pub fn refuse(
         &self,
         path: &str,
@@ -376,7 +376,7 @@ impl Document {
         self.locate(problems)
     }
 
-    /// The file's tree with all assignments made. Spans count through all sources.
+    /// The file's tree with all assignments applied. Spans are offsets among all sources.
     fn tree(&self) -> Result<Spanned<DeTable<'_>>, String> {
         let (mut root, _) = DeTable::parse_recoverable(&self.sources[0].text);
         for assignment in &self.assignments {
@@ -403,7 +403,7 @@ impl Document {
         let file = |p: &Problem| p.file != self.sources[0].name;
         problems.sort_by_key(|p| (file(p), p.line, p.column));
         problems.truncate(PROBLEMS_AT_ONCE);
-        // The same advice for each of several mistakes of one kind is given once.
+        // The same help is given only once.
         let mut given = BTreeSet::new();
         for problem in &mut problems {
             if !given.insert(problem.help.clone()) {
@@ -414,7 +414,7 @@ impl Document {
     }
 }
 
-/// Moves every span of `value` by `offset`.
+/// Shifts every span of `value` by `offset`.
 fn shift(value: Spanned<DeValue<'_>>, offset: usize) -> Spanned<DeValue<'_>> {
     let moved = |span: std::ops::Range<usize>| span.start + offset..span.end + offset;
     let span = moved(value.span());

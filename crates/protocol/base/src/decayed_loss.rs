@@ -1,23 +1,23 @@
-//! What part of what was sent is lost of late.
+//! The recent loss rate.
 
-/// What part of the bytes is lost, of which old ones count less.
+/// The loss rate by bytes, with exponentially decaying weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecayedLoss {
-    /// So many were lost,
+    /// Weighted bytes lost.
     pub lost: f64,
-    /// of so many.
+    /// Weighted bytes sent.
     pub all: f64,
 }
 
 impl DecayedLoss {
-    /// Adds what was lost of so much; what came `memory` before counts about a third.
+    /// Adds `lost` out of `all` bytes; bytes sent `memory` bytes earlier weigh about a third.
     pub fn add(&mut self, lost: f64, all: f64, memory: f64) {
         let keeps = memory / (memory + all);
         self.lost = (self.lost + lost) * keeps;
         self.all = (self.all + all) * keeps;
     }
 
-    /// What part is lost, and none of nothing.
+    /// The share of bytes lost; zero if nothing was sent.
     pub fn ratio(self) -> f64 {
         if self.all > 0.0 {
             self.lost / self.all

@@ -1,41 +1,41 @@
-//! Frame lengths that follow a link (after Ludwig et al. 1999, section 6, which asks for them and gives no rule).
+//! Frame lengths that adapt to a link (after Ludwig et al. 1999, section 6, which calls for them but gives no rule).
 //!
-//! Where the loss of a frame of length n is about a + b n, goodput is largest at the root of f / (p b): f what a frame costs
-//! whatever its length, p the user's part of each unit of length, and b the rate at which bursts begin, which is
-//! estimated from what becomes of frames. A failure behind a failure is the same burst and says nothing.
+//! If a frame of length n is lost with a probability of about a + b n, goodput is largest at the root of f / (p b). Here
+//! f is the fixed cost of a frame, p the payload's share of each unit of length, and b the rate at which bursts begin,
+//! estimated from the outcomes of frames. A loss right after a loss belongs to the same burst and is ignored.
 //!
-//! On some links a loss takes a frame whatever its length: routers drop packets, not bytes. There a rule that believes in
-//! b alone would make frames shorter and win nothing. [`FrameLength::doubting`] has it compare how often short frames
-//! begin a burst with how often the mean frame does, and count only the part of b that goes by length.
+//! On some links a loss takes a frame whatever its length: routers drop packets, not bytes. A rule based on b alone
+//! would shorten frames there and gain nothing. [`FrameLength::doubting`] makes it compare how often short frames begin
+//! a burst with how often average frames do, and use only the part of b that depends on length.
 //!
-//! The rule takes outcomes and gives lengths; it knows neither time nor what a unit of length is.
+//! The rule maps outcomes to lengths; it is independent of time and of the unit of length.
 
-/// Chooses how long the next frame is.
+/// Chooses the length of the next frame.
 #[derive(Clone, Debug)]
 pub struct FrameLength {
     shortest: u32,
     longest: u32,
     /// f / p.
     cost: f64,
-    /// Length of what a link sends in 20 ms.
+    /// Length that the link sends in 20 ms.
     unit: f64,
     /// Estimate of b.
     begins: f64,
-    /// The frame before was lost.
+    /// Whether the previous frame was lost.
     failed: bool,
     doubt: Option<Doubt>,
 }
 
 /// Memory of the estimate, in units: 6 s.
 const MEMORY: f64 = 300.0;
-/// Bursts in a unit before anything is known: a link of medium quality.
+/// Initial estimate, bursts per unit: a link of medium quality.
 const FIRST: f64 = 0.004;
-/// Below it no frame of a sensible length would notice.
+/// Lower bound of the estimate; a smaller one would not change any sensible length.
 const LEAST: f64 = 1e-9;
 
 impl FrameLength {
-    /// Between two lengths, where a frame costs `fixed` whatever its length, of each unit of length `user` is the user's,
-    /// and the link sends `unit` in 20 ms.
+    /// Chooses lengths between `shortest` and `longest`. A frame has a fixed cost of `fixed`, `user` of each unit of
+    /// length is payload, and the link sends `unit` in 20 ms.
     pub const fn new([shortest, longest]: [u32; 2], fixed: f64, user: f64, unit: f64) -> Self {
         Self {
             shortest,
@@ -48,31 +48,31 @@ impl FrameLength {
         }
     }
 
-    /// For links whose losses may not go by length.
+    /// For links on which losses may not depend on length.
     #[must_use]
     pub const fn doubting(mut self) -> Self {
         self.doubt = Some(Doubt::NONE);
         self
     }
 
-    /// The link sends so much in 20 ms from now on.
+    /// Changes the length that the link sends in 20 ms.
     pub fn set_unit(&mut self, unit: f64) {
-        // What is known stays known, and what is not is a matter of time.
+        // An estimate from outcomes is kept; the initial one is per time, so it is converted.
         if self.begins == FIRST / self.unit {
             self.begins = FIRST / unit;
         }
         self.unit = unit;
     }
 
-    /// How long the next frame should be.
+    /// The length of the next frame.
     pub fn length(&self) -> u32 {
         let share = self.doubt.as_ref().map_or(1.0, Doubt::by_length);
         let best = libm::round(libm::sqrt(self.cost / (self.begins * share).max(LEAST)));
-        // A float beyond the largest number becomes that number.
+        // The cast saturates.
         (best as u32).clamp(self.shortest, self.longest)
     }
 
-    /// A frame of this length was lost, or came.
+    /// Reports whether a frame of this length was lost.
     pub fn outcome(&mut self, length: u32, lost: bool) {
         let behind = std::mem::replace(&mut self.failed, lost);
         if lost && behind {
@@ -88,14 +88,14 @@ impl FrameLength {
     }
 }
 
-/// Whether losses go by length.
+/// Estimates how far losses depend on length.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// Frames in a unit of length, by the memory of the estimate; 0 before any.
+    /// Mean number of frames per unit of length, over the estimate's memory; 0 before the first frame.
     frames: f64,
-    /// Bursts that short frames would have begun beyond their length's share, if length said nothing.
+    /// Bursts that short frames would have begun in excess of their length's share if losses did not depend on length.
     possible: f64,
-    /// Those that they have.
+    /// The excess observed.
     seen: f64,
 }
 
@@ -105,14 +105,14 @@ impl Doubt {
         possible: 0.0,
         seen: 0.0,
     };
-    /// Bursts for which the belief stands that they go by length, before any has been seen.
+    /// Weight of the prior that losses depend on length, in bursts.
     const BELIEF: f64 = 10.0;
-    /// What is remembered of them: half of it, whenever it is so much.
+    /// Memory, in bursts: both counts are halved beyond it.
     const MOST: f64 = 200.0;
-    /// A loss goes by length in so far at least.
+    /// Lower bound of the part that depends on length.
     const LEAST: f64 = 0.01;
 
-    /// The part of b that goes by length.
+    /// The part of b that depends on length.
     fn by_length(&self) -> f64 {
         (1.0 - self.seen / (self.possible + Self::BELIEF)).clamp(Self::LEAST, 1.0)
     }
@@ -138,8 +138,8 @@ mod tests {
     use super::*;
     use crate::Streams;
 
-    /// A link of full frames and short rests, where a frame of n bytes is lost with a probability. The length that frames
-    /// have in the end, on average.
+    /// The mean length that frames settle at on a link with full frames and short rests, where a frame of n bytes is
+    /// lost with probability `lost(n)`.
     fn settles(lost: impl Fn(f64) -> f64) -> f64 {
         let mut random = Streams::new(1, 0).stream("losses");
         let mut rule = FrameLength::new([110, 1500], 55.0, 1.0, 25_000.0).doubting();
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn losses_that_go_by_length_make_frames_short_and_others_do_not() {
-        // The root of 55 / b; rests take a little off the mean.
+        // The root of 55 / b, slightly less because rests lower the mean.
         let by_length = settles(|n| n * 2e-4);
         assert!((380.0..560.0).contains(&by_length), "{by_length}");
         for lost in [0.05, 0.2] {

@@ -1,5 +1,6 @@
-//! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
-//! streams, the payload trait and the rule for frame lengths. Nothing here knows a protocol, a clock or an operating system.
+//! The foundation of every other crate of Airlane: time, units, sequence arithmetic, named random streams, the payload
+//! trait, reading of configuration files, and the rule for frame lengths. Nothing here knows a protocol, a clock or an
+//! operating system.
 
 mod both_ways;
 mod bucket;

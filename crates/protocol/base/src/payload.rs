@@ -1,34 +1,33 @@
-//! What a link carries without looking inside.
+//! The data that a link carries without interpreting it.
 
-/// A packet as the link layer sees it: something with a length that is cheap to keep a copy of.
+/// A packet as the link layer sees it: it has a length, and a copy of it is cheap to keep.
 ///
-/// The simulator's payload is a small value that stands for bytes; the live daemon's is a
-/// reference-counted buffer. A service cannot tell which one it carries, also where erasure codes
-/// combine packets: they work on *images*, bytes that say everything about a packet but its
-/// length, which is coded beside them.
+/// The simulator's payload is a small value that stands for bytes; the live daemon's is a reference-counted buffer. A
+/// service cannot tell which one it carries, even where erasure codes combine packets: they work on *images*, bytes that
+/// determine a packet except for its length, which is coded separately.
 pub trait Payload: Clone {
-    /// Length on the wire in bytes, without any link layer header.
+    /// Length on the wire in bytes, without link layer headers.
     fn len(&self) -> usize;
 
-    /// Whether nothing is carried.
+    /// Whether the payload has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes that erasure codes combine. Images of different lengths are padded with zeros.
+    /// The bytes that erasure codes combine. Shorter images are padded with zeros.
     fn image(&self) -> impl AsRef<[u8]>;
 
-    /// What carries redundancy: `len` bytes on the wire with this image, which need not be one of
-    /// a packet. `self` is any payload of the same link, and may lend it memory.
+    /// A payload that carries redundancy: `len` bytes on the wire with this image, which need not be the image of a
+    /// packet. `self` is any payload of the same link, whose memory may be reused.
     #[must_use]
     fn coded(&self, image: &[u8], len: usize) -> Self;
 
-    /// The packet of `len` bytes with this image, computed out of others. None if no packet has
-    /// it: as far as packets have checks of their own, what was computed wrongly ends here.
+    /// The packet of `len` bytes with this image, as recovered from others. `None` if no packet has this image: if
+    /// packets have integrity checks, a wrong recovery is detected here.
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self>;
 }
 
-/// A packet's bytes out of its padded image. None if the padding is none.
+/// A packet's bytes without the padding of its image. `None` if the padding is not all zero.
 pub fn unpadded(image: &[u8], len: usize) -> Option<&[u8]> {
     let (bytes, padding) = image.split_at_checked(len)?;
     padding.iter().all(|byte| *byte == 0).then_some(bytes)

@@ -1,4 +1,4 @@
-//! A number with its unit, as people write it in files: read, written, or refused with what would be right.
+//! A number with its unit, as files write it: parsing, printing, and errors that say what would be right.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,38 +11,38 @@ use serde::de::{self, Visitor};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// No unit behind the number.
+    /// The number has no unit.
     #[error("\"{text}\" needs a unit; write {expected}")]
     NoUnit {
-        /// What was written.
+        /// The text.
         text: String,
         /// What would be right.
         expected: String,
     },
-    /// A unit that does not fit.
+    /// The unit is not one of this quantity.
     #[error("\"{text}\" has an unknown unit \"{unit}\"; write {expected} (units: {units})")]
     UnknownUnit {
-        /// What was written.
+        /// The text.
         text: String,
         /// Its unit.
         unit: String,
         /// What would be right.
         expected: String,
-        /// The units that exist.
+        /// The units known.
         units: String,
     },
-    /// Not a number that can be used.
+    /// The number cannot be parsed.
     #[error("\"{text}\" is not {expected}")]
     BadNumber {
-        /// What was written.
+        /// The text.
         text: String,
         /// What would be right.
         expected: String,
     },
-    /// A number outside its range.
+    /// The number is out of range.
     #[error("{text} is out of range; {expected}")]
     OutOfRange {
-        /// What was written.
+        /// The text.
         text: String,
         /// What would be right.
         expected: String,
@@ -86,14 +86,14 @@ pub(crate) fn parse_quantity(
     Ok(value)
 }
 
-/// Writes a number without a trailing `.0` and without noise from binary fractions.
+/// Writes a number without a trailing `.0` and without the noise of binary fractions.
 pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     text.to_owned()
 }
 
-/// Deserializes a quantity from its text; a bare number gets the hint that it needs a unit.
+/// Deserializes a quantity from its text; for a bare number the error says that it needs a unit.
 pub(crate) fn deserialize_quantity<'de, D, T>(d: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,8 +1,7 @@
-//! Named random streams: one generator for each purpose, so that a change to one model never
-//! disturbs the draws of another.
+//! Named random streams: one generator per purpose, so that a change to one model never disturbs the draws of another.
 //!
-//! The generator is ChaCha with 8 rounds. Its key is *(seed, run)* and its stream number a stable
-//! hash of the name, for instance `"link.radio.down.errors"`.
+//! The generator is ChaCha with 8 rounds. Its key is *(seed, run)*, and its stream number is a stable hash of the name,
+//! for instance `"link.radio.down.errors"`.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng};
@@ -20,7 +19,7 @@ impl Streams {
         Self { seed, run }
     }
 
-    /// The stream of this name. Asking twice gives the same sequence twice.
+    /// The stream with this name. The same name always gives the same sequence.
     pub fn stream(self, name: &str) -> Rng {
         let mut key = [0u8; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -31,7 +30,7 @@ impl Streams {
     }
 }
 
-/// FNV-1a, 64 bit: stable for ever, unlike the standard library's hasher.
+/// FNV-1a, 64 bit. It is stable, unlike the standard library's hasher.
 pub const fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut i = 0;
@@ -42,7 +41,7 @@ pub const fn fnv1a(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// One random stream. The samplers are ours, so that a library's new sampler cannot change results.
+/// One random stream. The samplers are our own, so that a new version of a library cannot change results.
 #[derive(Clone, Debug)]
 pub struct Rng {
     inner: ChaCha8Rng,
@@ -59,7 +58,7 @@ impl Rng {
         (self.inner.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Whether an event of probability `p` happens. Draws once, whatever `p` is.
+    /// True with probability `p`. Draws once, whatever `p` is.
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
@@ -69,7 +68,7 @@ impl Rng {
         -mean * libm::log(1.0 - self.uniform())
     }
 
-    /// Normal with mean 0 and deviation 1 (Box and Muller 1958, of whose two values one is taken).
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958; only one of the two values is used).
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(self.exponential(2.0));
         radius * libm::cos(std::f64::consts::TAU * self.uniform())

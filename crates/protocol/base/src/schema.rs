@@ -1,11 +1,10 @@
-//! JSON Schemas of the files that people write, made from the types that read them.
+//! JSON Schemas of configuration files, generated from the types that read them.
 //!
-//! Draft 7, which editors know for TOML. What JSON Schema has no word for stands beside it: `x-unit`
-//! says what a number or a text counts. Doc comments become descriptions, so those of keys are whole
-//! sentences; one that begins "Left out:" gives the default where code and not a value decides it, one
-//! that begins "Source:" says where a choice comes from.
+//! Draft 7, which editors support for TOML. `x-unit`, an extension, gives the unit of a number or a string. Doc comments
+//! become descriptions, so those of keys are whole sentences. A sentence that begins with "Left out:" gives a default
+//! that the code computes; one that begins with "Source:" names the source of a choice.
 //!
-//! Left out: rules across keys are checked by [`Validate`](crate::config::Validate) alone.
+//! Left out: rules across keys; only [`Validate`](crate::config::Validate) checks them.
 
 mod lookup;
 
@@ -20,7 +19,7 @@ pub struct FileSchema {
 }
 
 impl FileSchema {
-    /// Makes the schema of the files that are read into a `T`.
+    /// Generates the schema of the files that are read into a `T`.
     pub fn of<T: JsonSchema>() -> Self {
         let schema = SchemaSettings::draft07().into_generator();
         let mut root = schema.into_root_schema_for::<T>().to_value();
@@ -28,12 +27,12 @@ impl FileSchema {
         Self { root }
     }
 
-    /// As JSON.
+    /// The schema as JSON.
     pub const fn json(&self) -> &Value {
         &self.root
     }
 
-    /// What `schema` refers to, if it only refers.
+    /// Follows the references of `schema`.
     pub fn resolve<'s>(&'s self, schema: &'s Value) -> &'s Value {
         let mut at = schema;
         loop {
@@ -64,8 +63,8 @@ impl FileSchema {
     }
 }
 
-/// Says at the only key of a form what the form means, where the key itself says nothing: it is the name of
-/// the form, as in `{ frame = 7 }`.
+/// Copies the description of a form to its only key if that has none: the key is the name of the form, as in
+/// `{ frame = 7 }`.
 fn describe_only_key(form: &mut Map<String, Value>) {
     let Some(meaning) = form.get("description").cloned() else {
         return;
@@ -85,7 +84,7 @@ fn describe_only_key(form: &mut Map<String, Value>) {
     }
 }
 
-/// TOML has no null: what may be null in JSON may be left out.
+/// TOML has no null: a value that may be null in JSON may be left out.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(tidy),
@@ -93,7 +92,7 @@ fn tidy(schema: &mut Value) {
             object.values_mut().for_each(tidy);
             without_null(object);
             describe_only_key(object);
-            // The widths of Rust's numbers, which minimum and maximum say already.
+            // The width of Rust's numbers; minimum and maximum already give the range.
             object.remove("format");
         }
         _ => {}
@@ -125,7 +124,7 @@ fn without_null(object: &mut Map<String, Value>) {
     }
 }
 
-/// A value as it stands in a file.
+/// A value as a file writes it.
 pub fn written(value: &Value) -> String {
     match value {
         Value::Object(table) => {
@@ -139,12 +138,12 @@ pub fn written(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(written).collect();
             format!("[{}]", items.join(", "))
         }
-        // Text, numbers and truth are written alike in JSON and TOML.
+        // Strings, numbers and booleans are written alike in JSON and TOML.
         plain => plain.to_string(),
     }
 }
 
-/// What may be the same in both directions of a link, or another thing in each.
+/// A value for both directions of a link, or one for each.
 pub fn both_ways(one: &Schema) -> Schema {
     json_schema!({
         "anyOf": [one, {
@@ -160,8 +159,8 @@ pub fn both_ways(one: &Schema) -> Schema {
     })
 }
 
-/// A [`JsonSchema`] of a type that stands in files as text, or as more than one kind of value: its name
-/// and the schema as `json_schema!` takes it.
+/// Implements [`JsonSchema`] for a type that files write as a string, or as several kinds of values, from its name and
+/// its schema as `json_schema!` takes it.
 #[macro_export]
 macro_rules! schema_of {
     ($type:ty, $name:literal, $($schema:tt)+) => {

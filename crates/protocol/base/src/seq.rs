@@ -1,23 +1,21 @@
-//! Sequence numbers modulo any number, as one parameter instead of one type per width.
+//! Sequence numbers modulo any number, with the modulus as a parameter instead of one type per width.
 
 /// A sequence number; only its residue in some [`SeqSpace`] has meaning.
 pub type Seq = u32;
 
 /// The ring of sequence numbers `0..M`.
 ///
-/// `distance(a, b)` is `d(a, b) = (a - b) mod M`. Powers of two, which most rings are,
-/// need no division.
+/// `distance(a, b)` is `d(a, b) = (a - b) mod M`. Powers of two, the usual case, need no division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SeqSpace {
     last: u32,
 }
 
 impl SeqSpace {
-    /// A ring with so many numbers.
+    /// The ring with `modulus` numbers.
     ///
     /// # Panics
-    /// If there are not 2 to 2^32 of them; the modulus is a constant of a header profile or of a work, never
-    /// input.
+    /// If `modulus` is not within 2 to 2^32; it is a constant of a header profile or of a published work, never input.
     pub const fn new(modulus: u64) -> Self {
         assert!(
             modulus >= 2 && modulus <= 1 << 32,
@@ -28,12 +26,12 @@ impl SeqSpace {
         }
     }
 
-    /// How many numbers there are.
+    /// How many numbers the ring has.
     pub const fn modulus(self) -> u64 {
         self.last as u64 + 1
     }
 
-    /// Half the ring, rounded down. Nearer than this is "ahead", the rest is "behind".
+    /// Half the ring, rounded down. A smaller distance means "ahead", any other "behind".
     pub const fn half(self) -> u32 {
         (self.modulus() / 2) as u32
     }
@@ -42,7 +40,7 @@ impl SeqSpace {
         self.last & self.last.wrapping_add(1) == 0
     }
 
-    /// The number of this ring that `a` stands for.
+    /// The residue of `a` in this ring.
     pub const fn reduce(self, a: Seq) -> Seq {
         if self.is_power_of_two() {
             a & self.last
@@ -51,7 +49,7 @@ impl SeqSpace {
         }
     }
 
-    /// `(a - b) mod M`: how far `a` lies ahead of `b`.
+    /// `(a - b) mod M`: how far `a` is ahead of `b`.
     pub const fn distance(self, a: Seq, b: Seq) -> u32 {
         let ahead = a.wrapping_sub(b);
         if self.is_power_of_two() {
@@ -72,7 +70,7 @@ impl SeqSpace {
         }
     }
 
-    /// `(a - n) mod M`, where the ring has `n` numbers or more.
+    /// `(a - n) mod M`, for `n` up to the modulus.
     pub const fn sub(self, a: Seq, n: u32) -> Seq {
         self.distance(
             a,
@@ -96,8 +94,8 @@ impl SeqSpace {
 
     /// The number nearest to `reference` whose low 16 bits are `low`.
     ///
-    /// Undoes the shortening of a number to 16 bits where both ends know that it lies within 32,768 of
-    /// `reference`; so the ring is a power of two, or all its numbers have 16 bits.
+    /// Restores a number that was shortened to 16 bits, provided it is within 32,768 of `reference`. The modulus must
+    /// therefore be a power of two, or at most 2^16.
     pub const fn widen(self, low: u16, reference: Seq) -> Seq {
         if self.last <= u16::MAX as u32 {
             return self.reduce(low as u32);

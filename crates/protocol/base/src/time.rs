@@ -11,12 +11,12 @@ use crate::quantity::{UnitError, deserialize_quantity, number, parse_quantity};
 
 /// A point in time, in nanoseconds since an origin that the driver chose.
 ///
-/// Kept as one more than that, so that an `Option` of it is one word as well: deadlines are compared
-/// and copied at every event.
+/// Stored plus one, so that an `Option` of it is one word, too: deadlines are compared and copied at every event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(NonZeroU64);
 
-/// Hashed as wide as no other number, so that a hasher can tell times from amounts and compare them with now.
+/// Hashed as a wider number than any other field, so that a hasher can tell times from amounts and take them relative to
+/// now.
 impl Hash for Instant {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u128(self.as_nanos().into());
@@ -26,10 +26,10 @@ impl Hash for Instant {
 impl Instant {
     /// The driver's origin.
     pub const ORIGIN: Self = Self(NonZeroU64::MIN);
-    /// Later than everything.
+    /// The latest instant.
     pub const FAR_FUTURE: Self = Self(NonZeroU64::MAX);
 
-    /// The point `nanos` nanoseconds after the origin, [`Instant::FAR_FUTURE`] at the latest.
+    /// The instant `nanos` nanoseconds after the origin, at most [`Instant::FAR_FUTURE`].
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }
@@ -89,9 +89,9 @@ impl Sub<Duration> for Instant {
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// No time.
     pub const ZERO: Self = Self(0);
-    /// Longer than any run.
+    /// The longest duration.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `n` nanoseconds.
@@ -144,7 +144,7 @@ impl Duration {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The difference to `other`, whichever is longer.
+    /// The absolute difference to `other`.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }

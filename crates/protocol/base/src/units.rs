@@ -1,6 +1,6 @@
-//! Rates, sizes, queue limits and probabilities as people write them in files.
+//! Rates, sizes, queue limits and probabilities as files write them.
 //!
-//! K is 1000 throughout, as in the works that Airlane reproduces (XYL-A-14).
+//! k is 1000 throughout, as in the works that Airlane reproduces (XYL-A-14).
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ macro_rules! quantity_serde {
 pub struct Rate(u64);
 
 impl Rate {
-    /// `bps` bit/s; none if zero.
+    /// `bps` bit/s; `None` if zero.
     pub const fn from_bps(bps: u64) -> Option<Self> {
         if bps == 0 { None } else { Some(Self(bps)) }
     }
@@ -41,7 +41,7 @@ impl Rate {
         self.0
     }
 
-    /// Whole bytes that are serialised within a time.
+    /// Whole bytes serialised within `time`.
     pub const fn bytes_within(self, time: Duration) -> usize {
         let bits = self.0 as u128 * time.as_nanos() as u128 / 1_000_000_000;
         let bytes = bits / 8;
@@ -55,7 +55,7 @@ impl Rate {
     /// Time to serialise `bytes`, rounded up to a whole nanosecond.
     pub const fn transmission_time(self, bytes: usize) -> Duration {
         let bits = bytes as u64 * 8;
-        // 64 bits suffice up to 2.3 GB at once; the wide path keeps the rest exact.
+        // 64 bits suffice for up to 2.3 GB at once; 128 bits keep the rest exact.
         match bits.checked_mul(1_000_000_000) {
             Some(scaled) => Duration::from_nanos(scaled.div_ceil(self.0)),
             None => {
@@ -70,7 +70,7 @@ impl Rate {
     }
 }
 
-/// How long the last frame took to serialise: the next is mostly as long, and needs no division then.
+/// Caches the serialisation time of the last frame: the next one often has the same length, and then needs no division.
 #[derive(Clone, Copy, Debug)]
 pub struct Serialised {
     rate: Rate,
@@ -79,7 +79,7 @@ pub struct Serialised {
 }
 
 impl Serialised {
-    /// Nothing has been serialised yet.
+    /// An empty cache.
     pub const fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -88,7 +88,7 @@ impl Serialised {
         }
     }
 
-    /// Time to serialise `bytes` at this rate: [`Rate::transmission_time`].
+    /// Time to serialise `bytes` at this rate, as [`Rate::transmission_time`] computes it.
     #[inline]
     pub fn time(&mut self, rate: Rate, bytes: usize) -> Duration {
         if bytes != self.bytes || rate != self.rate {
@@ -159,7 +159,7 @@ impl fmt::Display for Size {
 
 quantity_serde!(Size, "a size with its unit, such as \"1000 B\"");
 
-/// The largest unit that leaves at most six decimals.
+/// Writes in the largest unit that leaves at most six decimals.
 fn write_scaled(f: &mut fmt::Formatter<'_>, n: u64, units: &[(&str, f64)]) -> fmt::Result {
     let (unit, factor) = units
         .iter()
@@ -238,15 +238,15 @@ quantity_serde!(
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// Impossible.
     pub const ZERO: Self = Self(0.0);
 
-    /// `p`; none outside 0 to 1.
+    /// `p`; `None` outside 0 to 1.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Self(p))
     }
 
-    /// 0 to 1.
+    /// The probability, 0 to 1.
     pub const fn value(self) -> f64 {
         self.0
     }

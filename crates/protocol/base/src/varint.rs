@@ -1,6 +1,6 @@
-//! Numbers of one to ten bytes, small ones first: LEB128, signed ones by zigzag.
+//! Integers in one to ten bytes, small ones in fewer: LEB128, with zigzag for signed ones.
 
-/// Appends `value`: seven bits a byte, the lowest first.
+/// Appends `value`: seven bits per byte, the lowest first.
 pub fn write(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -9,8 +9,7 @@ pub fn write(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The number at the front of `bytes`, which then begin behind it; none if it does not end or is
-/// larger than 64 bits.
+/// Takes a number off the front of `bytes`; `None` if it does not end or exceeds 64 bits.
 pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -28,13 +27,13 @@ pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// A number that is small where `value` is near zero, whatever its sign.
+/// Maps values near zero, positive or negative, to small numbers.
 #[must_use]
 pub const fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
-/// What [`zigzag`] made `value` of.
+/// The inverse of [`zigzag`].
 #[must_use]
 pub const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)

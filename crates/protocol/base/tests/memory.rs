@@ -1,6 +1,6 @@
-//! What reading a file costs: memory and time follow its length, however much of it is wrong.
+//! The cost of reading a file: memory and time grow with its length, however many mistakes it has.
 //!
-//! The whole test runs in one function: the count is of the process.
+//! The whole test is one function, because the counters are global to the process.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail this way")]
 #![expect(
@@ -18,7 +18,7 @@ use airlane_base::config::{Document, Problems, Validate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Keeps how much there is, and the most that there was.
+/// Counts the bytes in use, and their maximum.
 struct Counting;
 
 static BYTES: AtomicI64 = AtomicI64::new(0);
@@ -86,7 +86,7 @@ impl Validate for World {
     }
 }
 
-/// A world of so many flows.
+/// A world with `flows` flows.
 fn world(flows: usize, packet: u32) -> String {
     let mut text = String::new();
     for n in 0..flows {
@@ -100,7 +100,7 @@ fn world(flows: usize, packet: u32) -> String {
     text
 }
 
-/// The most memory that `work` takes.
+/// The peak memory of `work`.
 fn most<R>(work: impl FnOnce() -> R) -> (i64, R) {
     let before = BYTES.load(Relaxed);
     MOST.store(before, Relaxed);
@@ -108,7 +108,7 @@ fn most<R>(work: impl FnOnce() -> R) -> (i64, R) {
     (MOST.load(Relaxed) - before, result)
 }
 
-/// Ten times as much has to take ten times as long, and not a hundred times.
+/// Ten times the input must take about ten times as long, not a hundred times.
 fn grows_with_its_length(took: impl Fn(usize) -> Duration) {
     took(100);
     let (some, many) = (took(4_000), took(40_000));
@@ -142,7 +142,7 @@ fn a_file_costs_by_its_length() {
         );
         assert!(each < 40.0, "{each}");
     }
-    // Nothing has as many values in a text; most of this is what the parser keeps of each word.
+    // The densest values that a text can have; most of the memory is what the parser keeps per word.
     let dense = format!("a = [{}]\n", "1,".repeat(1_000_000));
     let (bytes, read) = most(|| {
         let document = Document::parse(&dense, "dense.toml").unwrap();

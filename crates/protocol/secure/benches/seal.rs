@@ -1,5 +1,5 @@
-//! Cost of a frame through the secure session: sealed at one end, opened at the other. Nothing may be
-//! allocated for it: the allocation columns are those of the handshake.
+//! Cost of a frame through the secure session: sealed at one end, opened at the other. It must not allocate: the
+//! allocation columns show those of the handshake.
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
@@ -31,7 +31,7 @@ impl Pair {
         let public = keys.each_ref().map(PrivateKey::public);
         let addresses = [1, 2].map(|host| PeerAddress::Udp(([192, 0, 2, host], 4_000).into()));
         let [first, second] = keys;
-        // Only the first knows where the other is, so only it begins.
+        // Only the first knows the other's address, so only it initiates.
         let node = |key, seed, peer: SecurePeer| {
             Secure::new(Instant::ORIGIN, key, &[peer], Limits::default(), [seed; 32])
                 .expect("two different keys")
@@ -65,7 +65,7 @@ impl Pair {
     fn shake_hands(&mut self) {
         let wall = Wall::from_unix(Duration::from_secs(1));
         self.ends[0].handle_timeout(Instant::ORIGIN, wall);
-        // Initiation, response, and the empty message that confirms.
+        // Initiation, response, and the confirming empty message.
         for sender in [0, 1, 0] {
             let message = self.ends[sender].poll_transmit().expect("its turn");
             self.ends[1 - sender]
@@ -132,7 +132,7 @@ fn seal_and_open(bencher: Bencher<'_, '_>, fast_aes: bool) {
         });
 }
 
-/// What a handshake costs both ends together.
+/// The cost of a handshake for both ends together.
 #[divan::bench]
 fn handshake(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| Pair::new(false));

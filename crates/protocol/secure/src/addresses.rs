@@ -1,10 +1,10 @@
-//! How many handshake messages each address may send while there are many: a bucket of tokens for each
-//! network that one owner has, /32 of IPv4 and /64 of IPv6, or for an Ethernet address.
+//! Limits the handshake messages of each address under load: a token bucket for each network that usually has one owner
+//! (/32 of IPv4, /64 of IPv6), or for an Ethernet address.
 //!
-//! After WireGuard (NDSS 2017, section 5.3), which does so once the sender has shown a cookie: before, its
-//! address may be anybody's. A bucket is kept as the time at which it is full again (the virtual scheduling of
-//! ITU-T I.371), and one that is full is not kept at all. Invariant: there are [`MOST`] of them at most; where
-//! all are in use, an address that has none is refused until one is full.
+//! After WireGuard (NDSS 2017, section 5.3), which does so once the sender has shown a cookie; before that, its address
+//! may be spoofed. A bucket is stored as the time at which it is full again (the virtual scheduling of ITU-T I.371), and
+//! a full bucket is not stored at all. Invariant: at most [`MOST`] buckets are stored; while all are in use, a new
+//! address is refused.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ use airlane_base::{Duration, Instant};
 
 use crate::peer_address::{EthernetAddress, PeerAddress};
 
-/// Networks that are watched at a time, 32 kB of them.
+/// Maximum number of networks tracked, 32 kB of them.
 const MOST: usize = 1024;
-/// Full buckets are looked for at most so often.
+/// Shortest time between two removals of full buckets.
 const SWEEP: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What one owner of addresses has, at least.
+/// The smallest block of addresses that one owner has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Network {
     V4([u8; 4]),
@@ -30,7 +30,7 @@ enum Network {
 impl Network {
     fn of(address: PeerAddress) -> Self {
         match address {
-            // A socket for both versions shows those of IPv4 as ::ffff:0:0/96.
+            // A dual-stack socket shows IPv4 addresses as ::ffff:0:0/96.
             PeerAddress::Udp(address) => match address.ip().to_canonical() {
                 IpAddr::V4(ip) => Self::V4(ip.octets()),
                 IpAddr::V6(ip) => {
@@ -43,18 +43,18 @@ impl Network {
     }
 }
 
-/// See the module.
+/// Token buckets, as the module describes.
 #[derive(Debug)]
 pub(crate) struct Addresses {
-    /// Time in which a token comes.
+    /// Time in which a token is earned.
     interval: Duration,
-    /// When the bucket of each is full again.
+    /// When the bucket of each network is full again.
     full_at: BTreeMap<Network, Instant>,
     next_sweep: Instant,
 }
 
 impl Addresses {
-    /// Each may send so many a second, and save up as many.
+    /// Each network may send `per_second` messages per second, and save up as many.
     pub(crate) fn new(now: Instant, per_second: u32) -> Self {
         Self {
             interval: SECOND / u64::from(per_second.max(1)),
@@ -63,7 +63,7 @@ impl Addresses {
         }
     }
 
-    /// Takes a token of an address, if it has one left.
+    /// Takes a token of an address. False if it has none left.
     pub(crate) fn admit(&mut self, now: Instant, from: PeerAddress) -> bool {
         let network = Network::of(from);
         if let Some(full_at) = self.full_at.get_mut(&network) {
@@ -106,7 +106,7 @@ mod tests {
         assert!(!same("192.0.2.1:1", "192.0.2.2:1"));
         assert!(same("[2001:db8::1]:1", "[2001:db8::ffff:0:0:2]:2"));
         assert!(!same("[2001:db8::1]:1", "[2001:db8:0:1::1]:1"));
-        // As a socket for both versions shows them.
+        // As a dual-stack socket shows them.
         assert!(same("[::ffff:192.0.2.1]:1", "192.0.2.1:1"));
         assert!(!same("[::ffff:192.0.2.1]:1", "[::ffff:192.0.2.2]:1"));
         assert!(!same("02:00:00:00:00:01", "02:00:00:00:00:02"));
@@ -119,14 +119,14 @@ mod tests {
         let taken = (0..5_000).filter(|n| addresses.admit(at(0), host(*n)));
         assert_eq!(taken.count(), MOST);
         assert!(addresses.admit(at(0), host(3)), "it has its bucket");
-        // One token later those that sent one message have full buckets again.
+        // One token later, the buckets of hosts that sent one message are full again.
         assert!(!addresses.admit(at(50), host(9_000)));
         assert!(addresses.admit(at(100), host(9_000)));
         assert_eq!(addresses.full_at.len(), 2);
     }
 
     proptest! {
-        /// In any time t nobody has more than t and a second's worth, and who asks for less has it all.
+        /// In any time t a network gets at most t plus a second's worth; one that asks for less gets everything.
         #[test]
         fn no_one_has_more_than_the_rate_and_a_second(
             gaps in prop::collection::vec(0..300u64, 1..300),

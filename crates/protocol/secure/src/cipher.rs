@@ -1,13 +1,11 @@
-//! What data messages are encrypted with: ChaCha20-Poly1305 (RFC 8439), which is fast on every
-//! processor, or AES-256-GCM (NIST SP 800-38D) where both ends have instructions for it, which is
-//! several times faster there.
+//! The cipher of data messages: ChaCha20-Poly1305 (RFC 8439), which is fast on every processor, or AES-256-GCM (NIST SP
+//! 800-38D), which is several times faster if both ends have instructions for it.
 //!
-//! The initiator says in its encrypted payload whether its processor has them, the responder's
-//! encrypted payload says what is used: nobody else can change either. Handshakes always use
-//! ChaCha20-Poly1305.
+//! The initiator's encrypted payload says whether its processor has them, and the responder's encrypted payload names
+//! the cipher, so nobody else can change either. Handshakes always use ChaCha20-Poly1305.
 //!
-//! Under one key GCM is safe for 2^48 blocks and more (SP 800-38D, section 8.3, with nonces that
-//! never repeat; RFC 9001, B.1, for the margin): in the 180 s that keys live, 10 Gbit/s are 2^34.
+//! Under one key GCM is safe for at least 2^48 blocks (SP 800-38D, section 8.3, with nonces that never repeat; RFC 9001,
+//! B.1, for the margin). In the 180 s for which keys live, 10 Gbit/s make 2^34 blocks.
 
 use ring::aead::{AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
 
@@ -20,7 +18,7 @@ pub(crate) enum DataCipher {
 }
 
 impl DataCipher {
-    /// What two ends use.
+    /// The cipher that two ends use.
     pub(crate) const fn chosen(ours_fast: bool, theirs_fast: bool) -> Self {
         match ours_fast && theirs_fast {
             true => Self::AesGcm,

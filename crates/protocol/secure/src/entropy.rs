@@ -1,8 +1,7 @@
-//! Randomness out of the seed that the caller drew from the operating system.
+//! Random bytes derived from the seed that the caller drew from the operating system.
 //!
-//! The generator is ChaCha20 and takes a new key out of its own output after each draw. So what it
-//! holds does not tell what it gave: ephemeral keys of the past stay unknown to whoever reads the
-//! memory later.
+//! The generator is ChaCha20, rekeyed from its own output after each draw. Its state therefore reveals no earlier
+//! output: past ephemeral keys remain secret even if the memory is read later.
 
 use std::fmt;
 
@@ -30,7 +29,7 @@ impl Entropy {
         drawn
     }
 
-    /// Uniform below `most`, to the nanosecond.
+    /// Uniform in `[0, most)`, in nanoseconds.
     pub(crate) fn below(&mut self, most: Duration) -> Duration {
         // The bias of the remainder is below one in a million for spans of seconds.
         let draw = u64::from_be_bytes(self.draw());

@@ -1,8 +1,8 @@
-//! Static keys: X25519 (RFC 7748), as text 44 characters of base64 (RFC 4648) as WireGuard's tools
-//! write and read them, so that `wg genkey` and `wg pubkey` serve here too.
+//! Static keys: X25519 (RFC 7748), as text 44 characters of base64 (RFC 4648) in the format of WireGuard's tools, so
+//! that `wg genkey` and `wg pubkey` work here, too.
 //!
-//! A private key is wiped from memory when it is dropped and never printed. Text is coded and
-//! decoded in constant time, as it may be a private key.
+//! A private key is wiped from memory when it is dropped, and never printed. Text is encoded and decoded in constant
+//! time, because it may be a private key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,27 +13,27 @@ use thiserror::Error;
 use x25519_dalek::StaticSecret;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes of a key.
+/// Length of a key, bytes.
 pub const KEY_LEN: usize = 32;
-/// Characters of a key as text.
+/// Length of a key as text, characters.
 pub const KEY_TEXT_LEN: usize = 44;
 
 /// Why a text is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Too short or too long.
+    /// The text has the wrong length.
     #[error("a key has 44 characters of base64, this text has {0}")]
     Length(usize),
-    /// Not base64, or not the one way to write these bytes.
+    /// The text is not base64, or not its canonical form.
     #[error("not base64: a key is 43 characters of A-Z, a-z, 0-9, + and /, then one =")]
     Base64,
-    /// A point of small order: every exchange with it has the same result, which everybody knows.
+    /// The key is a point of small order: every exchange with it gives the same, publicly known result.
     #[error("the public key is a point of small order, which is nobody's key")]
     SmallOrder,
 }
 
-/// The key that a peer is known by.
+/// The public key that identifies a peer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub(crate) [u8; KEY_LEN]);
 
@@ -51,7 +51,7 @@ impl PublicKey {
         }
     }
 
-    /// Its bytes.
+    /// The bytes of the key.
     pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
         &self.0
     }
@@ -106,14 +106,14 @@ impl<'de> Deserialize<'de> for PublicKey {
     }
 }
 
-/// The secret half of a node's key.
+/// The private half of a node's key.
 #[derive(Clone)]
 pub struct PrivateKey(StaticSecret);
 
 impl PrivateKey {
-    /// A new key out of 32 random bytes of the operating system.
+    /// A new key from 32 random bytes of the operating system.
     pub fn generate(mut random: [u8; KEY_LEN]) -> Self {
-        // RFC 7748, section 5: clamped, as `wg genkey` does, so that the text is the same.
+        // RFC 7748, section 5: clamped as by `wg genkey`, so that the text is the same.
         random[0] &= 0xf8;
         random[31] = random[31] & 0x7f | 0x40;
         let key = Self(StaticSecret::from(random));
@@ -121,12 +121,12 @@ impl PrivateKey {
         key
     }
 
-    /// The half that others may know.
+    /// The public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(x25519_dalek::PublicKey::from(&self.0).to_bytes())
     }
 
-    /// As text, to be written to a file that only its owner can read.
+    /// The key as text, to be written to a file that only its owner can read.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = [0; KEY_TEXT_LEN];
         let owned = Zeroizing::new(encode(self.0.as_bytes(), &mut text).to_owned());
@@ -152,20 +152,20 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// A secret that two peers have beside their keys: whoever breaks X25519 later, by a quantum computer or
-/// otherwise, cannot read what he has recorded without it (Noise, revision 34, section 9).
+/// A secret that two peers share in addition to their keys. Without it, an attacker who breaks X25519 later, for example
+/// with a quantum computer, cannot decrypt recorded traffic (Noise, revision 34, section 9).
 #[derive(Clone, PartialEq, Eq)]
 pub struct PresharedKey(Zeroizing<[u8; KEY_LEN]>);
 
 impl PresharedKey {
-    /// A new one out of 32 random bytes of the operating system.
+    /// A new key from 32 random bytes of the operating system.
     pub fn generate(mut random: [u8; KEY_LEN]) -> Self {
         let key = Self(Zeroizing::new(random));
         random.zeroize();
         key
     }
 
-    /// As text, to be written to a file that only its owner can read.
+    /// The key as text, to be written to a file that only its owner can read.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = [0; KEY_TEXT_LEN];
         let owned = Zeroizing::new(encode(&self.0, &mut text).to_owned());
@@ -263,7 +263,7 @@ mod tests {
         );
         // 33 bytes fill 44 characters without padding.
         assert_eq!(parse(&"A".repeat(44)), Err(KeyError::Base64));
-        // The last character carries four bits of the key; two more would be a second way to write it.
+        // The last character carries four bits of the key; its two spare bits must be zero, so that the text is unique.
         let twice = format!("{}B=", "A".repeat(42));
         assert_eq!(parse(&twice), Err(KeyError::Base64));
     }

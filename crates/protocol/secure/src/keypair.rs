@@ -1,9 +1,9 @@
-//! The keys of one session, one for each direction, with the counter of what was sent and the window
-//! of what was received (WireGuard, NDSS 2017, section 5.4.6).
+//! The two keys of a session, one for each direction, with the send counter and the receive window (WireGuard, NDSS
+//! 2017, section 5.4.6).
 //!
-//! The counter is the nonce, so it is never used twice: it only grows, and keys are refused long
-//! before it could overflow. The header is authenticated, and so is what a bound message is bound to,
-//! which is not sent: whoever is bound to something else cannot open it.
+//! The counter is the nonce. It only grows, and keys are retired long before it could overflow, so no nonce is used
+//! twice. The header is authenticated, and so is the binding of a bound message, which is not sent: an end with another
+//! binding cannot open the message.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ use crate::refused::Refused;
 use crate::replay::{Stale, Window};
 
 pub(crate) struct Keypair {
-    /// Our index, in what we receive.
+    /// Our index, in messages that we receive.
     pub(crate) local: u32,
-    /// The peer's index, in what we send.
+    /// The peer's index, in messages that we send.
     remote: u32,
-    /// Whether the initiation was ours.
+    /// Whether we sent the initiation.
     pub(crate) initiator: bool,
-    /// When the handshake gave us the keys.
+    /// When the handshake completed.
     pub(crate) made: Instant,
     send: LessSafeKey,
     receive: LessSafeKey,
@@ -31,7 +31,7 @@ pub(crate) struct Keypair {
     window: Window,
 }
 
-/// What is authenticated beside the payload.
+/// The additional authenticated data.
 struct Associated {
     bytes: [u8; DATA_HEADER_LEN + 8],
     len: usize,
@@ -73,17 +73,17 @@ impl Keypair {
         }
     }
 
-    /// When they become worthless.
+    /// When the keys expire.
     pub(crate) fn expiry(&self, limits: &Limits) -> Instant {
         self.made + limits.reject_after
     }
 
-    /// Whether they may still be used to send.
+    /// Whether the keys may still be used to send.
     pub(crate) fn can_send(&self, now: Instant, limits: &Limits) -> bool {
         now < self.expiry(limits) && self.counter < limits.reject_after_messages
     }
 
-    /// Whether new ones should be agreed on.
+    /// Whether the keys should be renewed.
     pub(crate) fn is_worn(&self, now: Instant, limits: &Limits) -> bool {
         let most = match self.initiator {
             true => limits.rekey_after,
@@ -92,8 +92,8 @@ impl Keypair {
         self.counter >= limits.rekey_after_messages || now >= self.made + most
     }
 
-    /// Encrypts a payload, given in parts, into a data message, bound or not. The room was checked, and
-    /// that the keys [can send](Keypair::can_send). Gives the length of the message.
+    /// Encrypts a payload, given in parts, into a data message, bound or not, and returns the length of the message. The
+    /// caller has checked the room in `out`, and that the keys [can send](Keypair::can_send).
     pub(crate) fn seal(&mut self, binding: Option<u64>, parts: &[&[u8]], out: &mut [u8]) -> usize {
         let header = data_header(self.remote, binding.is_some(), self.counter);
         let associated = Associated::new(&header, binding);
@@ -114,8 +114,8 @@ impl Keypair {
         len + OVERHEAD
     }
 
-    /// Decrypts a data message; a bound one only if it is bound to `binding`. Gives the length of its
-    /// payload, and whether it is newer than all before it.
+    /// Decrypts a data message; a bound one only if it is bound to `binding`. Returns the length of its payload, and
+    /// whether it is newer than all messages before it.
     pub(crate) fn open(
         &mut self,
         now: Instant,
@@ -151,7 +151,7 @@ impl Keypair {
     }
 }
 
-/// Everything but the keys.
+/// Shows everything except the keys.
 impl fmt::Debug for Keypair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keypair")

@@ -1,45 +1,43 @@
-//! The secure session between nodes that know each other's public keys, sans-IO.
+//! The secure session between nodes that know each other's public keys. Sans-IO.
 //!
-//! It stands between the link layer's port and the datagrams: each frame becomes one data message,
-//! encrypted and authenticated, whose loss, duplication or reordering disturbs no other.
+//! It sits between the link layer's port and the datagrams. Each frame becomes one data message, encrypted and
+//! authenticated; its loss, duplication or reordering does not affect any other message.
 //!
 //! ```text
-//! frame -> Secure::seal ----------------------------------> datagram and where to send it
-//! frame <- Secure::handle_datagram <----------------------- datagram and where it came from
+//! frame -> Secure::seal ----------------------------------> datagram and its destination
+//! frame <- Secure::handle_datagram <----------------------- datagram and its source
 //!          Secure::poll_transmit, poll_timeout, handle_timeout: handshakes, keepalives, rekeying
 //! ```
 //!
-//! # What is taken from where
-//! The design is WireGuard's (J. Donenfeld, *WireGuard: Next Generation Kernel Network Tunnel*, NDSS
-//! 2017): the Noise IK handshake with a timestamp in the initiation (section 5.4.2), the two MACs
-//! and cookies (5.3, 5.4.4, 5.4.7), data messages and their window (5.4.6), timers and rotation of
-//! keys (6.1 to 6.5). The handshake is `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` of *The Noise Protocol
-//! Framework*, revision 34, with a pre-shared key of zeros where two peers have none. The messages are not WireGuard's on the wire, and labels and prologue
-//! are our own, so the two can never be taken for each other.
+//! # Sources
+//! The design is WireGuard's (J. Donenfeld, *WireGuard: Next Generation Kernel Network Tunnel*, NDSS 2017): the Noise IK
+//! handshake with a timestamp in the initiation (section 5.4.2), the two MACs and cookies (5.3, 5.4.4, 5.4.7), data
+//! messages and their window (5.4.6), timers and key rotation (6.1 to 6.5). The handshake is
+//! `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` of *The Noise Protocol Framework*, revision 34, with a pre-shared key of
+//! zeros if two peers have none. The wire format, labels and prologue are our own, so the two protocols can never be
+//! confused.
 //!
-//! Different on purpose:
+//! Deliberate differences:
 //!
-//! - An address moves only after a response, or after a data message newer than all before it under
-//!   keys in use. An initiation, which is the one message that can be replayed after a restart, is
-//!   answered where it came from but moves nothing.
-//! - Two initiations that cross cannot undo each other: the end with the smaller public key gives up
-//!   its own. Four retired pairs of keys stay valid for reception, so that no frame in flight is lost.
-//! - The responder renews keys too if the initiator has not done so in time, for instance because
-//!   its clock was set back and its timestamps are refused.
-//! - The header of a data message has 8 bytes, half of WireGuard's: an index of 30 bits, and the low 32
-//!   bits of the counter. It is authenticated, and so is what a message is *bound* to, which is not sent
-//!   ([`Secure::bind`]): frames of a link session that has ended cannot be opened in the next.
-//! - Keys are renewed where they are used, and an initiation is never sent from within
-//!   [`Secure::seal`]: it asks for [`Secure::handle_timeout`] at once.
+//! - An address changes only after a response, or after a data message newer than all before it under keys in use. An
+//!   initiation, the one message that can be replayed after a restart, is answered to its source but changes no address.
+//! - Two initiations that cross cannot undo each other: the end with the smaller public key gives up its own. Four
+//!   retired pairs of keys stay valid for reception, so that no frame in flight is lost.
+//! - The responder renews keys, too, if the initiator has not done so in time, for instance because its clock was set
+//!   back and its timestamps are refused.
+//! - The header of a data message has 8 bytes, half of WireGuard's: an index of 30 bits, and the low 32 bits of the
+//!   counter. It is authenticated, and so is the *binding* of a message, which is not sent ([`Secure::bind`]): frames of
+//!   a link session that has ended cannot be opened in the next.
+//! - Keys are renewed when they are used, but [`Secure::seal`] never sends an initiation itself: it makes
+//!   [`Secure::handle_timeout`] due at once.
 //!
-//! Left out: padding, and queueing of payloads until keys are there (the port above
-//! has queues).
+//! Left out: padding, and queueing of payloads until there are keys (the port above has queues).
 //!
 //! # The contract
-//! One input, drain [`Secure::poll_transmit`], ask [`Secure::poll_timeout`], then the next input;
-//! `now` never goes back. After [`Secure::handle_timeout`] at `t` the next deadline is later than
-//! `t`. Nothing is allocated for a data message. What is not authenticated changes nothing but
-//! [`Counters`], the estimate of the load, and what the address it came from may send under load.
+//! Give one input, drain [`Secure::poll_transmit`], ask [`Secure::poll_timeout`], then give the next input; `now` never
+//! goes back. After [`Secure::handle_timeout`] at `t` the next deadline is later than `t`. A data message allocates
+//! nothing. Unauthenticated input changes nothing but [`Counters`], the load estimate, and how much its source address
+//! may still send under load.
 
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,35 @@
-//! How long and how often keys are used, and the wall clock that handshakes carry.
+//! Lifetimes of keys, retry timers, and the wall clock that handshakes carry.
 
 use airlane_base::Duration;
 
-/// The constants of WireGuard (NDSS 2017, section 6.1), as a structure so that tests can use small
-/// ones. Both ends should have the same. `urgent_retry` is ours: a link that has lost its keys in an
-/// outage comes back within a second of it, not within five.
+/// The constants of WireGuard (NDSS 2017, section 6.1), as a structure so that tests can use small ones. Both ends
+/// should use the same. `urgent_retry` is our addition: a link that has lost its keys in an outage recovers within a
+/// second of the end of the outage, not within five.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The initiator renews keys that are used after this time.
+    /// Age at which the initiator renews keys in use.
     pub rekey_after: Duration,
-    /// Either end renews keys after this many messages.
+    /// Number of messages after which either end renews keys.
     pub rekey_after_messages: u64,
-    /// Keys of this age are neither used nor accepted.
+    /// Age from which keys are neither used nor accepted.
     pub reject_after: Duration,
-    /// Counters from this one on are neither used nor accepted.
+    /// Counter from which keys are neither used nor accepted.
     pub reject_after_messages: u64,
-    /// Time between two initiations to the same peer while there are keys, and the longest without.
+    /// Time between two initiations to the same peer while there are keys, and the longest such time without keys.
     pub retry: Duration,
-    /// The shortest without keys, when nothing else can be sent.
+    /// The shortest such time without keys, when nothing else can be sent.
     pub urgent_retry: Duration,
-    /// Up to so much later, at random, so that two ends do not keep step.
+    /// Largest random addition to these times, so that two ends do not synchronise.
     pub jitter: Duration,
-    /// Initiations stop if so long nobody wanted to send anything.
+    /// Initiations stop after this time without anything to send.
     pub give_up_after: Duration,
-    /// An end that received data and has sent nothing for so long sends an empty message.
+    /// An end that received data and has sent nothing for this long sends an empty message.
     pub keepalive: Duration,
-    /// Lifetime of the secret that cookies are made with, and of a cookie.
+    /// Lifetime of the cookie secret, and of a cookie.
     pub cookie_lifetime: Duration,
-    /// More handshake messages a second than this are load: senders must show a cookie.
+    /// More handshake messages per second than this count as load: senders must show a cookie.
     pub handshakes_per_second: u32,
-    /// Under load an address that shows a cookie may send so many handshake messages a second, and as many
-    /// at once.
+    /// Handshake messages per second that an address with a cookie may send under load, and the size of its burst.
     pub handshakes_per_address: u32,
 }
 
@@ -54,26 +53,26 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Data that is unanswered for so long means that the peer has lost the session.
+    /// Data unanswered for this long means that the peer has lost the session.
     pub fn silence(&self) -> Duration {
         self.keepalive + self.retry
     }
 
-    /// When the responder renews keys that the initiator should have renewed.
+    /// Age at which the responder renews keys that the initiator should have renewed.
     pub(crate) fn responder_rekey_after(&self) -> Duration {
         self.rekey_after + self.retry * 3
     }
 }
 
-/// Wall-clock time: an initiation carries it, and must be newer than the last one of the same peer.
+/// Wall-clock time. An initiation carries it, and must be newer than the last one of the same peer.
 ///
-/// It decides nothing else. It may jump forwards; while it lags behind what it was in an earlier
-/// initiation, only the other end can start a session.
+/// It has no other use. It may jump forwards; while it is behind the time of an earlier initiation, only the other end
+/// can start a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wall(u64);
 
 impl Wall {
-    /// So long after 1970-01-01 00:00:00 UTC.
+    /// The time `since` 1970-01-01 00:00:00 UTC.
     pub const fn from_unix(since: Duration) -> Self {
         Self(since.as_nanos())
     }

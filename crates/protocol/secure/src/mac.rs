@@ -1,9 +1,9 @@
-//! What stands in front of the handshake: the two MACs of its messages, and cookies.
+//! Protection of the handshake against floods: the two MACs of its messages, and cookies.
 //!
-//! After WireGuard (NDSS 2017, sections 5.3, 5.4.4 and 5.4.7). mac1 is keyed by the receiver's public
-//! key: who does not know it gets no answer at all. mac2 is keyed by a cookie, which the responder
-//! gives only to whoever receives at the address it claims, and only under load. The cookie is a MAC
-//! of that address under a secret that changes every two minutes, so nothing is kept for it.
+//! After WireGuard (NDSS 2017, sections 5.3, 5.4.4 and 5.4.7). mac1 is keyed by the receiver's public key: a sender that
+//! does not know it gets no answer. mac2 is keyed by a cookie, which the responder issues only under load, and which
+//! only a sender that receives at its claimed address can learn. The cookie is a MAC of that address under a secret that
+//! changes every two minutes, so the responder keeps no state for it.
 
 use airlane_base::{Duration, Instant};
 use blake2::digest::consts::U16;
@@ -20,7 +20,7 @@ use crate::peer_address::PeerAddress;
 
 const MAC1_LABEL: &[u8] = b"airlane-secure 1 mac1";
 const COOKIE_LABEL: &[u8] = b"airlane-secure 1 cookie";
-/// Load is counted over windows of this length, and remembered as long.
+/// Length of the window in which load is counted, and how long it is remembered.
 const LOAD_WINDOW: Duration = Duration::from_secs(1);
 
 pub(crate) type Mac = [u8; MAC_LEN];
@@ -32,7 +32,7 @@ fn mac(key: &[u8], data: &[u8]) -> Mac {
     mac.finalize().into_bytes().into()
 }
 
-/// Keys that follow from the public key of the one who receives handshake messages.
+/// Keys derived from the public key of the receiver of handshake messages.
 pub(crate) struct MacKeys {
     mac1: [u8; 32],
     cookie: Key,
@@ -50,13 +50,13 @@ impl MacKeys {
         }
     }
 
-    /// Whether its sender knows the receiver's key.
+    /// Whether the sender knows the receiver's public key.
     pub(crate) fn verify(&self, handshake: &Handshake<'_>) -> bool {
         let (covered, received) = handshake.mac1();
         mac(&self.mac1, covered).ct_eq(received).into()
     }
 
-    /// Writes both MACs to the end of a handshake message; without a cookie mac2 is zero. Gives mac1.
+    /// Writes both MACs to the end of a handshake message; without a cookie mac2 is zero. Returns mac1.
     pub(crate) fn sign(&self, message: &mut [u8], cookie: Option<&Mac>) -> Mac {
         let at = message.len() - 2 * MAC_LEN;
         let mac1 = mac(&self.mac1, &message[..at]);
@@ -82,7 +82,7 @@ impl MacKeys {
         tag.copy_from_slice(&made);
     }
 
-    /// The cookie in the answer to our message with this mac1, if that is what it is.
+    /// The cookie in the reply to our message with this mac1; `None` if it is not such a reply.
     pub(crate) fn open_cookie(&self, reply: &CookieReply<'_>, mac1: &Mac) -> Option<Mac> {
         let (mut cookie, tag) = (*reply.cookie, Tag::from(*reply.tag));
         XChaCha20Poly1305::new(&self.cookie)
@@ -97,7 +97,7 @@ impl MacKeys {
     }
 }
 
-/// The secret that our cookies are made with.
+/// The secret from which our cookies are derived.
 pub(crate) struct CookieSecret {
     secret: [u8; 32],
     drawn: Option<Instant>,
@@ -113,7 +113,7 @@ impl CookieSecret {
         }
     }
 
-    /// The cookie of this address for now.
+    /// The current cookie of this address.
     pub(crate) fn cookie(&mut self, now: Instant, from: PeerAddress, entropy: &mut Entropy) -> Mac {
         let current = |at| now.saturating_since(at) < self.lifetime;
         if !self.drawn.is_some_and(current) {
@@ -131,7 +131,7 @@ pub(crate) fn shows(handshake: &Handshake<'_>, cookie: &Mac) -> bool {
     mac(cookie, covered).ct_eq(received).into()
 }
 
-/// How many handshake messages come in.
+/// The rate of incoming handshake messages.
 #[derive(Debug)]
 pub(crate) struct Load {
     most: u32,
@@ -150,7 +150,7 @@ impl Load {
         }
     }
 
-    /// Counts a message; says whether that is too many.
+    /// Counts a message. True if there are too many.
     pub(crate) fn is_high(&mut self, now: Instant) -> bool {
         if now.saturating_since(self.since) >= LOAD_WINDOW {
             (self.since, self.count) = (now, 0);

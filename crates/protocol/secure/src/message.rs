@@ -1,5 +1,5 @@
-//! The four messages as bytes. The arrangement is WireGuard's (NDSS 2017, section 5.4); numbers are
-//! big-endian as everywhere in Airlane, and the timestamp is shorter.
+//! The encoding of the four messages. The layout is WireGuard's (NDSS 2017, section 5.4); numbers are big-endian as
+//! everywhere in Airlane, and the timestamp is shorter.
 //!
 //! ```text
 //! byte  initiation (145)        response (93)           cookie reply (64)      data (24 + length)
@@ -18,46 +18,45 @@
 //! 129   mac2 (16)
 //! ```
 //!
-//! Every data message pays for its header, so that one is short: its first bit is what no other type
-//! begins with, the index is the receiver's, and of the counter there are the bits that the receiver's
-//! window cannot know ([`Window::widen`](crate::replay::Window::widen)). *bound* says that the message can
-//! be opened only while both ends are bound to the same ([`Secure::bind`](crate::Secure::bind)).
+//! Every data message carries a header, so the header is short. Its first bit distinguishes it from all other types, the
+//! index is the receiver's, and of the counter only the bits are sent that the receiver's window cannot infer
+//! ([`Window::widen`](crate::replay::Window::widen)). A *bound* message can be opened only while both ends have the same
+//! binding ([`Secure::bind`](crate::Secure::bind)).
 //!
-//! An *index* is a random number of 30 bits by which its owner finds the handshake or the keys that a message
-//! belongs to; it says nothing about the owner. The length follows from the type, and a message of
-//! another length is refused. Parsing looks at lengths and constants only, it never panics and
-//! believes nothing.
+//! An *index* is a random 30-bit number by which its owner finds the handshake or the keys of a message; it reveals
+//! nothing about the owner. The type determines the length, and a message of another length is refused. Parsing checks
+//! lengths and constants only; it never panics and trusts nothing.
 
 use crate::refused::Refused;
 
-/// Bytes of a handshake initiation.
+/// Length of a handshake initiation, bytes.
 pub const INITIATION_LEN: usize = 145;
-/// Bytes of a handshake response.
+/// Length of a handshake response, bytes.
 pub const RESPONSE_LEN: usize = 93;
-/// Bytes of a cookie reply.
+/// Length of a cookie reply, bytes.
 pub const COOKIE_REPLY_LEN: usize = 64;
-/// Bytes in front of the encrypted payload of a data message.
+/// Length of the header of a data message, bytes.
 pub const DATA_HEADER_LEN: usize = 8;
-/// Bytes of an authentication tag.
+/// Length of an authentication tag, bytes.
 pub const TAG_LEN: usize = 16;
-/// What a data message is longer than its payload.
+/// Difference in length between a data message and its payload, bytes.
 pub const OVERHEAD: usize = DATA_HEADER_LEN + TAG_LEN;
 
-/// Bytes of mac1, of mac2 and of a cookie.
+/// Length of mac1, of mac2 and of a cookie, bytes.
 pub(crate) const MAC_LEN: usize = 16;
-/// Bytes of the nonce of a cookie reply.
+/// Length of the nonce of a cookie reply, bytes.
 pub(crate) const COOKIE_NONCE_LEN: usize = 24;
 
 const INITIATION: u8 = 1;
 const RESPONSE: u8 = 2;
 const COOKIE_REPLY: u8 = 3;
-/// What a data message begins with, as a number of 32 bits, and what is beside its index.
+/// The first bits of a data message, beside its index.
 const DATA: u32 = 1 << 31;
 const BOUND: u32 = 1 << 30;
-/// Indices are smaller than this.
+/// Upper bound of indices.
 pub(crate) const INDICES: u32 = BOUND;
 
-/// Where the Noise message of an initiation is, and where that of a response.
+/// Offset of the Noise message in an initiation and in a response.
 const INITIATION_NOISE: usize = 8;
 const RESPONSE_NOISE: usize = 12;
 const MACS_LEN: usize = 2 * MAC_LEN;
@@ -67,9 +66,9 @@ const CHECKED: &str = "the length was checked";
 /// A handshake message, initiation or response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake<'a> {
-    /// Index by which its sender wants to be answered.
+    /// The index under which the sender expects the answer.
     pub(crate) sender: u32,
-    /// Noise's part of it.
+    /// Noise's part of the message.
     pub(crate) noise: &'a [u8],
     /// The whole message, for its MACs.
     pub(crate) whole: &'a [u8],
@@ -91,7 +90,7 @@ pub(crate) struct DataMessage<'a> {
     pub(crate) bound: bool,
     /// The low bits of the counter.
     pub(crate) counter: u32,
-    /// All of the above, as it came.
+    /// The header as received.
     pub(crate) header: &'a [u8; DATA_HEADER_LEN],
     pub(crate) encrypted: &'a [u8],
     pub(crate) tag: &'a [u8; TAG_LEN],
@@ -110,7 +109,7 @@ pub(crate) enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a datagram.
+    /// Parses a datagram.
     pub(crate) fn parse(datagram: &'a [u8]) -> Result<Self, Refused> {
         let (head, _) = datagram.split_first_chunk().ok_or(Refused::Length)?;
         if u32::from_be_bytes(*head) & DATA != 0 {
@@ -167,7 +166,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Whether a datagram looks like a message of a handshake.
+/// Whether a datagram looks like a handshake message.
 pub fn is_handshake(datagram: &[u8]) -> bool {
     let message = Message::parse(datagram);
     matches!(
@@ -185,13 +184,13 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// What mac1 covers, and mac1.
+    /// The bytes that mac1 covers, and mac1.
     pub(crate) fn mac1(&self) -> (&'a [u8], &'a [u8]) {
         let (covered, macs) = self.whole.split_at(self.whole.len() - MACS_LEN);
         (covered, &macs[..MAC_LEN])
     }
 
-    /// What mac2 covers, and mac2.
+    /// The bytes that mac2 covers, and mac2.
     pub(crate) fn mac2(&self) -> (&'a [u8], &'a [u8]) {
         self.whole.split_at(self.whole.len() - MAC_LEN)
     }
@@ -201,14 +200,14 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Begins an initiation. What is given back is for Noise to fill.
+/// Begins an initiation and returns Noise's part, to be filled.
 pub(crate) fn initiation(message: &mut [u8; INITIATION_LEN], sender: u32) -> &mut [u8] {
     message[..4].copy_from_slice(&[INITIATION, 0, 0, 0]);
     message[4..8].copy_from_slice(&sender.to_be_bytes());
     &mut message[INITIATION_NOISE..INITIATION_LEN - MACS_LEN]
 }
 
-/// Begins a response. What is given back is for Noise to fill.
+/// Begins a response and returns Noise's part, to be filled.
 pub(crate) fn response(message: &mut [u8; RESPONSE_LEN], sender: u32, receiver: u32) -> &mut [u8] {
     message[..4].copy_from_slice(&[RESPONSE, 0, 0, 0]);
     message[4..8].copy_from_slice(&sender.to_be_bytes());
@@ -216,7 +215,7 @@ pub(crate) fn response(message: &mut [u8; RESPONSE_LEN], sender: u32, receiver: 
     &mut message[RESPONSE_NOISE..RESPONSE_LEN - MACS_LEN]
 }
 
-/// Begins a cookie reply. What is given back is for the sealed cookie.
+/// Begins a cookie reply and returns the place of the sealed cookie.
 pub(crate) fn cookie_reply<'a>(
     message: &'a mut [u8; COOKIE_REPLY_LEN],
     receiver: u32,
@@ -228,9 +227,9 @@ pub(crate) fn cookie_reply<'a>(
     &mut message[32..]
 }
 
-/// The receiver's index and the low bits of the counter of a data message, which name it among all of a
-/// session: keys are renewed long before as many were sent. None for another message. They are as true as
-/// the message: believe those of one that was sealed or opened here.
+/// The receiver's index and the low bits of the counter of a data message; `None` for other messages. They identify it
+/// within a session, because keys are renewed long before the low bits repeat. They are not authenticated: use them only
+/// for messages sealed or opened here.
 pub fn data_number(datagram: &[u8]) -> Option<(u32, u32)> {
     match Message::parse(datagram) {
         Ok(Message::Data(data)) => Some((data.receiver, data.counter)),

@@ -1,5 +1,5 @@
-//! The handshake: `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` (Noise specification, revision 34, sections 5,
-//! 7.5 and 9.4), run by `snow` on primitives chosen here.
+//! The handshake: `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` (Noise specification, revision 34, sections 5, 7.5 and 9.4),
+//! run by `snow` with the primitives chosen here.
 //!
 //! ```text
 //!   <- s                        the initiator knows the responder's public key
@@ -8,13 +8,13 @@
 //!   <- e, ee, se, psk, {cipher of the data messages}
 //! ```
 //!
-//! X25519 is `x25519-dalek`'s, whose secrets are wiped; ChaCha20-Poly1305 is ring's, as for data
-//! messages; BLAKE2s is RustCrypto's. A shared secret of zero is refused (RFC 7748, section 6.1):
-//! the peer's point was of small order. Whose static key is nobody's (`KnownKeys`) is refused once it is read,
-//! before `ss`: a stranger's initiation costs one exchange.
+//! X25519 comes from `x25519-dalek`, which wipes its secrets; ChaCha20-Poly1305 from ring, as for data messages; BLAKE2s
+//! from RustCrypto. A shared secret of zero is refused (RFC 7748, section 6.1), because the peer's point was of small
+//! order. A static key that is not configured (`KnownKeys`) is refused as soon as it is decrypted, before `ss`, so a
+//! stranger's initiation costs a single exchange.
 //!
-//! Peers without a pre-shared key have one of zeros (as in WireGuard, section 5.4.2): a responder learns who
-//! calls only from the message whose pattern it has to know before.
+//! Peers without a pre-shared key use one of zeros (as in WireGuard, section 5.4.2): a responder learns the identity of
+//! the initiator only from a message whose pattern it must already know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,40 +39,40 @@ use crate::peer_id::PeerId;
 use crate::refused::Refused;
 
 const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
-/// Where the pre-shared key is mixed in.
+/// Position of the pre-shared key in the pattern.
 const PSK_AT: u8 = 2;
-/// That of peers who have none.
+/// The key of peers without a pre-shared key.
 const NO_PSK: [u8; KEY_LEN] = [0; KEY_LEN];
-/// Both ends must mean the same protocol; another version of it has another prologue.
+/// Both ends must run the same protocol; another version of it has another prologue.
 const PROLOGUE: &[u8] = b"airlane-secure 4";
 const TIMESTAMP_LEN: usize = 8;
-/// Bytes of the initiation's payload, and of the response's.
+/// Length of the initiation's payload and of the response's, bytes.
 pub(crate) const OFFER_LEN: usize = TIMESTAMP_LEN + 1;
 pub(crate) const CHOICE_LEN: usize = 1;
 
-/// The static keys that a responder answers.
+/// The static keys to which a responder answers.
 pub(crate) type KnownKeys = Arc<BTreeMap<PublicKey, PeerId>>;
 
-/// What both ends have after the handshake.
+/// The result of the handshake.
 pub(crate) struct Split {
     pub(crate) send: Zeroizing<[u8; KEY_LEN]>,
     pub(crate) receive: Zeroizing<[u8; KEY_LEN]>,
-    /// What they are keys of.
+    /// The cipher for these keys.
     pub(crate) cipher: DataCipher,
 }
 
-/// What an initiation says.
+/// The payload of an initiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandshakeOffer {
-    /// When it was made, by the initiator's own clock.
+    /// When it was sent, by the initiator's clock.
     pub(crate) timestamp: u64,
-    /// The initiator's processor has instructions for AES.
+    /// Whether the initiator's processor has instructions for AES.
     pub(crate) fast_aes: bool,
-    /// The initiator has a pre-shared key for the responder.
+    /// Whether the initiator has a pre-shared key for the responder.
     pub(crate) preshared: bool,
 }
 
-/// Bits of an offer; others are for versions to come.
+/// Bits of an offer; the others are reserved for later versions.
 const FAST_AES: u8 = 1;
 const PRESHARED: u8 = 2;
 
@@ -132,7 +132,7 @@ pub(crate) struct Initiation {
 }
 
 impl Initiation {
-    /// Begins a handshake; fills Noise's part of the initiation.
+    /// Begins a handshake and fills Noise's part of the initiation.
     pub(crate) fn write(
         private: &PrivateKey,
         (peer, preshared): (&PublicKey, Option<&PresharedKey>),
@@ -149,18 +149,18 @@ impl Initiation {
         Ok(Self { state, offer })
     }
 
-    /// Reads the response. If it is refused another can still be read.
+    /// Reads the response. If it is refused, another one can still be read.
     pub(crate) fn finish(&mut self, noise: &[u8]) -> Result<Split, Refused> {
         let mut choice = [0; CHOICE_LEN + TAG_LEN];
         let Ok(CHOICE_LEN) = self.state.read_message(noise, &mut choice) else {
-            // Whoever is right in everything else has another pre-shared key.
+            // The most likely reason is a different pre-shared key.
             return Err(match self.offer.preshared {
                 true => Refused::Preshared,
                 false => Refused::Forged,
             });
         };
         match DataCipher::from_code(choice[0]) {
-            // Not what was offered.
+            // A cipher that was not offered.
             Some(DataCipher::AesGcm) if !self.offer.fast_aes => Err(Refused::Forged),
             Some(cipher) => Ok(Split::of(&mut self.state, cipher)),
             None => Err(Refused::Forged),
@@ -168,17 +168,17 @@ impl Initiation {
     }
 }
 
-/// An initiation that was read, and is authentic if it is new.
+/// A decrypted initiation, authentic if its timestamp is new.
 pub(crate) struct Response {
     state: HandshakeState,
-    /// Who sent it.
+    /// The sender's key.
     pub(crate) key: PublicKey,
-    /// What it said.
+    /// The payload.
     pub(crate) offer: HandshakeOffer,
 }
 
 impl Response {
-    /// Reads Noise's part of an initiation, if its sender is known.
+    /// Decrypts Noise's part of an initiation, if its sender is known.
     pub(crate) fn read(
         private: &PrivateKey,
         seed: [u8; 32],
@@ -191,7 +191,7 @@ impl Response {
             .expect("a responder needs its own key only");
         let mut payload = [0; OFFER_LEN + TAG_LEN];
         let read = state.read_message(noise, &mut payload);
-        // There as soon as it is decrypted, also if the rest was refused.
+        // The key is available once it is decrypted, even if the rest was refused.
         let key = state
             .get_remote_static()
             .and_then(|key| key.try_into().ok())
@@ -229,7 +229,7 @@ impl Response {
     }
 }
 
-/// Primitives for one handshake, the seed of its ephemeral key, and whom a responder answers.
+/// Primitives for one handshake, the seed of its ephemeral key, and the keys to which a responder answers.
 struct Primitives {
     seed: [u8; 32],
     known: Option<KnownKeys>,
@@ -275,8 +275,7 @@ struct X25519 {
     secret: StaticSecret,
     public: [u8; KEY_LEN],
     known: Option<KnownKeys>,
-    /// The first exchange of a responder's static key is `es`, with a key that nobody knows yet; the
-    /// second is `ss`.
+    /// The first exchange with a responder's static key is `es`, with a key that is not known yet; the second is `ss`.
     es_is_done: AtomicBool,
 }
 
@@ -372,7 +371,7 @@ impl Hash for Blake2s {
     }
 }
 
-/// The counter as Noise puts it into the nonce of ChaCha20-Poly1305 (revision 34, section 12.3).
+/// The counter in the form of a ChaCha20-Poly1305 nonce in Noise (revision 34, section 12.3).
 pub(crate) fn nonce(counter: u64) -> Nonce {
     let mut bytes = [0; 12];
     bytes[4..].copy_from_slice(&counter.to_le_bytes());

@@ -1,4 +1,4 @@
-//! One peer: its keys in their order of use, the handshake that we began, and its timers.
+//! One peer: its keys in order of use, the handshake that we initiated, and its timers.
 //!
 //! ```text
 //!  our initiation was answered ──────────────────────────────► current ──► retired (four, newest first)
@@ -8,9 +8,9 @@
 //!                              dropped                                      dropped
 //! ```
 //!
-//! We send under *current* alone and accept under all of them. A responder does not send under
-//! *next* before data under it has shown that the initiator has the keys (WireGuard, NDSS 2017,
-//! sections 5.4.6 and 6.3); the initiator sends an empty message at once for that.
+//! We send only under *current* and accept under all of them. A responder does not send under *next* until data under it
+//! has shown that the initiator has the keys (WireGuard, NDSS 2017, sections 5.4.6 and 6.3); the initiator sends an
+//! empty message at once for that purpose.
 
 use std::collections::BTreeMap;
 
@@ -27,43 +27,43 @@ use crate::noise::Initiation;
 use crate::peer_address::PeerAddress;
 use crate::peer_id::PeerId;
 
-/// Pairs of keys that are kept for frames in flight. One would do if handshakes never crossed; with
-/// both ends beginning, and delays near [`Limits::retry`], keys change hands several times in a delay.
+/// Pairs of keys kept for frames in flight. One would suffice if handshakes never crossed; if both ends initiate and the
+/// delay is close to [`Limits::retry`], keys change several times within a delay.
 const RETIRED: usize = 4;
 
-/// What is configured of a peer.
+/// The configuration of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecurePeer {
     /// Its public key.
     pub key: PublicKey,
-    /// Where it listens, if that is known. Otherwise it has to begin.
+    /// Its configured address; without one, the peer must initiate.
     pub address: Option<PeerAddress>,
-    /// What both have beside their keys, if they do.
+    /// The secret shared in addition to the keys, if any.
     pub preshared: Option<PresharedKey>,
 }
 
-/// How a peer stands, for people.
+/// The state of a peer, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct SecurePeerStatus {
-    /// Its name in calls.
+    /// Its identifier.
     pub peer: PeerId,
     /// Its public key.
     pub key: PublicKey,
-    /// Where it was last heard, or is configured.
+    /// Where it was last heard, or its configured address.
     pub address: Option<PeerAddress>,
-    /// Age of the keys in use; none: there is no session.
+    /// Age of the keys in use; `None` without a session.
     pub session_age: Option<Duration>,
-    /// Whether a handshake is being tried.
+    /// Whether a handshake is in progress.
     pub handshake: bool,
-    /// Bytes of payload sealed for it.
+    /// Payload bytes sealed for the peer.
     pub sealed_bytes: u64,
-    /// Bytes of payload opened from it.
+    /// Payload bytes opened from the peer.
     pub opened_bytes: u64,
 }
 
-/// Whose an index in a received message is. Never iterated over.
+/// The owners of the indices in received messages. Never iterated over.
 #[derive(Debug, Default)]
 pub(crate) struct Indices(BTreeMap<u32, PeerId>);
 
@@ -72,7 +72,7 @@ impl Indices {
         self.0.get(&index).copied()
     }
 
-    /// A new one at random.
+    /// Allocates a new random index.
     pub(crate) fn take(&mut self, owner: PeerId, entropy: &mut Entropy) -> u32 {
         loop {
             let index = u32::from_be_bytes(entropy.draw()) % INDICES;
@@ -88,30 +88,30 @@ impl Indices {
     }
 }
 
-/// A handshake that we began and that was not answered yet.
+/// A handshake that we initiated and that is not answered yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) index: u32,
     pub(crate) noise: Initiation,
 }
 
-/// A session is wanted: initiations go out until there is one or nobody wants it any more.
+/// A request for a session: initiations are sent until there is one, or it is no longer wanted.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
-    /// When somebody last wanted it.
+    /// When it was last wanted.
     renewed: Instant,
     /// When the next initiation is due.
     due: Instant,
 }
 
-/// The handshake message that we sent last: a cookie reply refers to it.
+/// The last handshake message that we sent: a cookie reply refers to it.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     index: u32,
     mac1: Mac,
 }
 
-/// Which keys a message came under.
+/// The keys under which a message arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhichKeys {
     Current,
@@ -128,9 +128,9 @@ pub(crate) struct PeerSession {
     pub(crate) pending: Option<Pending>,
     wish: Option<Wish>,
     last_initiation: Option<Instant>,
-    /// Initiations without an answer.
+    /// Unanswered initiations.
     attempts: u32,
-    /// How long the last handshake took.
+    /// Duration of the last handshake.
     round_trip: Option<Duration>,
     /// The timestamp of our last initiation, and of the last one accepted.
     pub(crate) sent_timestamp: u64,
@@ -139,12 +139,12 @@ pub(crate) struct PeerSession {
     cookie: Option<(Mac, Instant)>,
     pub(crate) current: Option<Box<Keypair>>,
     pub(crate) next: Option<Box<Keypair>>,
-    /// What bound messages are bound to.
+    /// The binding of bound messages.
     pub(crate) binding: Option<u64>,
     retired: Vec<Keypair>,
-    /// Since when we have sent data and heard nothing.
+    /// Since when we have sent data without hearing anything.
     unanswered: Option<Instant>,
-    /// When an empty message is due because we have heard data and sent nothing.
+    /// When an empty message is due because we have received data and sent nothing.
     reply_due: Option<Instant>,
     pub(crate) sealed_bytes: u64,
     pub(crate) opened_bytes: u64,
@@ -178,15 +178,15 @@ impl PeerSession {
         }
     }
 
-    /// Somebody wants a session, or new keys for it.
+    /// Requests a session, or new keys for the current one.
     pub(crate) fn wish(&mut self, now: Instant, limits: &Limits) {
         if let Some(wish) = &mut self.wish {
             wish.renewed = now;
             return;
         }
-        // Not faster than the retries. Not while the peer is about to confirm its own handshake. And not
-        // so soon after a handshake that the initiation may overtake the first frames under its keys:
-        // the peer would drop those keys for the next.
+        // Do not exceed the rate of the retries, nor interfere while the peer is about to confirm its own handshake. And
+        // do not initiate so soon after a handshake that the initiation may overtake the first frames under its keys:
+        // the peer would replace those keys.
         let keys = [self.next.as_deref(), self.current.as_deref()];
         let made = keys.into_iter().flatten().map(|keypair| keypair.made);
         let after_keys = made.max().map(|made| made + limits.retry);
@@ -199,14 +199,14 @@ impl PeerSession {
         self.wish = Some(Wish { renewed: now, due });
     }
 
-    /// It is sought at another address, where nobody has heard an initiation yet.
+    /// Starts over at another address, where no initiation has been received yet.
     pub(crate) fn seek(&mut self, now: Instant, limits: &Limits) {
         (self.wish, self.last_initiation, self.attempts) = (None, None, 0);
         self.wish(now, limits);
     }
 
-    /// Time between two initiations. Longer than the answer takes, which belongs to the last of them:
-    /// twice as long as it last took, or longer each time where that is not known.
+    /// Time between two initiations. An answer belongs to the last initiation, so the interval must be longer than an
+    /// answer takes: twice the last round trip, or doubling if that is unknown.
     fn retry_after(&self, now: Instant, limits: &Limits) -> Duration {
         let current = self.current.as_ref();
         if current.is_some_and(|keypair| keypair.can_send(now, limits)) {
@@ -219,7 +219,7 @@ impl PeerSession {
         patience.max(limits.urgent_retry).min(limits.retry)
     }
 
-    /// The handshake that was wanted is complete.
+    /// Ends the request, since its handshake is complete.
     fn fulfil(&mut self, indices: &mut Indices) {
         self.wish = None;
         self.unanswered = None;
@@ -227,14 +227,14 @@ impl PeerSession {
         self.abandon(indices);
     }
 
-    /// Forgets the handshake that we began; the wish stays and tries again later.
+    /// Discards the handshake that we initiated; the request stays and retries later.
     pub(crate) fn abandon(&mut self, indices: &mut Indices) {
         if let Some(pending) = self.pending.take() {
             indices.release(pending.index);
         }
     }
 
-    /// Whether an initiation is due now. Gives up what nobody wants any more.
+    /// Whether an initiation is due. Ends a request that is no longer wanted.
     pub(crate) fn initiation_due(
         &mut self,
         now: Instant,
@@ -254,7 +254,7 @@ impl PeerSession {
         }
     }
 
-    /// An initiation leaves now.
+    /// Notes that an initiation is sent.
     pub(crate) fn on_initiated(
         &mut self,
         now: Instant,
@@ -273,7 +273,7 @@ impl PeerSession {
         }
     }
 
-    /// Ends a handshake message of ours.
+    /// Completes a handshake message of ours with its MACs.
     pub(crate) fn sign(&mut self, now: Instant, limits: &Limits, index: u32, message: &mut [u8]) {
         let fresh = |at| now.saturating_since(at) < limits.cookie_lifetime;
         self.cookie = self.cookie.filter(|&(_, at)| fresh(at));
@@ -282,19 +282,19 @@ impl PeerSession {
         self.sent = Some(Sent { index, mac1 });
     }
 
-    /// The mac1 of the message with this index, if it is our last.
+    /// The mac1 of the message with this index, if it is our last one.
     pub(crate) fn sent_mac1(&self, index: u32) -> Option<&Mac> {
         let sent = self.sent.as_ref().filter(|sent| sent.index == index)?;
         Some(&sent.mac1)
     }
 
-    /// The peer gave us a cookie. One for each message: a second is a repetition.
+    /// Stores the peer's cookie. Each message gets one reply: a second is a replay.
     pub(crate) fn on_cookie(&mut self, now: Instant, cookie: Mac) {
         self.cookie = Some((cookie, now));
         self.sent = None;
     }
 
-    /// Our initiation was answered.
+    /// Installs the keys after our initiation was answered.
     pub(crate) fn on_established(&mut self, keypair: Keypair, indices: &mut Indices) {
         let asked = self.last_initiation;
         self.round_trip = asked.map(|asked| keypair.made.saturating_since(asked));
@@ -303,14 +303,14 @@ impl PeerSession {
         self.fulfil(indices);
     }
 
-    /// We answer an initiation.
+    /// Stores the keys of an initiation that we answer.
     pub(crate) fn on_answered(&mut self, keypair: Keypair, indices: &mut Indices) {
         if let Some(old) = self.next.replace(Box::new(keypair)) {
             indices.release(old.local);
         }
     }
 
-    /// Data under the next keys: the peer has them, too.
+    /// Promotes the next keys, since data under them proves that the peer has them.
     pub(crate) fn on_confirmed(&mut self, indices: &mut Indices) {
         if let Some(next) = self.next.take() {
             self.use_keys(next, indices);
@@ -354,13 +354,13 @@ impl PeerSession {
         }
     }
 
-    /// The keys to send under, if there are any.
+    /// The keys to send under, if there are usable ones.
     pub(crate) fn sending(&mut self, now: Instant, limits: &Limits) -> Option<&mut Keypair> {
         let keypair = self.current.as_deref_mut();
         keypair.filter(|keypair| keypair.can_send(now, limits))
     }
 
-    /// A message was sent under the current keys.
+    /// Notes a message sent under the current keys.
     pub(crate) fn on_sent(&mut self, now: Instant, limits: &Limits, payload: usize) {
         self.reply_due = None;
         if payload > 0 {
@@ -370,7 +370,7 @@ impl PeerSession {
         self.renew_worn(now, limits);
     }
 
-    /// A message was received and is authentic.
+    /// Notes an authentic message.
     pub(crate) fn on_received(&mut self, now: Instant, limits: &Limits, payload: usize) {
         self.unanswered = None;
         if payload > 0 {
@@ -388,7 +388,7 @@ impl PeerSession {
         }
     }
 
-    /// Drops keys that have expired, and wants new ones if nothing was heard for too long.
+    /// Drops expired keys, and requests new ones if the peer has been silent for too long.
     pub(crate) fn on_timeout(&mut self, now: Instant, limits: &Limits, indices: &mut Indices) {
         let mut drop_expired = |keypair: &Keypair| {
             let expired = keypair.expiry(limits) <= now;
@@ -407,12 +407,12 @@ impl PeerSession {
         }
     }
 
-    /// Whether an empty message is due now.
+    /// Whether an empty message is due.
     pub(crate) fn keepalive_due(&mut self, now: Instant) -> bool {
         self.reply_due.take_if(|due| *due <= now).is_some()
     }
 
-    /// When there is something to do.
+    /// The next time at which there is something to do.
     pub(crate) fn deadline(&self, limits: &Limits) -> Option<Instant> {
         let expiry = self.keypairs().map(|keypair| keypair.expiry(limits)).min();
         [
@@ -426,7 +426,7 @@ impl PeerSession {
         .min()
     }
 
-    /// Gives back everything that it has in the table of indices.
+    /// Releases all of its indices.
     pub(crate) fn release(&mut self, indices: &mut Indices) {
         self.abandon(indices);
         for keypair in self.keypairs() {
@@ -434,8 +434,7 @@ impl PeerSession {
         }
     }
 
-    /// Everything secret goes, and what was under way; who the peer is and how far its handshakes have come
-    /// stays.
+    /// Drops all secrets and pending work; the identity of the peer and the progress of its timestamps stay.
     pub(crate) fn forget_keys(&mut self, indices: &mut Indices) {
         self.release(indices);
         (self.current, self.next, self.cookie) = (None, None, None);
@@ -459,7 +458,7 @@ impl PeerSession {
     }
 }
 
-/// Everything that handshakes and data decide, and no keys: two peers that print alike are alike.
+/// Everything that determines the peer's behaviour, without keys: two peers that print the same behave the same.
 impl std::fmt::Debug for PeerSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Peer")

@@ -1,5 +1,4 @@
-//! Where datagrams go and come from. Nothing here is looked at but to compare it and to bind cookies
-//! to it.
+//! Addresses of datagrams. This crate only compares them and binds cookies to them.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The address of an Ethernet interface, in files `"02:00:00:00:00:01"`.
+/// The address of an Ethernet interface; in files `"02:00:00:00:00:01"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EthernetAddress(pub [u8; 6]);
 
@@ -15,7 +14,7 @@ impl EthernetAddress {
     /// All interfaces on the segment.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether it is that of one interface.
+    /// Whether it is the address of a single interface.
     pub fn is_unicast(self) -> bool {
         self.0[0] & 1 == 0 && self.0 != [0; 6]
     }
@@ -50,7 +49,7 @@ impl FromStr for EthernetAddress {
     }
 }
 
-/// Where a datagram comes from, or goes.
+/// The source or destination of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerAddress {
     /// An IP address and a UDP port.
@@ -60,7 +59,7 @@ pub enum PeerAddress {
 }
 
 impl PeerAddress {
-    /// The IP address, where there is one.
+    /// The IP address, if there is one.
     pub const fn ip(&self) -> Option<IpAddr> {
         match self {
             Self::Udp(address) => Some(address.ip()),
@@ -68,8 +67,8 @@ impl PeerAddress {
         }
     }
 
-    /// What cookies are bound to: that many bytes of the array. All addresses of a node are of one
-    /// kind, so that no two have the same bytes.
+    /// The bytes to which cookies are bound, and how many of the array they are. All addresses of a node are of one
+    /// kind, so no two have the same bytes.
     pub(crate) fn bytes(&self) -> ([u8; 18], usize) {
         let mut bytes = [0; 18];
         let mut len = 0;

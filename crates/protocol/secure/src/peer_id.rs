@@ -1,7 +1,7 @@
-//! How calls name a peer.
+//! The identifier of a peer in calls.
 
 use serde::Serialize;
 
-/// Names a peer in calls. Never used again for another.
+/// Identifies a peer in calls. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PeerId(pub(crate) u32);

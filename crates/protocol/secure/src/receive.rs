@@ -1,4 +1,4 @@
-//! What comes in: each datagram is parsed, found whose it is, authenticated, and only then believed.
+//! Handles received datagrams: each is parsed, assigned to a peer, authenticated, and only then acted on.
 
 use airlane_base::Instant;
 
@@ -15,46 +15,46 @@ use crate::peer_id::PeerId;
 use crate::refused::Refused;
 use crate::secure::Secure;
 
-/// What an accepted datagram was.
+/// The kind of an accepted datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcceptedDatagram {
     /// A payload: the first `len` bytes of the buffer.
     Data {
-        /// Who sent it.
+        /// Its sender.
         peer: PeerId,
-        /// Its length.
+        /// Length of the payload, bytes.
         len: usize,
-        /// Whether it was bound to what this end is bound to.
+        /// Whether the message was bound, to the same as this end.
         bound: bool,
-        /// Whether the peer's address is another from now on.
+        /// Whether the peer has a new address from now on.
         address_changed: bool,
     },
     /// An empty data message.
     Keepalive {
-        /// Who sent it.
+        /// Its sender.
         peer: PeerId,
-        /// Whether the peer's address is another from now on.
+        /// Whether the peer has a new address from now on.
         address_changed: bool,
     },
     /// A handshake message that brought the session forward.
     Handshake {
-        /// Who sent it.
+        /// Its sender.
         peer: PeerId,
     },
     /// A cookie for our next handshake message.
     Cookie {
-        /// Who sent it.
+        /// Its sender.
         peer: PeerId,
     },
 }
 
 impl Secure {
-    /// Takes a datagram that came from `from`; a payload goes to `plain`, which must be as long as
-    /// the datagram less [`OVERHEAD`](crate::OVERHEAD).
+    /// Processes a datagram from `from`. A payload is written to `plain`, which must be as long as the datagram less
+    /// [`OVERHEAD`](crate::OVERHEAD).
     ///
     /// # Errors
-    /// Why it was refused. It changed nothing then but counters, and `plain` holds nothing of worth.
+    /// Why it was refused. Then only counters have changed, and the content of `plain` is meaningless.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -98,13 +98,13 @@ impl Secure {
         let binding = peer.binding;
         let keypair = peer.keypair(slot).ok_or(Refused::UnknownIndex)?;
         let (len, newest) = keypair.open(now, limits, binding, data, plain)?;
-        // From here on it is authentic.
+        // From here on the message is authentic.
         if slot == WhichKeys::Next {
             peer.on_confirmed(indices);
             counters.established += 1;
         }
         peer.on_received(now, limits, len);
-        // An old message may have been held back at an address that the peer has left.
+        // An old message may have been delayed at an address that the peer has left.
         let moves = newest && !matches!(slot, WhichKeys::Retired(_));
         let address_changed = moves && peer.address.replace(from) != Some(from);
         if len == 0 {
@@ -168,16 +168,16 @@ impl Secure {
         let split = initiation
             .write(*fast_aes, peer.preshared.as_ref(), noise)
             .inspect_err(|_| indices.release(index))?;
-        // From here on it is authentic and new.
+        // From here on the message is authentic and new.
         peer.heard_timestamp = Some(timestamp);
         let keypair = Keypair::new(now, &split, index, handshake.sender, false);
         peer.on_answered(keypair, indices);
         if self.public < peer.key {
-            // Ours may have crossed it. One of the two must yield, and both ends know which.
+            // Our initiation may have crossed it. One of the two must yield, and both ends know which.
             peer.abandon(indices);
         }
-        // Where it came from stays out of it: whoever recorded an initiation can send it from anywhere, and the first
-        // data under the new keys tells where its owner is.
+        // Do not take over its source address: a recorded initiation can be sent from anywhere. The first data under the
+        // new keys shows where the peer is.
         peer.sign(now, limits, index, &mut message);
         self.counters.responses_sent += 1;
         self.transmit(from, &message);
@@ -210,19 +210,19 @@ impl Secure {
         let pending = peer.pending.as_mut().ok_or(Refused::UnknownIndex)?;
         counters.exchanges += 1;
         let split = pending.noise.finish(handshake.noise)?;
-        // From here on it is authentic, and new: nobody could answer before we asked.
+        // From here on the message is authentic and new, because nobody could answer before we asked.
         let keypair = Keypair::new(now, &split, receiver, handshake.sender, true);
         peer.on_established(keypair, indices);
         peer.address = Some(from);
         counters.established += 1;
-        // The responder may send only when it knows that we have the keys.
+        // The responder may send only once it knows that we have the keys.
         if !self.only_asks {
             self.send_keepalive(now, id);
         }
         Ok(AcceptedDatagram::Handshake { peer: id })
     }
 
-    /// Decides whether a handshake message is worth Diffie-Hellman exchanges (section 5.3).
+    /// Decides whether a handshake message is worth a Diffie-Hellman exchange (section 5.3).
     fn admit(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Why a datagram was refused, and how many were: nothing is dropped without a counter.
+//! Why datagrams are refused, and how many were: every one is counted.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $text:literal;)+) => {
-        /// Why a datagram was refused. It changed nothing but a counter.
+        /// Why a datagram was refused. Nothing but a counter has changed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
         #[non_exhaustive]
         pub enum Refused {
@@ -14,10 +14,10 @@ macro_rules! reasons {
         }
 
         impl Refused {
-            /// Every reason.
+            /// All reasons.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Its name in results and status.
+            /// The name of the reason in results and status.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -30,48 +30,48 @@ macro_rules! reasons {
 reasons! {
     /// Not a message: an unknown type, or reserved bytes that are not zero.
     Type = "type", "not a message of this protocol";
-    /// Not as long as a message of its type.
+    /// The length does not match the type.
     Length = "length", "not as long as a message of its type";
-    /// A handshake message of somebody who does not know our public key.
+    /// A handshake message whose sender does not know our public key.
     Mac1 = "mac1", "the sender does not know our public key";
     /// A handshake message without a valid cookie while we are under load.
     Load = "load", "under load, and the sender has no valid cookie";
-    /// A handshake message of an address that sends too many while we are under load.
+    /// A handshake message from an address that sends too many while we are under load.
     Rate = "rate", "under load, and the sender's address sends too many handshake messages";
-    /// A message that fails authentication: forged, damaged, for other keys, or bound to something else.
+    /// Authentication failed: the message is forged, damaged, for other keys, or has another binding.
     Forged = "forged", "fails authentication";
-    /// A bound message while this end is bound to nothing.
+    /// A bound message while this end has no binding.
     Unbound = "unbound", "is bound, and this end is bound to nothing yet";
-    /// An initiation of a key that is not configured.
+    /// An initiation with a key that is not configured.
     UnknownKey = "unknown-key", "the sender's key is not that of a configured peer";
-    /// A handshake with a peer that has no pre-shared key, or another, or this end has none; or a forged
-    /// response to an end that has one.
+    /// A handshake whose two ends have different pre-shared keys, or only one of them has one; or a forged response to
+    /// an end that has one.
     Preshared = "preshared", "the pre-shared keys of the two ends differ, or it is forged";
-    /// An initiation that is not newer than one that was accepted.
+    /// An initiation that is not newer than one already accepted.
     OldInitiation = "old-initiation", "not newer than the last initiation of this peer";
-    /// A message for keys or a handshake that we do not have: those from before a restart, or made up.
+    /// A message for keys or a handshake that we do not have: from before a restart, or made up.
     UnknownIndex = "unknown-index", "belongs to no session of ours";
     /// A data message under keys that are too old or were used too often.
     Expired = "expired", "its keys have expired";
-    /// A data message whose counter was seen before.
+    /// A data message whose counter was received before.
     Replayed = "replayed", "was received before";
-    /// A data message so old that nobody knows whether it was seen before.
+    /// A data message too old for the window to know whether it was received before.
     BehindWindow = "behind-window", "older than the replay window";
-    /// A data message longer than the buffer of the caller.
+    /// A data message longer than the caller's buffer.
     NoRoom = "no-room", "longer than the buffer for its payload";
 }
 
-/// How many datagrams were refused, by reason.
+/// Numbers of refused datagrams by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals([u64; Refused::ALL.len()]);
 
 impl Refusals {
-    /// How many for this reason.
+    /// The number for this reason.
     pub const fn of(&self, reason: Refused) -> u64 {
         self.0[reason as usize]
     }
 
-    /// How many in all.
+    /// The number for all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -91,36 +91,36 @@ impl Serialize for Refusals {
     }
 }
 
-/// What one end did and refused, since it began.
+/// What one end did and refused since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Counters {
-    /// Data messages with a payload that were sealed.
+    /// Data messages with a payload sealed.
     pub sealed: u64,
-    /// Data messages with a payload that were opened.
+    /// Data messages with a payload opened.
     pub opened: u64,
-    /// Payloads that were not sealed for want of keys.
+    /// Payloads not sealed for lack of keys.
     pub unsealed: u64,
-    /// Empty data messages that were sent.
+    /// Empty data messages sent.
     pub keepalives_sent: u64,
-    /// Empty data messages that were received.
+    /// Empty data messages received.
     pub keepalives_received: u64,
-    /// Handshake initiations that were sent.
+    /// Handshake initiations sent.
     pub initiations_sent: u64,
-    /// Handshake responses that were sent.
+    /// Handshake responses sent.
     pub responses_sent: u64,
-    /// Cookie replies that were sent.
+    /// Cookie replies sent.
     pub cookies_sent: u64,
-    /// Cookies that were received.
+    /// Cookies received.
     pub cookies_received: u64,
-    /// Handshake messages that were worth Diffie-Hellman exchanges.
+    /// Handshake messages admitted to a Diffie-Hellman exchange.
     pub exchanges: u64,
-    /// Sessions that were established: keys that both ends are known to have.
+    /// Sessions established: keys that both ends are known to have.
     pub established: u64,
-    /// Our own messages that found the queue full, because the caller does not drain it.
+    /// Our own messages dropped by a full queue because the caller did not drain it.
     pub queue_full: u64,
-    /// Datagrams that were refused.
+    /// Datagrams refused.
     pub refused: Refusals,
 }
 

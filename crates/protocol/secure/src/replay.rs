@@ -1,16 +1,15 @@
-//! The sliding window against replays: a bitmap over the last counters, moved by whole words so
-//! that nothing is shifted (RFC 6479, as in WireGuard, NDSS 2017, section 5.4.6).
+//! The replay window: a bitmap of the last counters, advanced by whole words so that nothing is shifted (RFC 6479, as in
+//! WireGuard, NDSS 2017, section 5.4.6).
 //!
-//! A counter is accepted once, and only while it is less than [`WINDOW`] below the highest accepted.
-//! So a frame may be overtaken by as many as the window is wide, whatever the link does to order.
+//! A counter is accepted once, and only while it is less than [`WINDOW`] below the highest accepted one. A frame may
+//! therefore be overtaken by that many others.
 //!
-//! The window knows the high bits of a counter, too, of which messages carry the low 32 (RFC 4303,
-//! appendix A2; RFC 9000, appendix A.3): it is the one nearest to what is expected. That is the sender's as
-//! long as fewer than 2^31 messages in a row are lost. Keys live for 180 s, so that would be 12 million a
-//! second; even then nothing worse happens than messages that fail authentication, until a handshake,
-//! which has no counter, renews the keys.
+//! The window also restores the high bits of a counter, of which messages carry the low 32 (RFC 4303, appendix A2; RFC
+//! 9000, appendix A.3): it takes the value nearest to the expected one. This is correct unless 2^31 messages in a row
+//! are lost. In the 180 s for which keys live, that would take 12 million per second. Even then the only effect is that
+//! messages fail authentication until a handshake, which has no counter, renews the keys.
 
-/// How far behind the highest counter one may be and still be accepted.
+/// How far a counter may be below the highest one and still be accepted.
 pub const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 
 /// A power of two. One word is always partly ahead of the window.
@@ -21,14 +20,14 @@ const WORDS: usize = 128;
 pub(crate) enum Stale {
     /// It was accepted before.
     Seen,
-    /// It is behind the window.
+    /// It is below the window.
     Behind,
 }
 
-/// The counters accepted so far under one key.
+/// The counters accepted under one key.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// One more than the highest counter accepted; zero: none was.
+    /// One more than the highest counter accepted; zero if none was.
     end: u64,
     bits: [u64; WORDS],
 }
@@ -41,21 +40,21 @@ impl Window {
         }
     }
 
-    /// Whether this counter is higher than all that were accepted.
+    /// Whether the counter is higher than all accepted ones.
     pub(crate) const fn is_newest(&self, counter: u64) -> bool {
         counter >= self.end
     }
 
-    /// The counter with these low bits that is nearest to the one expected next. Changes nothing: who
-    /// forges the bits gets another nonce.
+    /// The counter with these low bits nearest to the one expected next. Changes nothing; forged bits give a wrong
+    /// nonce.
     pub(crate) fn widen(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.end as u32) as i32;
         let nearest = self.end.checked_add_signed(ahead.into());
-        // Below zero there is none: it is the one of the first lap.
+        // A counter below zero does not exist: the sender is still within the first 2^32.
         nearest.unwrap_or(low.into())
     }
 
-    /// Whether this counter would be accepted. Changes nothing: the message is not authenticated yet.
+    /// Whether the counter would be accepted. Changes nothing, because the message is not authenticated yet.
     pub(crate) fn check(&self, counter: u64) -> Result<(), Stale> {
         if self.is_newest(counter) {
             return Ok(());
@@ -69,11 +68,11 @@ impl Window {
         }
     }
 
-    /// Accepts a counter that [`Window::check`] has passed. `u64::MAX` is none: keys expire before.
+    /// Accepts a counter that [`Window::check`] has passed. Never `u64::MAX`, since keys expire before.
     pub(crate) fn accept(&mut self, counter: u64) {
         debug_assert_eq!(self.check(counter), Ok(()));
         if self.is_newest(counter) {
-            // Words that the window moves into are from a lap ago.
+            // The words that the window moves into hold an earlier lap.
             let old = if self.end == 0 {
                 0
             } else {
@@ -105,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// What the window is for, said slowly.
+    /// A naive reference model of the window.
     #[derive(Default)]
     struct Naive(BTreeSet<u64>);
 
@@ -155,7 +154,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
 
-        /// RFC 9000, appendix A.3, as it is written there.
+        /// RFC 9000, appendix A.3, transcribed.
         #[test]
         fn low_bits_are_widened_as_in_quic(end in prop_oneof![0..1u64 << 34, 0..1u64 << 62], low: u32) {
             let mut window = Window::new();
@@ -174,7 +173,7 @@ mod tests {
             prop_assert_eq!(window.widen(low), expected);
         }
 
-        /// However messages are lost and reordered, those that the window takes are read as they were sent.
+        /// However messages are lost and reordered, the counters of accepted ones are restored correctly.
         #[test]
         fn what_the_window_takes_is_read_as_it_was_sent(
             start in prop_oneof![Just(0u64), (1u64 << 32) - 500..(1u64 << 32) + 500, 0..1u64 << 50],
@@ -193,7 +192,7 @@ mod tests {
             }
         }
 
-        /// Small and large steps, back and forth, against the set of all that was accepted.
+        /// Small and large steps, back and forth, compared with a set of all accepted counters.
         #[test]
         fn does_what_a_set_does(
             start in prop_oneof![Just(0u64), 0..1u64 << 40],

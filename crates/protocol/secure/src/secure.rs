@@ -1,4 +1,4 @@
-//! One end of the secure sessions with all its peers: what the caller asks for, and what leaves.
+//! One end of the secure sessions with all its peers: the caller's interface and everything that is sent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::peer_address::PeerAddress;
 use crate::peer_id::PeerId;
 use crate::refused::Counters;
 
-/// Messages of our own that wait for the caller at most. It drains them after every input.
+/// Maximum number of our own messages that wait for the caller, which drains them after every input.
 const QUEUE: usize = 64;
 
 /// Why a list of peers is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PeersError {
-    /// Two peers with one key.
+    /// Two peers have the same key.
     #[error("the key {0} stands twice in the list: one peer, one key")]
     Twice(PublicKey),
-    /// A peer with our own key.
+    /// A peer has our own key.
     #[error("the key {0} is this node's own: a peer has its own private key")]
     Own(PublicKey),
 }
@@ -37,38 +37,38 @@ pub enum PeersError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// There is no such peer, or not any more.
+    /// The peer does not exist, or no longer does.
     #[error("there is no such peer")]
     UnknownPeer,
-    /// It was to be bound, and there is nothing to bind it to.
+    /// The message was to be bound, but the peer has no binding.
     #[error("nothing was said that messages to this peer are bound to")]
     Unbound,
-    /// There are no keys yet; a handshake is under way if the peer's address is known.
+    /// There are no keys yet; a handshake is in progress if the peer's address is known.
     #[error("there is no session with this peer yet")]
     NoSession,
     /// The buffer is too short for the message.
     #[error("the message needs {needed} bytes, the buffer has {room}")]
     NoRoom {
-        /// Payload and [`OVERHEAD`].
+        /// Length of the payload plus [`OVERHEAD`].
         needed: usize,
-        /// What there is.
+        /// Length of the buffer.
         room: usize,
     },
 }
 
-/// A data message that was written.
+/// A sealed data message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Its length.
+    /// Its length, bytes.
     pub len: usize,
-    /// Where to send it.
+    /// Its destination.
     pub to: PeerAddress,
 }
 
 /// A message of the session itself, to be sent as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit {
-    /// Where to send it.
+    /// Its destination.
     pub to: PeerAddress,
     len: usize,
     message: [u8; INITIATION_LEN],
@@ -101,7 +101,7 @@ pub struct Secure {
     pub(crate) only_asks: bool,
     pub(crate) entropy: Entropy,
     pub(crate) peers: BTreeMap<PeerId, PeerSession>,
-    /// Handshakes under way look into it, too.
+    /// Shared with handshakes in progress.
     pub(crate) by_key: Arc<BTreeMap<PublicKey, PeerId>>,
     pub(crate) indices: Indices,
     next_id: u32,
@@ -110,17 +110,16 @@ pub struct Secure {
     pub(crate) addresses: Addresses,
     queue: VecDeque<Transmit>,
     pub(crate) counters: Counters,
-    /// Whose initiation was refused last for its unknown key.
+    /// The key of the last initiation refused as unknown.
     pub(crate) stranger: Option<PublicKey>,
 }
 
 impl Secure {
-    /// A node that begins a handshake with every peer whose address is known, at its first timeout,
-    /// which is `now`. The seed is 32 bytes from the operating system's random source, and no two
-    /// nodes or starts may have the same.
+    /// A node that begins a handshake with every peer whose address is known, at its first timeout, which is `now`. The
+    /// seed is 32 bytes from the operating system's random source, and must be different for every node and every start.
     ///
     /// # Errors
-    /// If a key stands twice among the peers or is our own.
+    /// If two peers have the same key, or one has our own.
     pub fn new(
         now: Instant,
         private: PrivateKey,
@@ -152,24 +151,24 @@ impl Secure {
         Ok(secure)
     }
 
-    /// Says that this machine's processor has instructions for AES: sessions with peers that have them
-    /// too use AES-256-GCM, from their next keys on.
+    /// Declares that this processor has instructions for AES: sessions with peers that have them, too, use AES-256-GCM
+    /// from their next keys on.
     pub const fn set_fast_aes(&mut self, fast_aes: bool) {
         self.fast_aes = fast_aes;
     }
 
-    /// Says that this end wants to know whether peers answer, and nothing else: it neither answers nor confirms
-    /// handshakes, and asks whoever calls. So no peer ever uses keys that go with this end in a moment.
+    /// Makes this end only test whether peers answer: it neither answers nor confirms handshakes, and initiates to any
+    /// peer that calls. No peer therefore starts to use keys that this end is about to lose.
     pub const fn only_ask(&mut self) {
         self.only_asks = true;
     }
 
-    /// Replaces the list of peers. A peer whose key stays keeps its session; the sessions of keys
-    /// that go end at once, and new ones begin as at the start. A configured address that changed
-    /// is taken over, and another pre-shared key from the next handshake on.
+    /// Replaces the list of peers. A peer whose key stays keeps its session; sessions of removed keys end at once, and
+    /// new peers begin as after a start. A changed address takes effect at once, a changed pre-shared key with the next
+    /// handshake.
     ///
     /// # Errors
-    /// If a key stands twice among the peers or is our own; then nothing changes.
+    /// If two peers have the same key, or one has our own; then nothing changes.
     pub fn set_peers(&mut self, now: Instant, list: &[SecurePeer]) -> Result<(), PeersError> {
         let mut wanted = BTreeSet::new();
         for config in list {
@@ -202,7 +201,7 @@ impl Secure {
         let Some(peer) = self.peers.get_mut(&id) else {
             return;
         };
-        // From the next handshake on.
+        // Takes effect with the next handshake.
         peer.preshared.clone_from(&config.preshared);
         if peer.configured != config.address {
             peer.configured = config.address;
@@ -221,10 +220,9 @@ impl Secure {
         Arc::make_mut(&mut self.by_key).insert(config.key, id);
     }
 
-    /// Forgets all keys, and draws others from `seed` from now on, which only this machine may know. For a
-    /// machine that has slept, or of which there is a copy: its memory may be known elsewhere, and a copy
-    /// would use the same numbers. Peers stay; handshakes with those whose address is known begin at the
-    /// next timeout.
+    /// Forgets all keys and draws future ones from `seed`, which only this machine may know. For a machine that has
+    /// slept or was copied: its memory may be known elsewhere, and a copy would draw the same numbers. Peers stay;
+    /// handshakes with those whose address is known begin at the next timeout.
     pub fn renew(&mut self, now: Instant, seed: [u8; 32]) {
         self.entropy = Entropy::new(seed);
         self.cookies = CookieSecret::new(self.limits.cookie_lifetime);
@@ -247,21 +245,21 @@ impl Secure {
         self.by_key.get(key).copied()
     }
 
-    /// Where to send to this peer.
+    /// The current address of this peer.
     pub fn address(&self, peer: PeerId) -> Option<PeerAddress> {
         self.peers.get(&peer)?.address
     }
 
-    /// Sends to the configured address again, if there is one, until the peer is heard: it may have
-    /// another one by now, and not know ours.
+    /// Returns to the configured address, if there is one, until the peer is heard: it may have moved without knowing
+    /// our address.
     pub fn forget_address(&mut self, peer: PeerId) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             peer.address = peer.configured.or(peer.address);
         }
     }
 
-    /// Seeks this peer at an address from now on, until it is heard from another, and begins a handshake
-    /// there at the next timeout.
+    /// Uses a new address for this peer until it is heard from another, and begins a handshake there at the next
+    /// timeout.
     pub fn seek(&mut self, now: Instant, peer: PeerId, address: PeerAddress) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             (peer.configured, peer.address) = (Some(address), Some(address));
@@ -269,14 +267,14 @@ impl Secure {
         }
     }
 
-    /// Whether a payload for this peer would be sealed now.
+    /// Whether a payload for this peer could be sealed now.
     pub fn is_established(&self, now: Instant, peer: PeerId) -> bool {
         let peer = self.peers.get(&peer);
         peer.and_then(|peer| peer.current.as_ref())
             .is_some_and(|keypair| keypair.can_send(now, &self.limits))
     }
 
-    /// How all peers stand, in the order in which they were added.
+    /// The state of all peers, in the order in which they were added.
     pub fn status(&self, now: Instant) -> impl Iterator<Item = SecurePeerStatus> {
         let peers = self.peers.iter();
         peers.map(move |(&id, peer)| peer.status(id, now, &self.limits))
@@ -287,29 +285,28 @@ impl Secure {
         &self.counters
     }
 
-    /// The key that the last initiation of an unknown key had ([`Refused::UnknownKey`](crate::Refused)).
-    /// Whoever knows our public key may say any.
+    /// The key in the last initiation with an unknown key ([`Refused::UnknownKey`](crate::Refused)). Unauthenticated:
+    /// any sender that knows our public key can claim any key.
     pub const fn last_stranger(&self) -> Option<&PublicKey> {
         self.stranger.as_ref()
     }
 
-    /// Says what bound messages of and for this peer are bound to from now on; none: there can be none.
+    /// Sets the binding of bound messages to and from this peer; with `None` there can be none.
     ///
-    /// Both ends must say the same. It is authenticated with each bound message and not sent, so a
-    /// message that was bound to something else, such as what this end was bound to before, cannot be
-    /// opened.
+    /// Both ends must set the same value. It is authenticated with each bound message but not sent, so a message with
+    /// another binding, such as this end's previous one, cannot be opened.
     pub fn bind(&mut self, peer: PeerId, binding: Option<u64>) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             peer.binding = binding;
         }
     }
 
-    /// Encrypts a payload, given in parts, into one data message for this peer: [`OVERHEAD`] bytes
-    /// longer than the parts together.
+    /// Encrypts a payload, given in parts, into one data message for this peer, which is [`OVERHEAD`] bytes longer than
+    /// the parts together.
     ///
     /// # Errors
-    /// If there is no session, which is then wanted: [`Secure::poll_timeout`] says when the handshake
-    /// begins. If the buffer is too short nothing changes.
+    /// If there is no session; one is then requested, and [`Secure::poll_timeout`] says when the handshake begins. If
+    /// the buffer is too short, nothing changes.
     pub fn seal(
         &mut self,
         now: Instant,
@@ -320,10 +317,10 @@ impl Secure {
         self.seal_as(now, peer, false, parts, out)
     }
 
-    /// Seals a payload for whoever is bound to the same as this end ([`Secure::bind`]).
+    /// Like [`Secure::seal`], but only an end with the same binding can open the message ([`Secure::bind`]).
     ///
     /// # Errors
-    /// As [`Secure::seal`], and if there is nothing to bind it to.
+    /// Like [`Secure::seal`], and if the peer has no binding.
     pub fn seal_bound(
         &mut self,
         now: Instant,
@@ -370,19 +367,19 @@ impl Secure {
         Ok(Sealed { len, to })
     }
 
-    /// Asks for new keys at the next timeout, as after [`Limits::rekey_after`].
+    /// Requests new keys at the next timeout, as after [`Limits::rekey_after`].
     pub fn rekey(&mut self, now: Instant, peer: PeerId) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             peer.wish(now, &self.limits);
         }
     }
 
-    /// The next message to send.
+    /// The next message to send, if any.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.queue.pop_front()
     }
 
-    /// When [`Secure::handle_timeout`] wants to be called.
+    /// When to call [`Secure::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         let peers = self.peers.values();
         peers.filter_map(|peer| peer.deadline(&self.limits)).min()
@@ -409,7 +406,7 @@ impl Secure {
             return;
         };
         peer.on_timeout(now, limits, indices);
-        // Before the initiation: an empty message, too, may find the keys worn.
+        // Before the initiation, because an empty message, too, may find the keys worn.
         if peer.keepalive_due(now) {
             self.send_keepalive(now, id);
         }
@@ -431,7 +428,7 @@ impl Secure {
         if !peer.initiation_due(now, limits, indices) {
             return;
         }
-        // Later than the last one, whatever the clock did since.
+        // Always later than the last timestamp, even if the clock was set back.
         peer.sent_timestamp = wall.as_nanos().max(peer.sent_timestamp.saturating_add(1));
         let index = indices.take(id, entropy);
         let mut message = [0; INITIATION_LEN];
@@ -476,7 +473,7 @@ impl Secure {
     }
 }
 
-/// Everything but keys and counters.
+/// Shows everything except keys and counters.
 impl std::fmt::Debug for Secure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Secure")

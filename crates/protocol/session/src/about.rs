@@ -1,32 +1,32 @@
-//! What an end says about itself inside a session, for the other end's operator. It travels in frames of the hello's
-//! kind.
+//! What an end reports about itself within a session, for the operator of the peer. It travels in frames of the hello
+//! type.
 //!
 //! ```text
 //!  0      version, as a hello's
-//!  1      flags: 12 this tells about its sender
-//!  2      1: the sender asks for the same
+//!  1      flags: 12 this is a report about its sender
+//!  2      1: the sender asks for the peer's report
 //!  3      zero
 //!  4..8   session
-//! then    text: the version of the program, then each address of the tunnel's interface, a line each
+//! then    text: the version of the program, then each address of the tunnel's interface, one per line
 //! ```
 
 use super::hello::{HelloError, VERSION};
 use super::probe::{FLAG_ANSWER, FLAG_PROBE};
 
-/// Both at once: a probe is never the answer to one.
+/// Both flags together: a probe is never the answer to a probe.
 const FLAG_ABOUT: u8 = FLAG_PROBE | FLAG_ANSWER;
 const HEAD: usize = 8;
-/// Bytes of text; it has to fit the narrowest path.
+/// Maximum length of the text, bytes; it must fit the narrowest path.
 const MOST_TEXT: usize = 400;
-/// Addresses that are taken down.
+/// Maximum number of addresses that are read.
 const MOST_ADDRESSES: usize = 16;
 
-/// What one end says about itself.
+/// What one end reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The session that its sender is in.
+    /// The sender's session.
     pub session: u32,
-    /// Whether the sender asks for the same.
+    /// Whether the sender asks for the peer's report.
     pub asks: bool,
     /// Version of the program.
     pub version: String,
@@ -49,10 +49,10 @@ impl About {
         body
     }
 
-    /// Reads the body of a frame of the hello's kind: none if it is something else.
+    /// Decodes the body of a frame of the hello type; `None` if it is something else.
     ///
     /// # Errors
-    /// If it is no such body after all.
+    /// If it is marked as a report and is malformed.
     pub fn decode(body: &[u8]) -> Result<Option<Self>, HelloError> {
         if !matches!(body, [VERSION, flags, ..] if *flags == FLAG_ABOUT) {
             return Ok(None);

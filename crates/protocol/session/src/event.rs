@@ -1,4 +1,4 @@
-//! What a session says: where it stands, and what has happened.
+//! The state and the events of a session.
 
 use std::fmt;
 
@@ -7,33 +7,32 @@ use serde::Serialize;
 
 use crate::offer::ServiceOffer;
 
-/// What happened, for the driver and for people.
+/// An event, for the driver and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionEvent {
-    /// A new session. The driver resets its port before the next frame.
+    /// A new session began. The driver resets its port before the next frame.
     Established {
-        /// Number that every frame carries.
+        /// The session number, which every frame carries.
         session: u32,
         /// The peer's epoch.
         peer_epoch: u64,
-        /// Whether it replaces an earlier session: the peer was restarted.
+        /// Whether it replaces an earlier session because the peer was restarted.
         replaced: bool,
     },
     /// The peer confirmed that it is in the same session.
     Confirmed {
-        /// Number that every frame carries.
+        /// The session number, which every frame carries.
         session: u32,
     },
-    /// What the peer of a session offers: first as it was when the session began, then whenever it
-    /// changes.
+    /// The peer's services: as they are when the session begins, and whenever they change.
     Offered {
         /// Its services.
         offers: Vec<ServiceOffer>,
-        /// Whether the session begins with them.
+        /// Whether these are the services at the beginning of the session.
         first: bool,
     },
-    /// The peer has another table of services. There is no session from here on.
+    /// The peer's table of services does not match. There is no session any more.
     Refused {
         /// Our table.
         ours: String,
@@ -42,45 +41,45 @@ pub enum SessionEvent {
     },
     /// The peer speaks another version of the protocol.
     VersionMismatch {
-        /// The version here.
+        /// Our version.
         ours: u8,
-        /// The peer's.
+        /// The peer's version.
         theirs: u8,
     },
-    /// Nothing was heard from the peer for so long: the link is disconnected. Hellos go on.
+    /// The peer has been silent for too long: the link is disconnected. Hellos continue.
     PeerLost {
-        /// How long.
+        /// The duration of the silence so far.
         silent_for: Duration,
     },
     /// The peer is heard again, in the same session.
     PeerBack {
-        /// How long nothing was heard.
+        /// The duration of the silence.
         silent_for: Duration,
     },
-    /// The peer is heard and says that it does not hear us: the path works in one direction.
+    /// The peer is heard and reports that it does not hear us: the path works in one direction only.
     Unheard {
         /// For how long.
         unheard_for: Duration,
     },
-    /// The peer says that it hears us again.
+    /// The peer reports that it hears us again.
     HeardAgain,
-    /// The peer had left our epoch for another; we drew a new one. There is no session until the
-    /// next [`SessionEvent::Established`].
+    /// The peer had left our epoch for another, so we drew a new one. There is no session until the next
+    /// [`SessionEvent::Established`].
     EpochRenewed,
 }
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum SessionState {
-    /// No peer was accepted yet.
+    /// No peer has been accepted yet.
     Waiting,
-    /// A peer was accepted; it has not confirmed yet.
+    /// A peer was accepted but has not confirmed yet.
     Accepted,
     /// Both ends are in the same session.
     Confirmed,
-    /// Established, but nothing was heard from the peer for [`Keepalives::silence`](crate::Keepalives::silence).
+    /// Established, but the peer has been silent for [`Keepalives::silence`](crate::Keepalives::silence).
     Disconnected,
     /// The peer's table differs.
     Refused,

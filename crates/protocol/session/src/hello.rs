@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0      version
-//!  1      flags: 1 the text of the table follows, 2 the epoch that is echoed was left, 64 an answer is wanted
+//!  1      flags: 1 the text of the table follows, 2 the echoed epoch was left, 64 an answer is requested
 //!  2      number of loss reports
 //!  3      number of offers
 //!  4..12  epoch of the sender
@@ -11,17 +11,16 @@
 //! 28..36  digest of the sender's table (FNV-1a)
 //! 36..40  session that the sender is in, 0 if none
 //! 40..48  when this hello was sent, ns by the sender's clock
-//! 48..56  that time of the last hello that the sender heard, 0 if none
-//! 56..64  how long ago it heard that one, ns
-//! 64..72  digest of the receiver's offers as the sender knows them in that session, 0 if it does not
+//! 48..56  that time in the last hello that the sender heard, 0 if none
+//! 56..64  time since the sender heard that hello, ns
+//! 64..72  digest of the receiver's offers as the sender knows them in that session, 0 if unknown
 //! then    loss reports: service (1), packets received (8), packets lost (8), loss in ppm (4),
-//!         0xffffffff where nothing was measured; none where they are those of before
-//! then    offers: the services that the sender has ([`ServiceOffer`]); none where the receiver knows them
+//!         0xffffffff if not measured; no reports if they are unchanged
+//! then    offers: the sender's services ([`ServiceOffer`]); none if the receiver knows them
 //! then    length of the text (2), the text
 //! ```
 //!
-//! Integers are big endian. The version stands first for ever, so that any two versions can name
-//! each other.
+//! Integers are big-endian. The version will always come first, so that any two versions can report each other.
 
 use super::offer::ServiceOffer;
 
@@ -32,14 +31,14 @@ const FIXED: usize = 72;
 const REPORT: usize = 21;
 const FLAG_TABLE: u8 = 1;
 const FLAG_RETIRED: u8 = 2;
-/// With the bit of a status probe it means something else there.
+/// A status probe uses this bit with another meaning.
 const FLAG_ASKS: u8 = 64;
-/// One per service number.
+/// One report per service number.
 const MAX_REPORTS: usize = 16;
-/// One per service number.
+/// One offer per service number.
 const MAX_OFFERS: usize = 16;
 
-/// What one end saw of the other's packets in one service, since the session began.
+/// What one end observed of the other's packets in one service, since the session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LossReport {
     /// Number of the service.
@@ -48,35 +47,34 @@ pub struct LossReport {
     pub received_packets: u64,
     /// Packets that the service gave up or never saw.
     pub lost_packets: u64,
-    /// l of Xylomenos 1999, table 8.1, as the receiver smooths it, in millionths. None until there
-    /// was traffic.
+    /// l of Xylomenos 1999, table 8.1, as smoothed by the receiver, in millionths; `None` before any traffic.
     pub loss_ppm: Option<u32>,
 }
 
-/// Why a hello was of no use.
+/// Why a hello was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HelloError {
-    /// It ends too early.
+    /// The hello is truncated.
     #[error("hello is truncated: need {need} B, got {got} B")]
     Truncated {
-        /// Bytes that its fields ask for.
+        /// Bytes that its fields require.
         need: usize,
-        /// Bytes that are there.
+        /// Bytes received.
         got: usize,
     },
-    /// Bytes behind its end.
+    /// The hello has trailing bytes.
     #[error("hello is {extra} B too long")]
     TooLong {
         /// How many.
         extra: usize,
     },
-    /// Another version of the protocol.
+    /// The peer has another version of the protocol.
     #[error("the peer speaks version {theirs}, we speak {ours}")]
     Version {
-        /// The version here.
+        /// Our version.
         ours: u8,
-        /// The peer's.
+        /// The peer's version.
         theirs: u8,
     },
     /// More loss reports than there are services.
@@ -91,18 +89,18 @@ pub enum HelloError {
         /// How many.
         offers: usize,
     },
-    /// A part behind the last of its frame.
+    /// The index of a part is not below the number of parts.
     #[error("part {index} of {count} parts is none, counted from 0")]
     Part {
-        /// Which.
+        /// The index.
         index: u8,
-        /// Of how many.
+        /// The number of parts.
         count: u8,
     },
-    /// A probe that says it is an answer, too.
+    /// A probe is also marked as an answer.
     #[error("it says that it is a probe and the answer to one")]
     Probe,
-    /// What tells about its sender is not text.
+    /// The peer's report about itself is not text.
     #[error("what it says about its sender is not UTF-8 text")]
     About,
     /// The table is not text.
@@ -111,7 +109,7 @@ pub enum HelloError {
     /// Our own hello came back.
     #[error("our own hello came back")]
     OwnEpoch,
-    /// Not newer than one that was heard before: duplicated or overtaken.
+    /// The hello is not newer than one received before: duplicated or overtaken.
     #[error("hello is old or a duplicate")]
     Old,
 }
@@ -135,12 +133,12 @@ impl HelloError {
     }
 }
 
-/// One hello.
+/// A hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Drawn when the sender started.
     pub epoch: u64,
-    /// The sender's present nonce.
+    /// The sender's current nonce.
     pub nonce: u64,
     /// The last nonce that the sender heard, 0 if none.
     pub echo: u64,
@@ -148,28 +146,28 @@ pub struct Hello {
     pub digest: u64,
     /// The session that the sender is in, 0 if none.
     pub session: u32,
-    /// Whether the sender was in a session with the epoch it echoes and left it.
+    /// Whether the sender was in a session with the epoch that it echoes, and left it.
     pub retired: bool,
     /// When it was sent, by the sender's clock.
     pub sent_ns: u64,
     /// `sent_ns` of the last hello that the sender heard, 0 if none.
     pub echo_sent_ns: u64,
-    /// How long ago the sender heard that one.
+    /// Time since the sender heard that hello.
     pub held_ns: u64,
-    /// Whether the sender wants to hear that the receiver is there.
+    /// Whether the sender requests an answer.
     pub asks: bool,
-    /// Digest of what the receiver has offered, as far as the sender knows; 0 if it does not.
+    /// Digest of the receiver's offers as the sender knows them; 0 if unknown.
     pub knows: u64,
-    /// What the sender saw of the receiver's packets; none: as before.
+    /// What the sender observed of the receiver's packets; empty if unchanged.
     pub reports: Vec<LossReport>,
-    /// The services that the sender has; none: as before.
+    /// The sender's services; empty if unchanged.
     pub offers: Vec<ServiceOffer>,
-    /// The table as text, where the receiver may not know it.
+    /// The table as text, if the receiver may not know it.
     pub table: Option<String>,
 }
 
 impl Hello {
-    /// Appends the body of the frame to `out`. Reports and offers beyond 16 and text beyond 64 kB are left out.
+    /// Appends the body of the frame to `out`. Reports and offers beyond 16 and text beyond 64 kB are cut off.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let reports = &self.reports[..self.reports.len().min(MAX_REPORTS)];
         let offers = &self.offers[..self.offers.len().min(MAX_OFFERS)];
@@ -208,7 +206,7 @@ impl Hello {
         }
     }
 
-    /// Reads the body of a hello frame.
+    /// Decodes the body of a hello frame.
     ///
     /// # Errors
     /// If the bytes are not exactly one hello of this version.
@@ -279,7 +277,7 @@ impl Hello {
     }
 }
 
-/// Bytes from front to back; asks for more than there is are refused.
+/// Reads bytes from front to back; refuses to read past the end.
 struct Reader<'a> {
     body: &'a [u8],
     at: usize,

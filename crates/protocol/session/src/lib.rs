@@ -1,40 +1,39 @@
-//! The session between the two ends of a live link: who talks to whom, under which table of
-//! services, since when.
+//! The session between the two ends of a live link: which peers communicate, with which table of services, and since
+//! when.
 //!
-//! Every process draws a 64-bit *epoch* when it starts. A *hello* carries the epoch, a nonce, an
-//! echo of the peer's last nonce and the digest of the service table. Rules:
+//! Each process draws a 64-bit *epoch* when it starts. A *hello* carries the epoch, a nonce, an echo of the peer's last
+//! nonce and the digest of the service table. Rules:
 //!
 //! ```text
 //!            hello with our nonce echoed,          hello of the accepted epoch
-//!            new epoch, fitting digest               says that it is in our session
+//!            new epoch, matching digest              that names our session
 //!  Waiting ──────────────────────────► Accepted ──────────────────────────► Confirmed
 //!     │  ▲                                │  ▲ same, with yet another epoch      │
 //!     │  └── another digest ◄─────────────┴──┴──────────────────────────────────┘
 //!     ▼
-//!  Refused (hellos go on slowly, no data)
+//!  Refused (slow hellos, no data)
 //! ```
 //!
-//! 1. A new epoch is accepted only from a hello that echoes our current nonce, and the nonce changes
-//!    with every acceptance and refusal. So an old or duplicated hello never resets anything.
-//! 2. An epoch that was left is never accepted again; its owner, if it still lives, is told and
-//!    draws a new one. So both ends begin a session from the same state: nothing sent.
-//! 3. Both ends derive the session's 32-bit number from both epochs; each frame carries it, and a
-//!    frame of another session is dropped by the driver ([`Session::check`]).
-//! 4. Tables that do not fit each other are refused with both texts in the event; nothing is
-//!    exchanged. They fit if every service that both have is the same, but for parts that differ by
-//!    their end. What one end has alone waits; tables may change within a session, and each hello
-//!    carries what its sender has (`Port::own_services`).
+//! 1. A new epoch is accepted only from a hello that echoes our current nonce, and the nonce changes with every
+//!    acceptance and refusal. An old or duplicated hello therefore never resets anything.
+//! 2. An epoch that was left is never accepted again. If its owner is still alive, it is notified and draws a new one.
+//!    So both ends begin a session from the same state: nothing sent.
+//! 3. Both ends derive the session's 32-bit number from both epochs. Each frame carries it, and the driver drops frames
+//!    of another session ([`Session::check`]).
+//! 4. Tables that do not match are refused, with both texts in the event, and nothing is exchanged. They match if every
+//!    service that both ends have is the same, except for parts that depend on the end. A service that only one end has
+//!    waits. Tables may change within a session, and each hello carries those of its sender (`Port::own_services`).
 //!
-//! Hellos are answered at once where that brings the session forward, at most one every
-//! [`SPACING`]; otherwise they are repeated after 250 ms, 500 ms, then every second.
+//! A hello that brings the session forward is answered at once, but at most every [`SPACING`]. Otherwise hellos are
+//! repeated after 250 ms, 500 ms, then every second.
 //!
-//! Once confirmed they are keepalives ([`Keepalives`]). While frames come or go there is one a second, with the loss that
-//! its sender saw per service. Afterwards an end asks every [`Keepalives::idle`] whether the other is there, which
-//! answers at once and asks later itself, so that there are two hellos in that time and not four. What is not answered
-//! is repeated every second. What a peer knows is not said again: tables, offers, reports.
+//! Once the session is confirmed, hellos are keepalives ([`Keepalives`]). During traffic one leaves every second, with
+//! the loss that its sender measured per service. On an idle link an end asks every [`Keepalives::idle`] whether its
+//! peer is alive. The peer answers at once and postpones its own question, so that an interval has two hellos and not
+//! four. An unanswered hello is repeated every second. What the peer already knows is not repeated: tables, offers,
+//! reports.
 //!
-//! Left out: authenticity. Whoever can read the path can forge a hello; that is the secure
-//! session's job.
+//! Left out: authentication. Anyone on the path can forge a hello; the secure session prevents that.
 
 #![forbid(unsafe_code)]
 
@@ -63,41 +62,41 @@ pub use probe::Probe;
 pub use status_probe::{Offer, StatusProbe};
 use unheard::Unheard;
 
-/// Least time between two hellos.
+/// Shortest time between two hellos.
 pub const SPACING: Duration = Duration::from_millis(10);
-/// The first repetition of a hello that was not answered; doubles up to the keepalive interval.
+/// Delay of the first repetition of an unanswered hello; it doubles up to the keepalive interval.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
-/// Hellos to a peer whose table was refused.
+/// Interval of hellos to a peer whose table was refused.
 const REFUSED_RETRY: Duration = Duration::from_secs(5);
-/// Epochs that were left and are remembered. A peer restarts once in a while, not all the time.
+/// How many of the epochs left are remembered. A peer restarts rarely.
 const LEFT_EPOCHS: usize = 64;
 
-/// What a session is told by its driver.
+/// The driver's parameters of a session.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
-    /// Drawn at random by the driver for each start of the process.
+    /// Drawn at random by the driver each time the process starts.
     pub epoch: u64,
     /// The table of services as compact text, as seen from this end.
     pub table: String,
-    /// What the peer's table must be: the same, but for services with a different part at each end.
+    /// The table that the peer must have: the same, except for services whose parts differ between the ends.
     pub peer_table: String,
-    /// How often hellos leave.
+    /// Intervals between hellos.
     pub keepalives: Keepalives,
 }
 
-/// How often hellos of an established session leave.
+/// Intervals between the hellos of an established session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalives {
-    /// While there is traffic, and while the peer owes an answer.
+    /// During traffic, and while an answer of the peer is outstanding.
     pub busy: Duration,
-    /// While there is none; not less than `busy`.
+    /// On an idle link; not less than `busy`.
     pub idle: Duration,
-    /// A peer that has been sent something and is silent for so long is reported as lost: the link is disconnected.
+    /// A peer that does not answer for this long is reported as lost: the link is disconnected.
     pub silence: Duration,
 }
 
 impl Keepalives {
-    /// How long after the last frame a link counts as busy: the loss reports of the last packets leave meanwhile.
+    /// How long a link counts as busy after its last frame, so that the loss reports of the last packets leave.
     fn linger(&self) -> Duration {
         self.busy * 3
     }
@@ -109,11 +108,11 @@ struct PeerEpoch {
     epoch: u64,
     session: u32,
     confirmed: bool,
-    /// When its newest hello was sent, by its clock; an older one tells nothing.
+    /// When its newest hello was sent, by its clock; older ones are ignored.
     sent_ns: u64,
 }
 
-/// The last hello that was heard, of whatever epoch: what the next one of ours echoes.
+/// The last hello received, of any epoch; our next hello echoes it.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     epoch: u64,
@@ -122,18 +121,18 @@ struct Heard {
     at: Instant,
 }
 
-/// One end's view of the session. Sans-IO: hellos and the time in, hellos and events out.
+/// One end's view of the session. Sans-IO: hellos and time in, hellos and events out.
 #[derive(Clone, Debug)]
 pub struct Session {
     epoch: u64,
     table: String,
     digest: u64,
-    /// Digest that the peer must have.
+    /// The digest that the peer must have.
     peer_digest: u64,
     own: Vec<OwnService>,
-    /// Digest of the offers of these.
+    /// Digest of the offers in `own`.
     own_digest: u64,
-    /// What the peer offered last in this session, once it said so within it.
+    /// What the peer offered last within this session; `None` before its first offer.
     offered: Option<Vec<ServiceOffer>>,
     keepalives: Keepalives,
     nonces: Rng,
@@ -142,29 +141,29 @@ pub struct Session {
     heard: Option<Heard>,
     /// The nonce that our last hello echoed.
     echoed: u64,
-    /// Whether our last hello named the present session.
+    /// Whether our last hello named the current session.
     told: bool,
     left: VecDeque<u64>,
     /// The epoch whose table was refused.
     refused: Option<u64>,
     other_version: Option<u8>,
-    /// When the next unsolicited hello leaves, unless the session idles.
+    /// When the next regular hello leaves, unless the session is idle.
     next_hello: Instant,
-    /// When one leaves that brings the session forward or answers.
+    /// When an early hello leaves, which brings the session forward or answers one.
     soon: Option<Instant>,
     retry: Duration,
     last_hello: Option<Instant>,
-    /// Whether the last hello answered, and whether the next one does.
+    /// Whether the last hello was an answer, and whether the next one is.
     answered: bool,
     to_answer: bool,
-    /// What we know of the peer's offers in this session, and what it knows of ours, as digests.
+    /// Digests of the peer's offers as we know them in this session, and of ours as the peer knows them.
     knows: u64,
     peer_knows: u64,
-    /// Until when the link counts as busy.
+    /// The end of the busy period.
     busy_until: Instant,
-    /// When the peer was last known to be alive, or the start.
+    /// When the peer last proved to be alive; initially the start.
     alive: Instant,
-    /// What was sent first since then: the peer owes a sign of life.
+    /// When the first frame after that was sent: the peer owes a sign of life.
     owed: Option<Instant>,
     silent: bool,
     srtt: Option<Duration>,
@@ -215,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Takes the table of services that there is now, and tells the peer soon if it is another one.
+    /// Replaces the table of services, and sends a hello soon if it has changed.
     pub fn set_table(
         &mut self,
         now: Instant,
@@ -232,29 +231,29 @@ impl Session {
         (self.table, self.digest, self.own) = (table, digest, own);
     }
 
-    /// Keepalives leave at other intervals from now on.
+    /// Changes the keepalive intervals.
     pub fn set_keepalives(&mut self, keepalives: Keepalives) {
         self.keepalives = keepalives;
         self.retry = self.retry.min(keepalives.busy);
     }
 
-    /// A frame of the session has left.
+    /// Notes that a frame of the session was sent.
     pub fn note_sent(&mut self, now: Instant) {
         self.busy_until = now + self.keepalives.linger();
         self.owed.get_or_insert(now);
     }
 
-    /// A frame of the session has come, after [`Session::check`].
+    /// Notes that a frame of the session was received, after [`Session::check`].
     pub fn note_received(&mut self, now: Instant) {
         self.busy_until = now + self.keepalives.linger();
     }
 
-    /// Since when the peer owes a sign of life; none if it has been heard since something was sent.
+    /// Since when the peer owes a sign of life; `None` if it has been heard since the last transmission.
     pub const fn owed(&self) -> Option<Instant> {
         self.owed
     }
 
-    /// The number that frames carry, once a peer was accepted.
+    /// The session number that frames carry; `None` until a peer is accepted.
     pub fn id(&self) -> Option<u32> {
         self.peer.as_ref().map(|peer| peer.session)
     }
@@ -269,22 +268,22 @@ impl Session {
         self.peer.as_ref().map(|peer| peer.epoch)
     }
 
-    /// Smoothed round trip time of hellos. None until the first sample.
+    /// Smoothed round trip time of hellos; `None` until the first sample.
     pub const fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
 
-    /// What the peer said it lost, per service, in its last keepalive.
+    /// The losses per service that the peer reported in its last keepalive.
     pub fn peer_reports(&self) -> &[LossReport] {
         &self.peer_reports
     }
 
-    /// The version of the protocol that the peer speaks, if it is another than ours.
+    /// The protocol version of the peer, if it differs from ours.
     pub const fn other_version(&self) -> Option<u8> {
         self.other_version
     }
 
-    /// Where the session stands.
+    /// The state of the session.
     pub fn state(&self) -> SessionState {
         match &self.peer {
             None if self.refused.is_some() => SessionState::Refused,
@@ -295,17 +294,17 @@ impl Session {
         }
     }
 
-    /// Whether nothing has been heard from the peer for longer than it may be silent.
+    /// Whether the peer has been silent for longer than allowed.
     pub const fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// Since when the peer, which is heard, has not heard this end, as its hellos tell.
+    /// Since when the peer does not hear this end, according to its hellos; `None` while the peer is silent itself.
     pub fn unheard_since(&self) -> Option<Instant> {
         self.unheard.since().filter(|_| !self.silent)
     }
 
-    /// Whether a frame that carries this number belongs to the session. It shows that the peer lives.
+    /// Whether a frame with this session number belongs to the session. If so, it proves that the peer is alive.
     pub fn check(&mut self, now: Instant, session: u32) -> bool {
         let ours = self.id() == Some(session);
         if ours {
@@ -314,10 +313,10 @@ impl Session {
         ours
     }
 
-    /// Takes the body of a hello frame.
+    /// Processes the body of a hello frame.
     ///
     /// # Errors
-    /// Tells why the hello was of no use; the driver counts it. The session is unchanged then.
+    /// Why the hello was ignored, for the driver's counters. The session is then unchanged.
     pub fn handle_hello(&mut self, now: Instant, body: &[u8]) -> Result<(), HelloError> {
         let hello = match Hello::decode(body) {
             Ok(hello) => hello,
@@ -365,7 +364,7 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the time pass; an early call does nothing.
+    /// Processes the passage of time; an early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.silent && self.silence_due().is_some_and(|due| now >= due) {
             self.silent = true;
@@ -374,7 +373,7 @@ impl Session {
         }
     }
 
-    /// The next hello, if one is due. `reports` are the losses seen here, per service.
+    /// The next hello, if one is due. `reports` are the losses measured at this end, per service.
     pub fn poll_transmit(&mut self, now: Instant, reports: &[LossReport]) -> Option<Hello> {
         if now < self.hello_due() {
             return None;
@@ -430,7 +429,7 @@ impl Session {
         })
     }
 
-    /// What happened since the last call.
+    /// The next event, if any.
     pub fn poll_event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
     }
@@ -448,7 +447,7 @@ impl Session {
         self.peer.as_ref().is_some_and(|peer| peer.confirmed)
     }
 
-    /// When the peer has been silent for too long.
+    /// When the peer will have been silent for too long.
     fn silence_due(&self) -> Option<Instant> {
         Some(self.owed? + self.keepalives.silence)
     }
@@ -469,7 +468,7 @@ impl Session {
         self.soon.map_or(regular, |soon| soon.min(regular))
     }
 
-    /// A hello of the epoch that we accepted.
+    /// Processes a hello of the accepted epoch.
     fn on_peer_hello(&mut self, now: Instant, hello: &Hello) {
         self.on_alive(now);
         let rtt = now
@@ -517,8 +516,8 @@ impl Session {
         }
     }
 
-    /// What a hello of the session tells of whether the peer hears us. Hellos alone count, where any frame breaks a
-    /// silence; so the patience is twice that.
+    /// Processes what a hello of the session says about whether the peer hears us. Only hellos count, whereas any frame
+    /// ends a silence, so the patience is twice that for silence.
     fn follow_echo(&mut self, now: Instant, hello: &Hello) {
         let before = self.unheard.since();
         let received =
@@ -539,7 +538,7 @@ impl Session {
         }
     }
 
-    /// A hello that proves to be fresh, of an epoch that is not the accepted one.
+    /// Processes a hello that is proven fresh and of another epoch than the accepted one.
     fn on_new_epoch(&mut self, now: Instant, hello: &Hello) {
         if self.left.contains(&hello.epoch) {
             self.hello_soon(now);
@@ -595,7 +594,7 @@ impl Session {
         self.on_peer_hello(now, hello);
     }
 
-    /// The peer had accepted our epoch once and left it for another: only a new one helps.
+    /// The peer had accepted our epoch and left it for another, so we must draw a new one.
     fn on_retired(&mut self, now: Instant) {
         self.peer = None;
         self.peer_reports.clear();
@@ -609,7 +608,7 @@ impl Session {
         self.hello_soon(now);
     }
 
-    /// Ends the session, if there is one; its epoch is not welcome again.
+    /// Ends the session, if there is one; its epoch is not accepted again.
     fn leave(&mut self) {
         self.peer_reports.clear();
         self.unheard = Unheard::default();
@@ -633,7 +632,7 @@ impl Session {
         }
     }
 
-    /// Brings the peer our nonce and its own, unless it shows that it has both.
+    /// Sends the peer our nonce and the echo of its own, unless its hello shows that it has both.
     fn answer(&mut self, now: Instant, hello: &Hello) {
         if self.echoed != hello.nonce || hello.echo != self.nonce {
             self.hello_soon(now);
@@ -653,12 +652,12 @@ impl Session {
     }
 }
 
-/// A nonce; never zero, which stands for "none heard".
+/// A nonce; never zero, which means "none received".
 fn draw(nonces: &mut Rng) -> u64 {
     nonces.next_u64() | 1
 }
 
-/// The number of the session between two epochs, the same at both ends; never zero.
+/// The session number of two epochs, the same at both ends; never zero.
 fn session_number(a: u64, b: u64) -> u32 {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&a.min(b).to_be_bytes());

@@ -1,22 +1,22 @@
-//! What one end offers the other: the services that it has.
+//! What one end offers the other: its services.
 
 use airlane_base::random::fnv1a;
 
-/// One service that an end has, as its hello carries it.
+/// A service of one end, as its hello carries it.
 ///
 /// ```text
 ///  0      number
-///  1..5   instance: which of the services of this number it is, in this session
-///  5..9   the receiver's instance that it has paired with, 0 if none
-///  9..17  digest of what both ends must have in common
+///  1..5   instance: identifies the service among those of this number in this session
+///  5..9   the receiver's instance that it is paired with, 0 if none
+///  9..17  digest of the terms that both ends must share
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ServiceOffer {
     /// Number of the service.
     pub service: u8,
-    /// Which of this number it is.
+    /// Identifies the service among those of this number.
     pub instance: u32,
-    /// The peer's instance that it has paired with, 0 if none.
+    /// The peer's instance that it is paired with, 0 if none.
     pub partner: u32,
     /// Digest of the scheme's terms as its sender sees them.
     pub terms: u64,
@@ -25,14 +25,14 @@ pub struct ServiceOffer {
 /// One service of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnService {
-    /// What is offered.
+    /// The offer.
     pub offer: ServiceOffer,
-    /// The terms that the peer's must have.
+    /// The terms that the peer's service must have.
     pub fits: u64,
 }
 
 impl ServiceOffer {
-    /// Bytes of one.
+    /// Length of an encoded offer, bytes.
     pub(super) const LEN: usize = 17;
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -43,7 +43,7 @@ impl ServiceOffer {
     }
 }
 
-/// Digest of what an end offers, never 0.
+/// Digest of an end's offers, never 0.
 pub(super) fn digest(offers: impl IntoIterator<Item = ServiceOffer>) -> u64 {
     let mut bytes = Vec::new();
     offers
@@ -52,8 +52,7 @@ pub(super) fn digest(offers: impl IntoIterator<Item = ServiceOffer>) -> u64 {
     fnv1a(&bytes).max(1)
 }
 
-/// Whether a session may begin: no service that both ends have is another one there. What one end has
-/// alone waits.
+/// Whether a session may begin: no service that both ends have may differ. A service of one end alone waits.
 pub(super) fn fit(own: &[OwnService], offers: &[ServiceOffer]) -> bool {
     let same = |own: &&OwnService, offer: &ServiceOffer| own.offer.service == offer.service;
     // Each end has a service 0.

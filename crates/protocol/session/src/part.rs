@@ -1,34 +1,34 @@
-//! Parts of a frame that is longer than the path takes: one that was made before the path became narrower,
-//! and that its service may never give up; and hellos, as nothing is known of the path before the first of them has
-//! come. Parts travel as bodies of frames of the hello's kind.
+//! Splits frames that are too long for the path: frames built before the path became narrower, which their service may
+//! never give up, and hellos, because nothing is known of the path before the first one arrives. Parts travel as bodies
+//! of frames of the hello type.
 //!
 //! ```text
 //!  0      version, as a hello's
 //!  1      flags: 16 this is a part
-//!  2      which part, from 0
+//!  2      index of the part, from 0
 //!  3      number of parts
-//!  4..8   session; 0: of a hello
+//!  4..8   session; 0 for a hello
 //!  8..12  number of the frame
-//! then    the part's bytes: of all but the last equally many
+//! then    the bytes of the part; all parts but the last have the same length
 //! ```
 //!
-//! A frame of which a part is lost is lost, and repaired as any. Parts of [`FRAMES`] frames are kept at a
-//! time, [`LONGEST`] bytes of each; what is older goes.
+//! A frame that misses a part is lost, and repaired like any other. Parts of up to [`FRAMES`] frames are kept,
+//! [`LONGEST`] bytes of each; older ones are discarded.
 
 use super::hello::{HelloError, VERSION};
 
 const FLAG_PART: u8 = 16;
-/// Bytes before those of the frame.
+/// Bytes in front of those of the frame.
 const HEAD: usize = 12;
-/// Frames whose parts are kept.
+/// Frames of which parts are kept.
 const FRAMES: usize = 2;
-/// Bytes of a frame at most: no path takes more.
+/// Longest frame, bytes: no path carries more.
 const LONGEST: usize = 65_535;
 
 /// A part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// The session that its sender is in.
+    /// The sender's session.
     pub session: u32,
     number: u32,
     index: u8,
@@ -37,11 +37,11 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Bytes before those of the frame.
+    /// Bytes in front of those of the frame.
     pub const HEAD: usize = HEAD;
 
-    /// The parts of a frame, of at most `longest` bytes each with their heads; none where that would be too
-    /// many.
+    /// Splits a frame into parts of at most `longest` bytes each, heads included; nothing if that would take too many
+    /// parts.
     pub fn of(
         session: u32,
         number: u32,
@@ -63,7 +63,7 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// What stands before the part's bytes.
+    /// The head of the part.
     pub fn head(&self) -> [u8; HEAD] {
         let mut head = [
             VERSION, FLAG_PART, self.index, self.count, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -73,15 +73,15 @@ impl<'a> Part<'a> {
         head
     }
 
-    /// The part's bytes of the frame.
+    /// The bytes of the frame in this part.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Reads the body of a frame of the hello's kind: none if it is no part.
+    /// Decodes the body of a frame of the hello type; `None` if it is not a part.
     ///
     /// # Errors
-    /// If it says that it is one, and none can be like it.
+    /// If it is marked as a part and is malformed.
     pub fn decode(body: &'a [u8]) -> Result<Option<Self>, HelloError> {
         if !matches!(body, [VERSION, FLAG_PART, ..]) {
             return Ok(None);
@@ -108,10 +108,10 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Puts frames together.
+/// Reassembles frames.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// The newest first.
+    /// Incomplete frames, the newest first.
     frames: Vec<Pieces>,
 }
 
@@ -122,7 +122,7 @@ struct Pieces {
 }
 
 impl Reassembly {
-    /// Takes a part. The frame, if it was the last that was missing.
+    /// Takes a part. Returns the frame when it is complete.
     pub fn take(&mut self, part: &Part<'_>) -> Option<Vec<u8>> {
         let (number, count) = (part.number, usize::from(part.count));
         let known = |pieces: &Pieces| pieces.number == number && pieces.parts.len() == count;
@@ -171,7 +171,7 @@ mod tests {
             for (at, body) in parts.iter().enumerate() {
                 let part = Part::decode(body).unwrap().unwrap();
                 prop_assert_eq!(part.session, 7);
-                // Twice is once.
+                // A duplicate changes nothing.
                 let whole = match at < last {
                     true => reassembly.take(&part).or_else(|| reassembly.take(&part)),
                     false => reassembly.take(&part),

@@ -1,69 +1,67 @@
-//! How long a datagram the path to a peer takes, found by probing: Datagram Packetization Layer Path MTU
-//! Discovery (RFC 8899).
+//! Discovers the MTU of the path to a peer by probing: Datagram Packetization Layer Path MTU Discovery (RFC 8899).
 //!
 //! ```text
-//!          begin: is what is used true?
+//!          begin: does the path carry the size in use?
 //!  Idle ──────────────────────────────► Confirm ── answered ──► Search, by halves
 //!                                        │ ▲ ▲                    │ nothing is left between
-//!          not answered: a black hole;   └─┘ └─ every CONFIRM ─── Settled ── ever later ──► Search
-//!          less is used at once, BASE, then LEAST
+//!          not answered: a black hole;   └─┘ └─ every CONFIRM ─── Settled ── with backoff ──► Search
+//!          a smaller size at once, BASE, then LEAST
 //! ```
 //!
-//! Sizes are those of IP packets, headers included. A probe is as long as the size that it tests; with each
-//! goes a short one, the *control*. A size is taken as too long only when [`MISSES`] probes of it were not
-//! answered while their controls were: whatever else a path does, losing, delaying or being away for a
-//! while, meets short and long ones alike, and decides nothing.
+//! Sizes are those of IP packets, headers included. A probe is as long as the size it tests and is accompanied by a
+//! short one, the *control*. A size counts as too long only when [`MISSES`] probes of it were not answered while their
+//! controls were. Loss, delay and outages affect short and long probes alike and so decide nothing.
 //!
-//! What the system hears of the path (ICMP, which nobody authenticates) is a hint: it has what is used
-//! confirmed at once, with fewer probes, and is the first size that is tried after that. It is never
-//! believed by itself (RFC 8899, section 4.6.1).
+//! What the operating system learns about the path from ICMP, which is not authenticated, is only a hint: the size in
+//! use is confirmed at once, with fewer probes, and the hint is the first size tried after that. It is never trusted by
+//! itself (RFC 8899, section 4.6.1).
 //!
-//! A path that does not even take [`LEAST`], while controls are answered, is *too narrow*: it is looked at again ever
-//! later, and carries nothing meanwhile.
+//! A path that does not even carry [`LEAST`] while controls are answered is *too narrow*: it carries nothing, and is
+//! tested again at growing intervals.
 //!
-//! Invariants: no more than the interface takes is ever used, and no less than [`LEAST`] for what the path
-//! does; what is used rises only to a size of which a probe was answered, and once, when the search has
-//! ended; after `handle_timeout` at `t` the next deadline is later than `t`.
+//! Invariants: the size in use never exceeds the interface's, and path conditions never lower it below [`LEAST`]. It
+//! grows only to a size of which a probe was answered, and only once, when the search has ended. After `handle_timeout`
+//! at `t` the next deadline is later than `t`.
 //!
-//! Where nothing longer than [`LEAST`] leaves, nothing is confirmed or looked for: it would be of no use, and costs
-//! more than all else on an idle link. The first that leaves again has it confirmed at once.
+//! While nothing longer than [`LEAST`] is sent, nothing is confirmed or searched: it would be useless, and cost more
+//! than everything else on an idle link. The first longer packet triggers a confirmation at once.
 //!
-//! Left out: data as probes (section 4.1), which would lose it.
+//! Left out: data packets as probes (section 4.1), because a failed probe would lose the data.
 
 use std::cmp::Ordering;
 
 use airlane_base::{Duration, Instant, Rng, Streams};
 
-/// What every path of IPv6 takes (RFC 8200, section 5), and nearly every one of IPv4.
+/// Every IPv6 path carries this (RFC 8200, section 5), and nearly every IPv4 path.
 const BASE: usize = 1280;
-/// The narrowest path that is used: of less, headers and seals leave next to nothing.
+/// The narrowest path that is used: below it, headers and seals leave almost no payload.
 pub const LEAST: usize = 256;
-/// Probes of a size that stay without an answer while their controls get one, before it is too long.
+/// Unanswered probes of a size, with answered controls, after which it counts as too long.
 const MISSES: u8 = 4;
-/// As many where the system has heard that it is.
+/// The same if the operating system has hinted at it.
 const MISSES_HINTED: u8 = 2;
-/// How often what is used is confirmed.
+/// Interval at which the size in use is confirmed.
 const CONFIRM: Duration = Duration::from_secs(5);
-/// How long after a search the next looks whether the path has become wider (PMTU_RAISE_TIMER): at first,
-/// then twice as long each time, up to the last.
+/// Time after a search before a larger size is tried again (PMTU_RAISE_TIMER): initially, doubling each time, and at
+/// most.
 const RAISE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
-/// How long an answer may take where no round trip is known, and at most.
+/// Time allowed for an answer: without a known round trip, and at most.
 const ANSWER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
-/// What an answer may take beyond three round trips.
+/// Time allowed for an answer in addition to three round trips.
 const SLACK: Duration = Duration::from_millis(100);
-/// What confirming may cost: a hundredth of the link, as hellos.
+/// Confirming may use one part in this many of the link, as hellos do.
 const SHARE: u64 = 100;
 
-/// What is being found out.
+/// The current phase of the discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing: there is nobody to answer.
+    /// No peer.
     Idle,
-    /// Whether the path still takes what is used; if so, whether it takes more, up to what is `beyond` it.
+    /// Tests the size in use; after that, if given, searches for more, below the second value.
     Confirm(Test, Option<usize>),
-    /// Whether it takes a size between what was found and what is `beyond` it.
+    /// Tests a size between the best one found and the second value, which is too long.
     Search(Test, usize),
-    /// Nothing: what it takes is known.
+    /// The size is known.
     Settled,
 }
 
@@ -71,55 +69,55 @@ enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Test {
     size: usize,
-    /// Number of the first probe. Those of controls are odd from there, those of probes even.
+    /// Number of the first probe. Offsets from it are even for probes and odd for controls.
     first: u64,
-    /// Pairs that were sent.
+    /// Pairs sent.
     rounds: u64,
     /// Whether the control of the last pair was answered.
     control: bool,
-    /// Probes without an answer whose controls had one.
+    /// Unanswered probes whose controls were answered.
     misses: u8,
-    /// Pairs in a row without any answer.
+    /// Consecutive pairs without any answer.
     silent: u8,
 }
 
 /// A probe to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeRequest {
-    /// How long the IP packet has to be. None: a control, as short as can be.
+    /// Length of the IP packet; `None` for a control, which is as short as possible.
     pub size: Option<usize>,
-    /// What the answer has to name.
+    /// The number that the answer must repeat.
     pub number: u64,
 }
 
 /// The search for the MTU of a path. Sans-IO: time and answers in, probes out.
 #[derive(Clone, Debug)]
 pub struct PathSearch {
-    /// What is used.
+    /// The size in use.
     used: usize,
-    /// What the search has found so far.
+    /// The largest size confirmed so far.
     found: usize,
-    /// What the interface takes.
+    /// The size that the interface carries.
     most: usize,
-    /// What the system said of the path last, and whether that is to be looked into.
+    /// The size that the operating system reported last; `hint` holds it while it is to be tested.
     said: usize,
     hint: Option<usize>,
     phase: Phase,
     due: Instant,
     raise: Duration,
     raise_due: Instant,
-    /// Whether something has left since the last search that a narrower path would swallow.
+    /// Whether a packet was sent since the last search that a narrower path would drop.
     used_since: bool,
     too_narrow: bool,
     numbers: Rng,
     to_send: [Option<ProbeRequest>; 2],
     round_trip: Option<Duration>,
-    /// What the longest datagram takes of the link's time.
+    /// Transmission time of the longest datagram on the link.
     cost: Duration,
 }
 
 impl PathSearch {
-    /// A path of which only the interface is known, which takes `most`. Nobody may guess the seed.
+    /// A path of which nothing is known except that its interface carries `most`. The seed must be unpredictable.
     pub fn new(most: usize, seed: u64) -> Self {
         Self {
             used: most,
@@ -145,38 +143,38 @@ impl PathSearch {
         self.used
     }
 
-    /// Whether the path does not even take that, as far as is known.
+    /// Whether the path is known not to carry even that.
     pub const fn is_too_narrow(&self) -> bool {
         self.too_narrow
     }
 
-    /// Says how long a round trip takes, as far as that is known, and the longest datagram on the link.
+    /// Sets the round trip time, if known, and the transmission time of the longest datagram.
     pub const fn set_pace(&mut self, round_trip: Option<Duration>, cost: Duration) {
         (self.round_trip, self.cost) = (round_trip, cost);
     }
 
-    /// There is a peer, or it is elsewhere: everything is looked into.
+    /// Starts discovery for a new peer, or for a peer at a new address.
     pub fn begin(&mut self, now: Instant) {
         self.hint = Some(self.said).filter(|said| *said < self.used);
         self.raise = RAISE.0;
         self.confirm(now, Some(self.most + 1));
     }
 
-    /// There is no peer any more.
+    /// Stops discovery, because there is no peer.
     pub const fn stop(&mut self) {
         self.phase = Phase::Idle;
         self.due = Instant::FAR_FUTURE;
         self.to_send = [None; 2];
     }
 
-    /// The interface takes so much.
+    /// Sets the size that the interface carries.
     pub fn set_most(&mut self, now: Instant, most: usize) {
         let was = std::mem::replace(&mut self.most, most);
         if was == most {
             return;
         }
         match self.phase {
-            // Nobody is there who could say more.
+            // Without a peer, the interface is all that is known.
             Phase::Idle => (self.used, self.found) = (most, most),
             _ => {
                 self.used = self.used.min(most);
@@ -185,7 +183,7 @@ impl PathSearch {
         }
     }
 
-    /// The system has heard that the path takes so much.
+    /// Takes a size that the operating system reports for the path.
     pub fn hear(&mut self, now: Instant, said: usize) {
         let was = std::mem::replace(&mut self.said, said);
         if was == said || self.phase == Phase::Idle {
@@ -194,7 +192,7 @@ impl PathSearch {
         match said.cmp(&self.used) {
             Ordering::Less => {
                 self.hint = Some(said);
-                // A search goes on to where it was going.
+                // An ongoing search keeps its upper bound.
                 let beyond = match self.phase {
                     Phase::Confirm(_, beyond) => beyond,
                     Phase::Search(_, beyond) => Some(beyond),
@@ -202,26 +200,27 @@ impl PathSearch {
                 };
                 self.confirm(now, beyond);
             }
-            // What narrowed it may be gone.
+            // The narrow part of the path may be gone.
             Ordering::Greater if self.used < self.most => self.begin(now),
             _ => {}
         }
     }
 
-    /// Much is lost: long datagrams alone, perhaps. Whether the path takes what is used is looked into now.
+    /// Confirms the size in use now, because heavy loss might be loss of long datagrams only.
     pub fn doubt(&mut self, now: Instant) {
         if self.phase == Phase::Settled && !self.too_narrow {
             self.confirm(now, None);
         }
     }
 
-    /// An IP packet of this length has left.
+    /// Notes that an IP packet of this length was sent.
     pub const fn note_sent(&mut self, length: usize) {
-        // On the narrowest path nothing longer can leave: what fills it shows that a wider one would be of use.
+        // On the narrowest path nothing longer can be sent: a packet that fills it shows that a larger size would be
+        // used.
         self.used_since |= length > LEAST || length == self.used;
     }
 
-    /// When [`PathSearch::handle_timeout`] wants to be called.
+    /// When to call [`PathSearch::handle_timeout`].
     pub fn poll_timeout(&self) -> Instant {
         match self.phase == Phase::Settled && !self.used_since && !self.too_narrow {
             true => Instant::FAR_FUTURE,
@@ -237,14 +236,14 @@ impl PathSearch {
         match self.phase {
             Phase::Idle => self.due = Instant::FAR_FUTURE,
             Phase::Settled if self.too_narrow => self.confirm(now, Some(self.most + 1)),
-            // It has idled: first, whether what is used is still true.
+            // After an idle period, first confirm the size in use.
             Phase::Settled if now > self.due + CONFIRM => {
                 self.raise_due = self.raise_due.max(now + CONFIRM);
                 self.confirm(now, None);
             }
             Phase::Settled if self.used < self.most && self.raise_due <= now => {
                 self.raise = (self.raise * 2).min(RAISE.1);
-                // Whether there is anything to gain shows with the least that would be.
+                // The smallest larger size shows whether there is anything to gain.
                 let beyond = self.most + 1;
                 self.test(now, self.used + 1, |test| Phase::Search(test, beyond));
             }
@@ -266,13 +265,13 @@ impl PathSearch {
         }
     }
 
-    /// The next probe to send.
+    /// The next probe to send, if any.
     pub fn poll_probe(&mut self) -> Option<ProbeRequest> {
         let next = self.to_send.iter_mut().find(|next| next.is_some());
         next.and_then(Option::take)
     }
 
-    /// The peer has received the probe of this number.
+    /// Takes the peer's answer to the probe of this number.
     pub fn handle_answer(&mut self, now: Instant, number: u64) {
         let (Phase::Confirm(test, _) | Phase::Search(test, _)) = &mut self.phase else {
             return;
@@ -282,7 +281,7 @@ impl PathSearch {
             return;
         }
         if offset % 2 == 1 {
-            // That of an earlier pair says nothing of the last one.
+            // The control of an earlier pair says nothing about the last one.
             test.control |= offset / 2 + 1 == test.rounds;
             return;
         }
@@ -303,13 +302,13 @@ impl PathSearch {
         }
     }
 
-    /// Looks whether the path takes what is used, then for more below what is `beyond` it.
+    /// Confirms the size in use, then searches for a larger one below `beyond`, if given.
     fn confirm(&mut self, now: Instant, beyond: Option<usize>) {
         self.found = self.used;
         self.test(now, self.used, |test| Phase::Confirm(test, beyond));
     }
 
-    /// What is used does not arrive.
+    /// Reacts to a size in use that does not arrive.
     fn on_black_hole(&mut self, now: Instant) {
         let lost = self.used;
         if lost <= LEAST {
@@ -323,13 +322,13 @@ impl PathSearch {
         self.confirm(now, Some(lost));
     }
 
-    /// Goes on between what was found and what is `beyond` the path.
+    /// Searches between the best size found and `beyond`, which is too long.
     fn search(&mut self, now: Instant, beyond: usize) {
         let between = |size: &usize| (self.found + 1..beyond).contains(size);
         let next = match self.hint.take().filter(between) {
             Some(hint) => hint,
             None if beyond - self.found <= 1 => return self.settle(now),
-            // Nothing says yet that the path takes less than the interface.
+            // Nothing suggests yet that the path carries less than the interface.
             None if beyond > self.most => self.most,
             None => self.found + (beyond - self.found) / 2,
         };
@@ -340,7 +339,7 @@ impl PathSearch {
         if std::mem::replace(&mut self.used, self.found) != self.found {
             (self.raise, self.raise_due) = (RAISE.0, now);
         }
-        // A look at what is used says nothing of more, which may have become due meanwhile.
+        // Confirming the size in use does not replace a search that may have become due meanwhile.
         let has_searched = !matches!(self.phase, Phase::Confirm(_, None));
         self.phase = Phase::Settled;
         self.used_since = false;
@@ -369,7 +368,7 @@ impl PathSearch {
         self.phase = phase(test);
     }
 
-    /// Has the next pair of a test sent.
+    /// Queues the next pair of a test.
     fn send(&mut self, now: Instant, test: &mut Test) {
         let number = test.first.wrapping_add(test.rounds * 2);
         test.rounds += 1;
@@ -386,7 +385,7 @@ impl PathSearch {
 }
 
 impl Test {
-    /// The time for an answer is over: whether the size is too long by now.
+    /// Counts the last pair, whose answers are overdue. Returns whether the size counts as too long.
     const fn has_failed(&mut self, hinted: bool) -> bool {
         if self.control {
             self.misses += 1;

@@ -1,37 +1,37 @@
-//! The body of a probe of the path and of its answer, which travel in frames of the hello's kind.
+//! The body of a path probe and of its answer, which travel in frames of the hello type.
 //!
 //! ```text
 //!  0      version, as a hello's
 //!  1      flags: 4 this is a probe, 8 this answers one
 //!  2..4   zero
 //!  4..8   session
-//!  8..16  number of the probe, which nobody can guess who has not received it
-//! then    of a probe: as many bytes of any value as make its datagram as long as it shall be
+//!  8..16  number of the probe, unpredictable for anyone who has not received it
+//! then    in a probe: any bytes, to pad the datagram to the size under test
 //! ```
 //!
-//! An answer is never longer than what asked for it.
+//! An answer is never longer than its probe.
 
 use super::hello::{HelloError, VERSION};
 
 pub(crate) const FLAG_PROBE: u8 = 4;
 pub(crate) const FLAG_ANSWER: u8 = 8;
 
-/// A probe, or what answers one.
+/// A probe or its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Whether it answers a probe.
+    /// Whether this is an answer.
     pub answer: bool,
-    /// The session that its sender is in.
+    /// The sender's session.
     pub session: u32,
     /// Number of the probe.
     pub number: u64,
 }
 
 impl Probe {
-    /// Bytes of an answer, and of the shortest probe.
+    /// Length of an answer and of the shortest probe, bytes.
     pub const LEN: usize = 16;
 
-    /// The beginning of the body; a probe is as much longer as it shall be.
+    /// Encodes the beginning of the body; a probe is padded to its size.
     pub fn encode(&self) -> [u8; Self::LEN] {
         let mut body = [0; Self::LEN];
         body[0] = VERSION;
@@ -44,7 +44,7 @@ impl Probe {
         body
     }
 
-    /// Reads the body of a frame of the hello's kind: none if it is a hello, of whatever version.
+    /// Decodes the body of a frame of the hello type; `None` for a hello of any version.
     ///
     /// # Errors
     /// If it is neither.

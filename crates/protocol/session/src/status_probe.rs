@@ -1,22 +1,22 @@
-//! The body of a probe that asks the nodes along a path what their interfaces offer (Gopal 2007, section 3.3.3). Probes
-//! travel in frames of the hello's kind.
+//! The body of a probe that collects what the interfaces of the nodes along a path offer (Gopal 2007, section 3.3.3).
+//! Probes travel in frames of the hello type.
 //!
 //! ```text
 //!  0      version, as a hello's
-//!  1      flags: 32 this is a status probe, 64 it goes back to where it began, 128 the end of its path has had it
-//!  2      hops that it may still take
+//!  1      flags: 32 this is a status probe, 64 it is returning, 128 it has reached the end of its path
+//!  2      remaining hops
 //!  3      number of values
 //!  4..8   session
-//!  8..10  the flow, by the number that the source gave it
+//!  8..10  number of the flow, assigned by its source
 //! 10      protocol of the flow
 //! 11      zero
-//! 12..16  number of the probe: the newest counts
-//! 16..32  source address, 32..48 destination address; those of IPv4 as of IPv6 (RFC 4291, section 2.5.5.2)
+//! 12..16  number of the probe: the newest one is valid
+//! 16..32  source address, 32..48 destination address; IPv4 as mapped IPv6 (RFC 4291, section 2.5.5.2)
 //! 48..52  ports of both
-//! then    values: parameter (2), the node by its place on the path, from 0 (1), value (4)
+//! then    values: parameter (2), index of the node on the path, from 0 (1), value (4)
 //! ```
 //!
-//! Who passes a probe on puts its own value where that is less, and knows nothing of parameters that it does not supply.
+//! A node that forwards a probe replaces values by its own smaller ones, and ignores parameters that it does not supply.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -27,62 +27,64 @@ const FLAG_BACK: u8 = 64;
 const FLAG_COMPLETE: u8 = 128;
 const FIXED: usize = 52;
 const VALUE: usize = 7;
-/// Nodes that a probe passes at most.
+/// Maximum number of hops of a probe.
 const HOPS: u8 = 16;
 
-/// What a node offers, or the least that those on a path do. All of it is of an interval of
+/// What a node offers, or the least that the nodes of a path offer, measured over an interval of
 /// [`INTERVAL_NS`](Offer::INTERVAL_NS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Offer {
-    /// Packets that the interface took to send them.
+    /// Packets that the interface accepted for transmission.
     pub out_packets: u32,
-    /// Bytes of them.
+    /// Bytes of these packets.
     pub out_bytes: u32,
-    /// How often it could send and nothing waited.
+    /// How often the interface could send while nothing waited.
     pub underflows: u32,
-    /// Bytes that find room in its queue.
+    /// Free bytes in its queue.
     pub room_bytes: u32,
 }
 
 impl Offer {
-    /// Status is read, and asked for along paths, so often (CLAP-P1).
+    /// Interval at which status is read and paths are probed (CLAP-P1).
     pub const INTERVAL_NS: u64 = 100_000_000;
 }
 
-/// Which value: the interface's number would be in the high byte, and a path has one for each node.
+/// Identifiers of the values. The high byte would hold an interface's number; a path has one interface per node, so it
+/// is 0.
 const OUT_PACKETS: u16 = 1;
 const OUT_BYTES: u16 = 2;
 const UNDERFLOWS: u16 = 3;
 const ROOM_BYTES: u16 = 4;
 const IDS: [u16; 4] = [OUT_PACKETS, OUT_BYTES, UNDERFLOWS, ROOM_BYTES];
 
-/// A probe of what a path offers, on its way there or back.
+/// A probe of what a path offers, in either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusProbe {
-    /// The session that its sender is in.
+    /// The sender's session.
     pub session: u32,
-    /// Whether it goes back.
+    /// Whether it is returning.
     pub back: bool,
-    /// Whether it has been to the node that has the flow's destination.
+    /// Whether it has reached the node with the flow's destination.
     pub complete: bool,
-    /// Nodes that may still pass it on.
+    /// Remaining hops.
     pub hops: u8,
-    /// The flow, by the number that its source gave it.
+    /// Number of the flow, assigned by its source.
     pub flow: u16,
-    /// What the flow carries behind IP.
+    /// IP protocol of the flow.
     pub protocol: u8,
     /// Number of the probe.
     pub number: u32,
     /// Both ends of the flow.
     pub ends: [SocketAddr; 2],
-    /// The least so far: the underflows go with the bytes that it took, and its room counts for itself.
+    /// The least values so far: packets and underflows belong to the node with the fewest bytes, the room is a minimum
+    /// of its own.
     pub least: Offer,
-    /// Which node of the path has the least of each: by what it took, and by its room.
+    /// The nodes with the least values: by bytes accepted, and by room.
     pub nodes: [u8; 2],
 }
 
 impl StatusProbe {
-    /// A probe that leaves its source, which offers this.
+    /// A probe that leaves its source, which offers `own`.
     pub const fn new(
         flow: u16,
         protocol: u8,
@@ -104,7 +106,8 @@ impl StatusProbe {
         }
     }
 
-    /// The node that passes it on offers this; none if it may go no further. Of equal nodes the earlier one stays.
+    /// Forwards the probe through a node that offers `own`; `None` if no hops remain. Among equal nodes the earlier one
+    /// counts.
     #[must_use]
     pub fn passed_on(self, own: Offer) -> Option<Self> {
         let hops = self.hops.checked_sub(1)?;
@@ -124,26 +127,26 @@ impl StatusProbe {
         Some(probe)
     }
 
-    /// On its way back a node leaves it as it is; none if it may go no further.
+    /// Forwards a returning probe unchanged; `None` if no hops remain.
     #[must_use]
     pub fn brought_back(self) -> Option<Self> {
         let hops = self.hops.checked_sub(1)?;
         Some(Self { hops, ..self })
     }
 
-    /// It turns round, at the end of the path or where nobody knows the way on.
+    /// Turns the probe round, at the end of the path or where no further route is known.
     #[must_use]
     pub const fn turned(self, complete: bool) -> Self {
         Self {
             back: true,
             complete,
-            // As many as brought it here, and where the way back is another, more.
+            // As many hops as on the way here, and some more in case the way back is longer.
             hops: HOPS,
             ..self
         }
     }
 
-    /// The body.
+    /// Encodes the body.
     pub fn encode(&self) -> Vec<u8> {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let flags = FLAG_STATUS | flag(self.back, FLAG_BACK) | flag(self.complete, FLAG_COMPLETE);
@@ -174,10 +177,10 @@ impl StatusProbe {
         body
     }
 
-    /// Reads the body of a frame of the hello's kind: none if it is no status probe.
+    /// Decodes the body of a frame of the hello type; `None` if it is not a status probe.
     ///
     /// # Errors
-    /// If it says that it is one, and none can be like it.
+    /// If it is marked as a status probe and is malformed.
     pub fn decode(body: &[u8]) -> Result<Option<Self>, HelloError> {
         let flags = match body {
             [VERSION, flags, ..] if flags & FLAG_STATUS != 0 => *flags,
@@ -203,7 +206,7 @@ impl StatusProbe {
         while let Some((&[a, b, node, value @ ..], rest)) = values.split_first_chunk::<VALUE>() {
             values = rest;
             let id = u16::from_be_bytes([a, b]);
-            // Others supply what is unknown here, and it is nobody's business.
+            // Ignore unknown values, which other nodes may supply.
             if let Some(at) = IDS.iter().position(|known| *known == id) {
                 found[at] = Some((node, u32::from_be_bytes(value)));
             }

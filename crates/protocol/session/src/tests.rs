@@ -1,4 +1,4 @@
-//! Two ends, each restarted at will, and an adversary who loses, duplicates, reorders and replays.
+//! Two ends, each restarted at will, and an adversary that loses, duplicates, reorders and replays.
 
 use super::*;
 use airlane_base::Rng;
@@ -20,7 +20,7 @@ fn config(epoch: u64, table: &str) -> SessionConfig {
     }
 }
 
-/// How the other end has a table: with the parts of the two ends exchanged.
+/// The peer's view of a table: the parts of the two ends are swapped.
 fn mirrored(table: &str) -> String {
     match table {
         "1 snoop here" => "1 snoop peer".to_owned(),
@@ -29,7 +29,7 @@ fn mirrored(table: &str) -> String {
     }
 }
 
-/// A data frame, with what its sender was when it sent it.
+/// A data frame, with the state of its sender at the time.
 #[derive(Clone, Debug)]
 struct DataFrame {
     session: u32,
@@ -47,7 +47,7 @@ enum Wire {
 struct End {
     session: Session,
     table: &'static str,
-    /// Own epoch and peer's epoch of every session that was ever begun here.
+    /// Own epoch and peer's epoch of every session that ever began here.
     begun: Vec<(u64, u64)>,
     events: Vec<SessionEvent>,
     accepted_data: usize,
@@ -67,7 +67,7 @@ impl End {
     }
 }
 
-/// Both ends and everything that is, or ever was, on its way.
+/// Both ends, and everything that is or was in flight.
 struct World {
     now: Instant,
     ends: [End; 2],
@@ -80,7 +80,7 @@ struct World {
     next_epoch: u64,
     /// Whether both ends send data.
     traffic: bool,
-    /// An end that nothing reaches.
+    /// An end that receives nothing.
     deaf: Option<usize>,
 }
 
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// Runs in steps of a millisecond; both ends send data all the time, if they do.
+    /// Runs in steps of a millisecond; both ends send data all the time if `traffic` is set.
     fn run(&mut self, span: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -221,7 +221,7 @@ fn two_ends_are_established_within_three_round_trips() {
     let mut world = World::new(1, ["t", "t"]);
     world.run(MS * 120);
     world.assert_established();
-    // A second of nothing but keepalives changes nothing.
+    // Seconds with nothing but keepalives change nothing.
     world.run(SECOND * 3);
     assert_eq!(world.ends[0].begun.len(), 1);
     assert!(world.ends[0].accepted_data > 200);
@@ -256,7 +256,7 @@ fn different_tables_are_refused_with_both_texts_and_a_new_table_is_tried() {
         theirs: "1 sr-m2".to_owned(),
     };
     assert_eq!(world.ends[0].events, [refused]);
-    // Slowly: 20 s see five hellos or so.
+    // Slowly: about five hellos in 20 s.
     let before = world.history.len();
     world.run(SECOND * 20);
     assert!(world.history.len() - before < 12);
@@ -346,8 +346,8 @@ fn our_own_hello_coming_back_is_refused() {
     );
 }
 
-/// A standby node takes the peer's address over and gives it back: the first one was never told
-/// that its session ended, so it must not go on where it was.
+/// A standby node takes over the peer's address and gives it back. The first node was never told that its session ended,
+/// so it must not continue in it.
 #[test]
 fn an_epoch_that_was_left_has_to_be_renewed() {
     let mut world = World::new(1, ["t", "t"]);
@@ -385,8 +385,8 @@ fn loss_reports_reach_the_sender() {
     assert_eq!(peer.peer_reports(), [report]);
 }
 
-/// Hellos of both ends in a time, and their bytes with what is around each: 28 of UDP, 24 of the secure session, 2 of
-/// the frame.
+/// Hellos of both ends since `since`, and their bytes with overhead: 28 of UDP, 24 of the secure session, 2 of the
+/// frame.
 fn hellos(world: &World, since: usize) -> (usize, usize) {
     let bodies = world.history[since..]
         .iter()
@@ -397,7 +397,7 @@ fn hellos(world: &World, since: usize) -> (usize, usize) {
     (bodies.clone().count(), bodies.sum())
 }
 
-/// Services of an end with such a table.
+/// The services of an end with this table.
 fn own(table: &str, services: u8) -> Vec<OwnService> {
     let own = |service| OwnService {
         offer: ServiceOffer {
@@ -425,7 +425,7 @@ fn an_idle_session_says_little_and_nothing_twice() {
     world.run(SECOND * 2);
     world.assert_established();
     world.traffic = false;
-    // The last frames linger for three seconds.
+    // The link counts as busy for three seconds after the last frame.
     world.run(SECOND * 40);
     let since = world.history.len();
     world.run(SECOND * 3_600);
@@ -434,13 +434,13 @@ fn an_idle_session_says_little_and_nothing_twice() {
         (2 * 3_600 / 32..=2 * 3_600 / 25 + 2).contains(&count),
         "{count}"
     );
-    // 50 MB a month for both ways together, less 13 MB for keys and what confirms that they are in use.
+    // 50 MB a month for both directions together, less 13 MB for keys and their confirmation.
     assert!(
         (bytes as f64) < 37e6 / (30.0 * 24.0),
         "{bytes} B in an hour"
     );
     world.assert_established();
-    // What is new is said at once, and again.
+    // Changes are sent at once, and repeated.
     let since = world.history.len();
     world.ends[0]
         .session
@@ -458,7 +458,8 @@ fn an_idle_session_says_little_and_nothing_twice() {
     assert!(hellos(&world, since).0 <= 3);
 }
 
-/// The last hello with a new table is lost, and the next ones: an idle session repeats it until the peer knows.
+/// The last hello with a new table is lost, and so are the next ones: an idle session repeats it until the peer knows
+/// it.
 #[test]
 fn a_new_table_is_repeated_until_it_is_known() {
     let mut world = World::new(1, ["t", "t"]);
@@ -479,7 +480,7 @@ fn a_new_table_is_repeated_until_it_is_known() {
     assert_eq!(world.ends[1].events.iter().rev().find_map(offers), Some(5));
 }
 
-/// Within the time that a peer may be silent when something is sent, and without traffic after the next question.
+/// With traffic, within the allowed silence; without, after the next question.
 #[test]
 fn a_dead_peer_is_noticed() {
     for traffic in [false, true] {
@@ -522,9 +523,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whatever happened before: three seconds after the channel is kind, both ends agree.
-    /// `World` asserts all along that no session begins twice and that no frame of another
-    /// session or configuration is taken.
+    /// Whatever happened before, both ends agree three seconds after the channel becomes reliable. `World` asserts
+    /// throughout that no session begins twice and that no frame of another session or configuration is accepted.
     #[test]
     fn both_ends_agree_soon_after_the_adversary_stops(
         seed: u64,
@@ -543,7 +543,7 @@ proptest! {
                 Op::Traffic(traffic) => world.traffic = traffic,
             }
         }
-        // Who has nothing to send finds out when it asks next.
+        // An end with nothing to send finds out when it asks next.
         let patience = if world.traffic { SECOND * 3 } else { SECOND * 8 };
         (world.loss, world.delay_ms) = (0.0, 20);
         world.wire.clear();
@@ -551,11 +551,11 @@ proptest! {
         if world.ends[0].table == world.ends[1].table {
             world.assert_established();
         } else {
-            // The end that refused first tries again every five seconds only.
+            // The end that refused first retries only every five seconds.
             world.run(REFUSED_RETRY);
             prop_assert_eq!(world.states(), [SessionState::Refused; 2]);
         }
-        // Everything that was ever sent, again: nothing changes.
+        // Replaying everything that was ever sent changes nothing.
         let ids = [0, 1].map(|i| world.ends[i].session.id());
         let begun = [0, 1].map(|i| world.ends[i].begun.len());
         for _ in 0..replays {

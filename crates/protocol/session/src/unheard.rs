@@ -1,29 +1,29 @@
-//! Whether the peer hears this end: its hellos say which of ours it heard last.
+//! Detects whether the peer hears this end: its hellos say which of ours it heard last.
 
 use airlane_base::{Duration, Instant};
 
-/// Hellos of the peer in a row that have to echo an old one of ours: a single answer may be lost.
+/// Consecutive hellos of the peer that echo an old one of ours before it counts as deaf: a single one may be lost.
 const STALE: u32 = 3;
 
-/// Since when the peer has missed our hellos.
+/// Tracks how long the peer has missed our hellos.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unheard {
-    /// When the one left that the peer heard last, by our clock; 0 if none.
+    /// When the hello left that the peer heard last, by our clock; 0 if none.
     echoed_ns: u64,
-    /// When the first one after it left, or a moment later.
+    /// When the first hello after that left, or shortly afterwards.
     missed: Option<Instant>,
-    /// How many of the peer's have come since without a newer echo.
+    /// Hellos of the peer since then without a newer echo.
     stale: u32,
     since: Option<Instant>,
 }
 
 impl Unheard {
-    /// A hello of ours leaves.
+    /// Notes that we send a hello.
     pub(crate) fn on_sent(&mut self, now: Instant) {
         self.missed.get_or_insert(now);
     }
 
-    /// The peer shows that it heard us by something else than a hello.
+    /// Notes that the peer has proved to hear us other than by an echo.
     pub(crate) fn on_heard(&mut self, now: Instant) {
         *self = Self {
             echoed_ns: self.echoed_ns,
@@ -32,8 +32,8 @@ impl Unheard {
         };
     }
 
-    /// The peer says which hello of ours it heard last; ours that left at `last` is the newest. It is deaf if that one is
-    /// older than `patience` for several of its hellos.
+    /// Takes the peer's echo of our hellos; our newest left at `last`. The peer counts as deaf if several of its hellos
+    /// echo one that was followed by another more than `patience` ago.
     pub(crate) fn on_echo(
         &mut self,
         now: Instant,
@@ -56,7 +56,7 @@ impl Unheard {
         }
     }
 
-    /// Since when the peer has not heard this end, as far as it tells.
+    /// Since when the peer has not heard this end, according to its hellos.
     pub(crate) const fn since(&self) -> Option<Instant> {
         self.since
     }

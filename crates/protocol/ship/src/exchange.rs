@@ -1,19 +1,19 @@
-//! Messages of any length that must arrive, one after the other in each direction: in parts, each of which is repeated
-//! until the other end says that it came. For what is said once in a while; files go over CLAP.
+//! Reliable messages of any length, one after the other in each direction. They are split into parts, each of which is
+//! retransmitted until it is acknowledged. For occasional messages; files use CLAP.
 //!
-//! At most [`WINDOW`] parts are under way, fewer at first and after a silence, so that a narrow path is not flooded.
+//! At most [`WINDOW`] parts are in flight, fewer at first and after a silence, so that a narrow path is not flooded.
 
 use airlane_base::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::message::{Got, Part};
 
-/// Parts under way at most, the first included.
+/// Maximum number of parts in flight, including the first unacknowledged one.
 const WINDOW: u32 = 64;
 const FIRST_WINDOW: u32 = 8;
-/// Parts are taken so far beyond the first that is missing.
+/// Parts are accepted up to this far beyond the first missing one.
 const AHEAD: u32 = u128::BITS;
-/// No message is longer.
+/// Longest message, bytes.
 pub(crate) const LONGEST: usize = 32 << 20;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LEAST_WAIT: Duration = Duration::from_millis(30);
@@ -22,18 +22,18 @@ const LONGEST_WAIT: Duration = Duration::from_secs(4);
 #[derive(Clone, Debug)]
 struct Outgoing {
     bytes: Vec<u8>,
-    /// Contents of a part.
+    /// Payload of a part, bytes.
     size: usize,
     count: u32,
-    /// All below came.
+    /// All parts below have arrived.
     next: u32,
-    /// Bit i: part `next + 1 + i` came.
+    /// Bit i: part `next + 1 + i` has arrived.
     later: u64,
-    /// None has been sent from here on.
+    /// The first part that was never sent.
     unsent: u32,
-    /// When each part under way left last, by its number, round and round.
+    /// When each part in flight was last sent, by its number modulo the window.
     left: [Instant; WINDOW as usize],
-    /// Whether it was repeated: then it measures no round trip.
+    /// Which parts were retransmitted, and so give no round trip sample.
     again: u64,
     window: u32,
     wait: Duration,
@@ -59,7 +59,7 @@ impl Outgoing {
         part < self.next || part > self.next && self.later >> (part - self.next - 1) & 1 == 1
     }
 
-    /// When a part under way is to be repeated. Where later ones came it is lost, and need not wait as long.
+    /// When a part in flight is to be retransmitted. If later parts have arrived, it counts as lost and waits less.
     fn due(&self, part: u32, round_trip: Option<Duration>) -> Instant {
         let overtaken = part == self.next && self.later != 0
             || part > self.next && self.later >> (part - self.next - 1) != 0;
@@ -75,24 +75,24 @@ impl Outgoing {
     }
 }
 
-/// A message on its way here. All its parts have one length but the last, which may be shorter, so that memory follows
-/// the bytes that came and not what a peer declares.
+/// A message being received. All its parts have the same length except the last, which may be shorter, so memory grows
+/// with the bytes received and not with what a peer declares.
 #[derive(Clone, Debug, Default)]
 struct Incoming {
     turn: u16,
-    /// How many parts there are; 0 before one came.
+    /// Number of parts; 0 before the first one.
     count: u32,
-    /// Bytes of each part but the last.
+    /// Bytes of each part except the last.
     size: usize,
     bytes: Vec<u8>,
-    /// All parts below came.
+    /// All parts below have arrived.
     next: u32,
-    /// Bit i: part `next + i` came.
+    /// Bit i: part `next + i` has arrived.
     later: u128,
 }
 
 impl Incoming {
-    /// Whether a part can belong to the message.
+    /// Whether a part is consistent with the message.
     fn fits(&self, part: &Part<'_>) -> bool {
         let len = part.bytes.len();
         let is_last = part.number + 1 == part.count;
@@ -100,7 +100,7 @@ impl Incoming {
             0 => (len, part.count),
             _ => (self.size, self.count),
         };
-        // The last part does not tell how long the others are.
+        // The last part does not show the length of the others.
         (part.count == 1 || self.count > 0 || !is_last)
             && count == part.count
             && (len == size || is_last && len < size)
@@ -136,7 +136,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Sends a message, once the one before has arrived, which it has wherever the other end has answered it.
+    /// Sends a message, once the previous one has arrived, as it has if the peer has answered it.
     pub(crate) fn send(&mut self, bytes: Vec<u8>, size: usize) -> Result<(), Failure> {
         if bytes.len() > LONGEST {
             return Err(Failure::LongList(bytes.len()));
@@ -146,12 +146,12 @@ impl Exchange {
         Ok(())
     }
 
-    /// Whether all that was said has arrived.
+    /// Whether everything sent has arrived.
     pub(crate) const fn is_idle(&self) -> bool {
         self.sends.is_none()
     }
 
-    /// How long something and its answer are under way, as was measured elsewhere.
+    /// Takes a round trip that was measured elsewhere.
     pub(crate) fn measured(&mut self, sample: Duration) {
         let before = self.round_trip.unwrap_or(sample);
         self.round_trip = Some(before.mul_f64(0.875) + sample.mul_f64(0.125));
@@ -177,7 +177,7 @@ impl Exchange {
         let newest = newest
             .or(got.next.checked_sub(1))
             .filter(|part| *part < sends.unsent);
-        // The part that this answers, if it is the newest to have come, and was sent once.
+        // The acknowledged part gives a sample if it is the newest to arrive and was sent once.
         let sample =
             newest.filter(|part| !sends.came(*part) && sends.again >> (part % WINDOW) & 1 == 0);
         let sample = sample.map(|part| now.saturating_since(sends.left[(part % WINDOW) as usize]));
@@ -201,11 +201,11 @@ impl Exchange {
         }
     }
 
-    /// Takes a part; a whole message, if it was the last that was missing.
+    /// Takes a part. Returns the message when it is complete.
     pub(crate) fn handle_part(&mut self, part: Part<'_>) -> Option<Vec<u8>> {
         let expected = self.takes.turn.wrapping_add(1);
         if part.turn == self.takes.turn && part.turn != 0 {
-            // It has not heard that all came.
+            // The sender has missed our last acknowledgment.
             self.got = Some(Got {
                 turn: part.turn,
                 next: part.count,
@@ -230,7 +230,8 @@ impl Exchange {
         if takes.next != takes.count {
             return None;
         }
-        // The ends speak in turn: this is the answer to what was said last, whether or not anybody said that it came.
+        // The ends alternate: this message answers our last one, which therefore arrived even if its acknowledgment was
+        // lost.
         self.sends = None;
         let whole = std::mem::replace(
             &mut self.takes,
@@ -282,7 +283,7 @@ impl Exchange {
         })
     }
 
-    /// When `poll_part` has something again.
+    /// When `poll_part` next has a part.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let sends = self.sends.as_ref()?;
         sends
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is lost, doubled or late, messages come once, whole and in order.
+        /// Despite loss, duplication and delay, messages arrive once, whole and in order.
         #[test]
         fn messages_come_once_whole_and_in_order(
             lengths in prop::collection::vec(0_usize..3_000, 1..4),
@@ -371,7 +372,7 @@ mod tests {
         assert_eq!(end.handle_part(part(u32::MAX, 0)), None);
         assert_eq!(end.handle_part(part(10, 10)), None);
         assert!(end.takes.bytes.is_empty() && end.poll_got().is_none());
-        // One byte a part would be 33 million parts: what is kept is what came.
+        // One byte per part would make 33 million parts, but memory grows only with the bytes received.
         let tiny = |number| Part {
             turn: 1,
             number,

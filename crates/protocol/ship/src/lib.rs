@@ -1,26 +1,28 @@
-//! Files from one host to another over CLAP-final (Gopal 2007, section 3.2), sans-IO: `airlane send` and `airlane recv`
-//! without their sockets, keys and disks.
+//! File transfer from one host to another over CLAP-final (Gopal 2007, section 3.2). Sans-IO: `airlane send` and
+//! `airlane recv` without their sockets, keys and disks.
 //!
 //! ```text
 //! Shipper                                            Taker
 //!   hello, as long as the path may carry  ────────►
-//!                                         ◄────────  reached: so long a one came
+//!                                         ◄────────  reached: the length of a hello received
 //!   manifest: names, lengths              ────────►
-//!                                         ◄────────  missing: ranges of bytes (all, or what an earlier try left)
+//!                                         ◄────────  missing: ranges of bytes (all, or the rest of an earlier try)
 //!   their bytes, as one CLAP connection   ────────►
 //!                                         ◄────────  missing: none
 //!   digests of the files                  ────────►
-//!                                         ◄────────  done (or missing: files whose digest is another)
+//!                                         ◄────────  done (or missing: files with another digest)
 //! ```
-//! The files of a job are one row of bytes, in the order of the manifest, so that nobody need care where one ends.
+//! The files of a job form one sequence of bytes in the order of the manifest, so that transfer need not consider where
+//! a file ends.
 //!
-//! CLAP takes its rate from what interfaces say (section 3.3 of the source), and so does this where they are asked. It has
-//! no rule for a path on which nobody says anything: there the sender marks what it sends, the receiver says how much came
-//! by then, and the rate follows what the path was seen to carry. Loss that does not grow with the rate changes nothing.
+//! CLAP takes its rate from the status of the interfaces on the path (section 3.3 of the source), and so does this crate
+//! if they are queried. CLAP has no rule for a path without such status. There the sender inserts marks, the receiver
+//! reports how much arrived by each mark, and the rate follows the measured capacity of the path. Loss that does not
+//! grow with the rate does not reduce it.
 //!
 //! # The contract
-//! One input, then drain `poll_transmit`, then ask `poll_timeout`. Memory is bounded: 3 bits for a packet, the manifest and
-//! 64 parts of a message; a peer that says more is refused.
+//! Give one input, drain `poll_transmit`, then ask `poll_timeout`. Memory is bounded: 3 bits per packet, the manifest
+//! and 64 parts of a message; a peer that sends more is refused.
 
 #![forbid(unsafe_code)]
 

@@ -1,20 +1,20 @@
-//! What a job consists of: files and folders, by name and length.
+//! The contents of a job: files and folders, by name and length.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
-/// A path has at most so many parts: each is looked up when a list is checked.
+/// Maximum number of components of a path: each is looked up when a list is checked.
 const DEEPEST: usize = 128;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A file of so many bytes.
+    /// A file.
     File,
-    /// A folder. Those with something in them need no entry.
+    /// A folder. A folder that is not empty needs no entry.
     Folder,
 }
 
@@ -22,19 +22,19 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Entry {
-    /// Where it belongs, below what the receiver chose; parts are divided by `/`.
+    /// Path below the folder that the receiver chose, with `/` between its components.
     pub path: String,
-    /// What it is.
+    /// The kind of entry.
     pub kind: Kind,
-    /// How long it is; 0 for a folder.
+    /// Length in bytes; 0 for a folder.
     pub bytes: u64,
-    /// Its permissions, as `chmod` takes them.
+    /// Permissions, as for `chmod`.
     pub mode: u32,
-    /// When it was last changed, nanoseconds since 1970.
+    /// Time of the last change, nanoseconds since 1970.
     pub modified_ns: u64,
 }
 
-/// All that a job ships.
+/// The list of everything that a job transfers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Manifest {
@@ -42,10 +42,10 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Checks entries as both ends must: whoever made a list may be mistaken or malicious.
+    /// Checks the entries. Both ends must do so, because the author of a list may be mistaken or malicious.
     ///
     /// # Errors
-    /// Which entry cannot be, and why.
+    /// Names the entry that is invalid, and why.
     pub fn new(entries: Vec<Entry>) -> Result<Self, String> {
         let manifest = Self { entries };
         manifest.check()?;
@@ -64,7 +64,7 @@ impl Manifest {
         } in &self.entries
         {
             let is_plain = |part| matches!(part, Component::Normal(_));
-            // `a/./b` has plain components alone, too, but is no plain name.
+            // `a/./b` yields plain components, too, but is not a plain path.
             let parts = path.split('/').count();
             if parts > DEEPEST {
                 return Err(format!(
@@ -91,7 +91,7 @@ impl Manifest {
                 .checked_add(*bytes)
                 .ok_or("the files are longer than 16 EiB")?;
         }
-        // A file cannot be a folder of another.
+        // No file may be the folder of another entry.
         for Entry { path, .. } in &self.entries {
             for above in Path::new(path).ancestors().skip(1) {
                 let above = above.to_str().unwrap_or_default();
@@ -103,23 +103,23 @@ impl Manifest {
         Ok(())
     }
 
-    /// The files and folders, in their order.
+    /// The files and folders, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The files alone, with the place of each among the entries.
+    /// The files, each with its index among the entries.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Entry)> {
         let all = self.entries.iter().enumerate();
         all.filter(|(_, entry)| entry.kind == Kind::File)
     }
 
-    /// Bytes of all files.
+    /// Total length of all files, bytes.
     pub fn total(&self) -> u64 {
         self.entries.iter().map(|entry| entry.bytes).sum()
     }
 
-    /// Where in the row of all bytes each entry begins.
+    /// The offset of each entry in the sequence of all bytes.
     pub fn starts(&self) -> Vec<u64> {
         let lengths = self.entries.iter().map(|entry| entry.bytes);
         lengths

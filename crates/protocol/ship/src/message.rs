@@ -1,16 +1,16 @@
-//! What the two ends say to each other, in bytes: inside sealed datagrams, each with everything needed to understand it.
+//! The encoding of the messages between the two ends, in sealed datagrams. Each datagram can be decoded independently.
 //!
 //! ```text
 //!  0      1         3
 //!  | kind | session | body                                    network order
 //!    0     a packet of CLAP, whose ports are the number of its round
-//!    1     a mark of the rate finder: number (4)
-//!    2     a report of a mark: number (4), bytes received (4), when it came in us (4)
-//!    3     hello: version (1), when the sender was started (8), and as many zeros as make it as long as is tried
-//!    4     reached: the length of a hello that came (2), and which start of the receiver it is (2)
+//!    1     a mark of the rate estimator: number (4)
+//!    2     a report of a mark: number (4), bytes received (4), arrival time in us (4)
+//!    3     hello: version (1), start time of the sender (8), and zeros up to the length under test
+//!    4     reached: the length of a hello received (2), and the receiver's instance (2)
 //!    5     a part of a message: its turn (2), number (4) and count (4) of parts, and its bytes
-//!    6     got: turn (2), the lowest part that is missing (4), which of the 64 behind it came (8)
-//!    7     later: when the sender was started that the receiver is with (8), to one that was started before it
+//!    6     got: turn (2), the lowest missing part (4), which of the 64 after it have arrived (8)
+//!    7     later: start time of the receiver's current sender (8), to a sender that was started before it
 //! ```
 
 use airlane_link::wire::Report;
@@ -20,15 +20,15 @@ use serde::{Deserialize, Serialize};
 use crate::manifest::Manifest;
 use crate::ranges::Ranges;
 
-/// What both must speak.
+/// The protocol version that both ends must use.
 pub(crate) const VERSION: u8 = 1;
-/// Kind and session.
+/// Length of kind and session, bytes.
 pub(crate) const HEAD: usize = 3;
-/// Bytes of a datagram with a piece of a file that are not the piece.
+/// Overhead of a datagram with a piece of a file, bytes.
 pub const OVERHEAD: usize = HEAD + wire::HEADER;
-/// No datagram's contents are longer: jumbo frames carry so much.
+/// Longest payload of a datagram, bytes: that of a jumbo frame.
 pub const LONGEST_DATAGRAM: usize = 8_900;
-/// Bytes of a part's datagram in front of its contents.
+/// Length of the header of a datagram with a part, bytes.
 pub(crate) const PART_HEAD: usize = HEAD + 10;
 
 const CLAP: u8 = 0;
@@ -40,20 +40,20 @@ const PART: u8 = 5;
 const GOT: u8 = 6;
 const LATER: u8 = 7;
 
-/// One datagram's contents.
+/// The payload of one datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// A packet of CLAP, and the round that it belongs to.
+    /// A packet of CLAP, and its round.
     Clap(u16, wire::Packet<'a>),
     Mark(u32),
     Report(u32, Report),
-    /// When the sender was started, and how long the whole message is.
+    /// When the sender was started, and the length of the whole message.
     Hello(u64, usize),
-    /// The length of a hello that came, and which start of the receiver it is.
+    /// The length of a hello received, and the receiver's instance.
     Reached(u16, u16),
     Part(Part<'a>),
     Got(Got),
-    /// When the sender was started that the receiver is with: later than the one that it says so to.
+    /// The start time of the receiver's current sender, which is later than that of the addressed one.
     Later(u64),
 }
 
@@ -66,13 +66,13 @@ pub(crate) struct Part<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Which parts of a turn came.
+/// An acknowledgment: which parts of a turn have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     pub(crate) turn: u16,
-    /// All below came.
+    /// All parts below have arrived.
     pub(crate) next: u32,
-    /// Bit i: part `next + 1 + i` came.
+    /// Bit i: part `next + 1 + i` has arrived.
     pub(crate) later: u64,
 }
 
@@ -86,7 +86,7 @@ fn put<'a>(out: &mut [u8], fields: impl IntoIterator<Item = &'a [u8]>) -> usize 
 }
 
 impl Message<'_> {
-    /// Writes it into a buffer that has room for the longest datagram; how long it is.
+    /// Encodes the message into a buffer with room for the longest datagram; returns its length.
     pub(crate) fn encode(&self, session: u16, now: airlane_base::Instant, out: &mut [u8]) -> usize {
         let session = session.to_be_bytes();
         let mut write = |kind: u8, fields: &[&[u8]]| {
@@ -144,7 +144,7 @@ impl Message<'_> {
     }
 }
 
-/// Reads a datagram's contents with the session that it belongs to; none if it is no message.
+/// Decodes the payload of a datagram and its session; `None` if it is not a message.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(u16, Message<'_>)> {
     let (&[kind, high, low], body) = bytes.split_first_chunk::<HEAD>()?;
     let mut fields = Fields(body);
@@ -219,24 +219,24 @@ impl<'a> Fields<'a> {
 #[serde(transparent)]
 pub struct Digest(pub String);
 
-/// What a sender has to say.
+/// A message of the sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ToTaker {
-    /// What there is, and how long datagrams are to be.
+    /// The list of files, and the length of the datagrams to follow.
     Manifest { size: u16, list: Manifest },
     /// One for each file, in the order of the manifest.
     Digests(Vec<Digest>),
 }
 
-/// What a receiver has to say.
+/// A message of the receiver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ToShipper {
-    /// These bytes are to come.
+    /// The bytes to be sent.
     Missing(Ranges),
     Refused(String),
-    /// All is here as it was sent.
+    /// Everything has arrived as it was sent.
     Done,
 }
 

@@ -1,62 +1,66 @@
-//! How fast to send over a path that belongs to nobody: as BBR (Cardwell et al. 2016) has it, the largest rate of ten
-//! rounds, tried with a quarter more and a quarter less in turn, and little more on its way than the path holds. So two that
-//! send share, and each shares with TCP. (A link's own port finds its rate by another rule, which keeps the queue short of
-//! a link that is the port's own, and gives way to whoever fills it.)
+//! Estimates the sending rate for a shared path. As in BBR (Cardwell et al. 2016), it is the largest rate of the last
+//! ten rounds, probed alternately with a quarter more and a quarter less, with little more in flight than the path
+//! holds. Two senders therefore share the path, and each shares with TCP. (A link's own port uses another rule, which
+//! keeps the queue of its own link short and yields to competing traffic.)
 //!
-//! The sender marks what it sends, and the receiver reports how much came by each mark, and when. Two differences to BBR:
+//! The sender inserts marks, and the receiver reports how much arrived by each mark, and when. There are two differences
+//! from BBR:
 //!
-//! - What is lost as a rule is no lack of bandwidth: the rate is that of what was sent, by the time in which it arrived.
-//! - Where more is lost than as a rule, less is sent than arrives; if as much is lost then, twice in a row, it is the
-//!   path, and the rate comes back. Otherwise a policer drops it.
+//! - Baseline loss does not indicate a lack of bandwidth: the rate is that of the bytes sent, over the time in which
+//!   they arrived.
+//! - If the loss exceeds its baseline, the sender goes below the rate of arrival. If as much is still lost, twice in a
+//!   row, the path loses it whatever the rate, and the rate is restored. Otherwise a policer drops it.
 
 use std::collections::VecDeque;
 
 use airlane_base::{DecayedLoss, Duration, Instant, Rate};
 use airlane_link::wire::Report;
 
-/// A mark for so many bytes, not more often than this, and after so long for any.
+/// A mark is sent after this many bytes but not more often than this interval, and after this time in any case.
 const MARK_BYTES: u64 = 8_000;
 const MARK_EVERY: Duration = Duration::from_millis(10);
 const MARK_AFTER: Duration = Duration::from_millis(500);
-/// Marks on their way, and reports of late, that are remembered.
+/// Marks in flight and recent reports that are kept.
 const MARKS: usize = 512;
-/// A round lasts at least as long: some marks.
+/// Shortest round: several marks.
 const LEAST_ROUND: Duration = Duration::from_millis(30);
 const FIRST_BPS: f64 = 10e6;
 const LEAST_BPS: f64 = 32e3;
 /// 2 / ln 2, and its inverse.
 const STARTUP_GAIN: f64 = 2.885;
 const DRAIN_GAIN: f64 = 1.0 / STARTUP_GAIN;
-/// A round each.
+/// Gains, one per round.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// What may be on its way, by what the path holds.
+/// Bytes in flight as a multiple of the bandwidth-delay product.
 const FLIGHT: f64 = 1.5;
 const PACING_MARGIN: f64 = 0.99;
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// The path is full when three rounds have not brought a quarter more.
+/// The path counts as full when three rounds have not increased the rate by a quarter.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 const DRAIN_ROUNDS: u32 = 4;
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// Bytes after which what was lost counts half.
+/// Memory of the recent loss rate, bytes.
 const LOSS_NOW: f64 = 400e3;
-/// What is lost as a rule is what was lost of stretches of so many bytes in this time.
+/// The baseline loss is estimated from stretches of this many bytes within this time.
 const LOSS_BYTES: f64 = 300e3;
 const LOSS_MEMORY: Duration = Duration::from_secs(20);
 const LOSSES: usize = 64;
-/// More than as a rule is lost where so much more is; one round of eight with a quarter too much loses 2.5 %.
+/// Loss this far above the baseline is excessive; one round in eight with a quarter too much loses 2.5 %.
 const MUCH: f64 = 0.05;
-/// Of fewer bytes what is lost says nothing.
+/// Fewer bytes give no meaningful loss rate.
 const FEW: f64 = 50e3;
-/// A queue is what delays by more than this.
+/// A longer delay than this indicates a queue.
 const QUEUE: Duration = Duration::from_millis(5);
-/// What is left of the rate then, at most and at least, and of what arrived, over this time.
+/// Factor by which the rate is reduced then, largest reduction, and factor of the rate of arrival, which is measured
+/// over this time.
 const BACK: f64 = 0.8;
 const MOST_BACK: f64 = 64.0;
 const BELOW: f64 = 0.95;
 const OF_LATE: Duration = Duration::from_millis(100);
-/// Less is sent for so many rounds, and so many bytes or so long: a policer's bucket is not full any more then.
+/// The reduced rate is held for this many rounds, and for this many bytes or this long: by then a policer's bucket is no
+/// longer full.
 const DOUBT_ROUNDS: u64 = 4;
 const DOUBT_BYTES: f64 = 150e3;
 const DOUBT_FOR: Duration = Duration::from_secs(1);
@@ -64,10 +68,10 @@ const DOUBT_FOR: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     Startup,
-    /// For so many rounds at most.
+    /// For at most `DRAIN_ROUNDS`; counts them.
     Drain(u32),
     ProbeBandwidth(usize),
-    /// Until then; what the least was before.
+    /// Until this time.
     ProbeRtt(Instant),
 }
 
@@ -82,29 +86,29 @@ struct Mark {
 struct Sample {
     left: Instant,
     sent: u64,
-    /// By the peer's clock, microseconds.
+    /// Arrival by the peer's clock, microseconds.
     came_us: i64,
     received: u64,
 }
 
-/// Less is sent to see whether as much is lost then.
+/// The rate is reduced to test whether the loss depends on it.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// So much was lost, at this rate, until this round and time.
+    /// The loss and the rate before the reduction, and the round and time at which it began.
     lost: f64,
     bps: f64,
     round: u64,
     since: Instant,
-    /// It is the second time in a row.
+    /// Whether this is the second test in a row.
     again: bool,
 }
 
-/// Finds how fast to send.
+/// Estimates the sending rate.
 #[derive(Clone, Debug)]
 pub(crate) struct PathRate {
     most: f64,
     mode: Mode,
-    /// The largest of each of the last rounds, bit/s.
+    /// The largest rates of recent rounds, bit/s.
     bandwidth: VecDeque<(u64, f64)>,
     round: u64,
     round_began: Instant,
@@ -112,9 +116,9 @@ pub(crate) struct PathRate {
     full_rounds: u32,
     min_rtt: Option<Duration>,
     min_rtt_at: Instant,
-    /// The least of this round.
+    /// The shortest round trip of this round.
     round_rtt: Option<Duration>,
-    /// The least of this probe.
+    /// The shortest round trip of this probe.
     probed_rtt: Option<Duration>,
     // Marks.
     number: u32,
@@ -126,14 +130,14 @@ pub(crate) struct PathRate {
     reported: u64,
     // Losses.
     now: DecayedLoss,
-    /// Of this stretch, and the ratios of those before, with their ends.
+    /// The current stretch; the loss rates of the previous ones, with their ends.
     stretch: DecayedLoss,
     stretches: VecDeque<(Instant, f64)>,
     doubt: Option<Doubt>,
 }
 
 impl PathRate {
-    /// Never faster than this.
+    /// An estimator that never exceeds `most`.
     pub(crate) fn new(most: Rate) -> Self {
         Self {
             most: most.as_bps() as f64,
@@ -161,7 +165,7 @@ impl PathRate {
         }
     }
 
-    /// What the path is taken to carry, bit/s.
+    /// Estimated capacity of the path, bit/s.
     pub(crate) fn carries(&self) -> f64 {
         let largest = self
             .bandwidth
@@ -172,15 +176,15 @@ impl PathRate {
         carries.clamp(LEAST_BPS.min(self.most), self.most)
     }
 
-    /// What the path was seen to carry, bit/s; none before anything was seen.
+    /// Measured capacity of the path, bit/s; `None` before any measurement.
     pub(crate) fn measured(&self) -> Option<f64> {
         (!self.bandwidth.is_empty()).then(|| self.carries())
     }
 
-    /// At what rate to send now, bit/s.
+    /// The current sending rate, bit/s.
     pub(crate) fn rate(&self) -> f64 {
         let gain = match self.mode {
-            // The first marks are sent as they are said to be, so that nothing is known before it is.
+            // Until the first sample, send at the initial rate.
             Mode::Startup if self.bandwidth.is_empty() => 1.0,
             Mode::Startup => STARTUP_GAIN,
             Mode::Drain(_) => DRAIN_GAIN,
@@ -188,7 +192,7 @@ impl PathRate {
             Mode::ProbeRtt(_) => 0.5,
         };
         let bps = self.carries() * gain;
-        // As much is on its way as may be: no more until something is heard of it.
+        // The flight is at its limit: nearly stop until the next report.
         let bps = if self.is_crammed() { bps / 8.0 } else { bps };
         bps.clamp(LEAST_BPS.min(self.most), self.most)
     }
@@ -197,13 +201,13 @@ impl PathRate {
         let Some(rtt) = self.min_rtt else {
             return false;
         };
-        // What is reported lags behind by up to a mark.
+        // Reports lag by up to one mark.
         let time = rtt.mul_f64(self.flight()).max(rtt + LEAST_ROUND / 2) + MARK_EVERY;
         let held = self.carries() / 8.0 * time.as_secs_f64() + MARK_BYTES as f64;
         (self.sent - self.reported) as f64 > held
     }
 
-    /// Little more is on its way than the path holds.
+    /// Whether little more is in flight than the path holds.
     fn is_drained(&self) -> bool {
         let rtt = self.min_rtt.unwrap_or(LEAST_ROUND);
         let holds = self.carries() / 8.0 * rtt.as_secs_f64() + MARK_BYTES as f64;
@@ -217,14 +221,14 @@ impl PathRate {
         }
     }
 
-    /// What is on its way is lost, and who counted what came counts anew.
+    /// Discards what is in flight, because the receiver restarts its count.
     pub(crate) fn forget_flight(&mut self) {
         self.reported = self.sent;
         self.under_way.clear();
         self.samples.clear();
     }
 
-    /// Something has left; `sent` bytes have by now.
+    /// Notes a transmission; `sent` bytes have been sent so far.
     pub(crate) fn departed(&mut self, now: Instant, sent: u64) {
         self.sent = sent;
         let (at, before) = self.marked;
@@ -232,12 +236,12 @@ impl PathRate {
         self.due |= sent - before >= MARK_BYTES && since >= MARK_EVERY || since >= MARK_AFTER;
     }
 
-    /// Whether a mark is to leave next.
+    /// Whether a mark is to be sent next.
     pub(crate) const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// A mark leaves: its number.
+    /// Sends a mark; returns its number.
     pub(crate) fn mark(&mut self, now: Instant) -> u32 {
         (self.due, self.marked) = (false, (now, self.sent));
         self.number = self.number.wrapping_add(1);
@@ -253,7 +257,7 @@ impl PathRate {
         number
     }
 
-    /// The receiver tells of a mark.
+    /// Processes the receiver's report of a mark.
     pub(crate) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
         let Some(at) = self.under_way.iter().position(|mark| mark.number == number) else {
             return;
@@ -282,7 +286,7 @@ impl PathRate {
         }
         self.samples.push_back(sample);
         if self.mode == Mode::ProbeBandwidth(1) && self.is_drained() {
-            // What was tried too much is gone: less would leave the path idle.
+            // The excess of the probe has drained: a lower rate would leave the path idle.
             self.mode = Mode::ProbeBandwidth(2);
         }
         if mark.left >= self.round_began && now >= self.round_began + LEAST_ROUND {
@@ -305,7 +309,7 @@ impl PathRate {
     }
 
     fn on_sample(&mut self, now: Instant, to: Sample) {
-        // What left before less was sent says nothing of that.
+        // Data sent before the reduction says nothing about it.
         let since = self.doubt.map_or(Instant::ORIGIN, |doubt| doubt.since);
         if let Some(last) = self.samples.back().filter(|last| last.left >= since) {
             let all = to.sent.saturating_sub(last.sent) as f64;
@@ -316,7 +320,7 @@ impl PathRate {
         }
         if self.stretch.all >= LOSS_BYTES {
             let ratio = std::mem::take(&mut self.stretch).ratio().max(0.0);
-            // What is lost while a queue stands is the queue's doing, perhaps.
+            // Loss while there is a queue may be caused by the queue.
             if matches!(self.mode, Mode::ProbeBandwidth(_)) && !self.stands() {
                 self.on_rule(now, ratio);
             }
@@ -332,10 +336,10 @@ impl PathRate {
         let came = (to.came_us - from.came_us) as f64 / 1e6;
         let sent = to.sent.saturating_sub(from.sent) as f64 * 8.0;
         let received = to.received.saturating_sub(from.received) as f64 * 8.0;
-        // What is lost as a rule was carried, too; but no more than was sent.
+        // Baseline loss was carried, too, but not more than was sent.
         let carried = (received / (1.0 - self.rule())).min(sent);
         let bps = carried / left.max(came);
-        // Less than was asked for says nothing of the path, not even at first.
+        // A sender below its rate does not measure the path, not even at first.
         let busy = sent / left >= 0.8 * self.rate();
         if !busy && bps <= self.carries() {
             return;
@@ -352,9 +356,9 @@ impl PathRate {
         }
     }
 
-    /// What is lost as a rule.
+    /// The baseline loss rate.
     fn rule(&self) -> f64 {
-        // The lower quartile: the least of many would be chance, and the mean has what overflowed.
+        // The lower quartile: the minimum of many would be chance, and the mean includes overflows.
         let mut ratios = [0.0; LOSSES];
         let ratios = &mut ratios[..self.stretches.len()];
         for (ratio, (_, was)) in ratios.iter_mut().zip(&self.stretches) {
@@ -391,7 +395,7 @@ impl PathRate {
         let lasted = last.left.saturating_since(first.left).as_secs_f64();
         let used = last.sent.saturating_sub(first.sent) as f64 * 8.0 >= 0.8 * self.rate() * lasted;
         if used {
-            // Rounds in which nothing was to be sent say nothing, and make nothing old.
+            // Rounds without enough data say nothing, and do not age the samples.
             self.round += 1;
             let oldest = self.round.saturating_sub(BANDWIDTH_ROUNDS);
             while self.bandwidth.len() > 1
@@ -439,7 +443,7 @@ impl PathRate {
         self.round_rtt = None;
     }
 
-    /// Whether a queue stood for the whole round.
+    /// Whether there was a queue for the whole round.
     fn stands(&self) -> bool {
         let (Some(least), Some(round)) = (self.min_rtt, self.round_rtt) else {
             return false;
@@ -447,7 +451,7 @@ impl PathRate {
         round > least + QUEUE.max(least / 8)
     }
 
-    /// What has arrived of late, bit/s.
+    /// The recent rate of arrival, bit/s.
     fn arrived_bps(&self) -> f64 {
         let Some(last) = self.samples.back() else {
             return 0.0;
@@ -462,7 +466,7 @@ impl PathRate {
         received * 8.0 / left.max(came).max(1e-3)
     }
 
-    /// Where more is lost than as a rule, the path may be full although no queue shows it.
+    /// Reacts to excessive loss: the path may be full although no queue shows it.
     fn look_at_losses(&mut self, now: Instant) {
         let lost = self.now.ratio();
         if let Some(doubt) = self.doubt {
@@ -476,10 +480,10 @@ impl PathRate {
                 return;
             }
             if !doubt.again {
-                // What was taken for arriving may have been what a full bucket let pass.
+                // The first rate of arrival may have included a burst that a full bucket let pass.
                 return self.doubt(now, lost, doubt.bps, true);
             }
-            // As much is lost of less, and nothing waits: it is the path.
+            // As much is lost at the lower rate, and there is no queue: the path itself loses it.
             self.stretches.clear();
             self.on_rule(now, lost);
             self.bandwidth.clear();
@@ -496,8 +500,8 @@ impl PathRate {
         }
     }
 
-    /// Sends less than comes through, if it is a policer that loses so much: then nothing is lost, however far beyond it
-    /// the rate was.
+    /// Reduces the rate below the rate of arrival. If a policer causes the loss, there is none then, however far the
+    /// rate was above the policer's.
     fn doubt(&mut self, now: Instant, lost: f64, bps: f64, again: bool) {
         let passes = BELOW * self.arrived_bps() / (1.0 - self.rule());
         let less = (self.carries() * BACK).min(passes).max(bps / MOST_BACK);

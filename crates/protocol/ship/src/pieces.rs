@@ -1,17 +1,17 @@
-//! The packets of one CLAP connection: ranges of bytes, cut so that each piece fits into a datagram.
+//! The packets of one CLAP connection: ranges of bytes, split into pieces that fit into a datagram.
 
 use airlane_transport::clap::MOST_PACKETS;
 
 use crate::ranges::Ranges;
 
-/// Ranges travel in one message: of more, the rest has another turn.
+/// Maximum number of ranges in one message; the rest follows in another round.
 const MOST_RANGES: usize = 100_000;
 
-/// Which bytes each packet has. Both ends compute it from the same ranges.
+/// The bytes of each packet. Both ends compute them from the same ranges.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pieces {
     ranges: Ranges,
-    /// The number of each range's first piece.
+    /// The number of the first piece of each range.
     firsts: Vec<u32>,
     starts: Vec<(u64, u64)>,
     block: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// As many of `ranges` as one connection may have, from the first on.
+    /// Splits as many of `ranges` as one connection can have, from the first on.
     pub(crate) fn of(ranges: &Ranges, block: usize) -> Self {
         let block = block.max(1) as u64;
         let mut pieces = Self {
@@ -40,7 +40,7 @@ impl Pieces {
         pieces
     }
 
-    /// The ranges that they are pieces of.
+    /// The ranges that are split.
     pub(crate) const fn ranges(&self) -> &Ranges {
         &self.ranges
     }
@@ -49,7 +49,7 @@ impl Pieces {
         self.count
     }
 
-    /// The piece that has this byte.
+    /// The piece with the byte `at`.
     pub(crate) fn find(&self, at: u64) -> Option<u32> {
         let place = self
             .starts

@@ -1,14 +1,14 @@
-//! Some bytes of a row of bytes: ranges that neither touch nor overlap, in order.
+//! A set of byte positions: disjoint ranges in order, with gaps between them.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes that are missing, say: each range is its first byte and how many there are.
+/// A set of bytes, such as those that are missing: first byte and length of each range.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// None.
+    /// The empty set.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
@@ -20,7 +20,7 @@ impl Ranges {
         all
     }
 
-    /// Adds bytes behind all that are there.
+    /// Adds bytes after all others.
     pub fn push(&mut self, from: u64, len: u64) {
         match self.0.last_mut() {
             _ if len == 0 => {}
@@ -29,10 +29,10 @@ impl Ranges {
         }
     }
 
-    /// Whether they are in order, do not overlap and end within `total`.
+    /// Checks that the ranges are in order, do not overlap and end within `total`.
     ///
     /// # Errors
-    /// Which range cannot be.
+    /// Names the range that is invalid.
     pub fn check(&self, total: u64) -> Result<(), String> {
         let mut end = 0;
         for &(from, len) in &self.0 {
@@ -45,33 +45,33 @@ impl Ranges {
         Ok(())
     }
 
-    /// First byte and length of each.
+    /// First byte and length of each range.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// How many ranges there are.
+    /// Number of ranges.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|(_, len)| len).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first of these bytes that is `at` or behind it.
+    /// The first of these bytes at or after `at`.
     pub fn first_from(&self, at: u64) -> Option<u64> {
         let place = self.0.partition_point(|(from, len)| from + len <= at);
         self.0.get(place).map(|(from, _)| (*from).max(at))
     }
 
-    /// Those of the `len` bytes from `start` on, counted from there.
+    /// Those of the `len` bytes from `start` on, counted from `start`.
     #[must_use]
     pub fn within(&self, start: u64, len: u64) -> Self {
         let mut within = Self::none();
@@ -88,7 +88,7 @@ impl Ranges {
         within
     }
 
-    /// Both together.
+    /// The union of both sets.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut all: Vec<_> = self.iter().chain(other.iter()).collect();
@@ -140,7 +140,7 @@ mod tests {
             prop_assert_eq!(numbers(&both), &a | &b);
             let inside: BTreeSet<u64> = a.range(at..at + 9).map(|n| n - at).collect();
             prop_assert_eq!(numbers(&x.within(at, 9)), inside);
-            // Neighbours are one.
+            // Adjacent ranges are merged.
             prop_assert_eq!(&both, &of(&numbers(&both)));
         }
     }

@@ -1,4 +1,4 @@
-//! The end that has the files.
+//! The sending end.
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_transport::clap::{
@@ -15,55 +15,55 @@ use crate::path_rate::PathRate;
 use crate::pieces::Pieces;
 use crate::ranges::Ranges;
 
-/// Nothing was heard for so long: nobody is there any more (CLAP-P17).
+/// A peer that is silent for this long is gone (CLAP-P17).
 const GIVE_UP: Duration = Duration::from_secs(64);
-/// Nothing is sent but hellos to whom nothing was heard from for so long, or for three round trips: he is gone, and it
-/// would reach the next holder of its address.
+/// After a silence of this long, or of three round trips, only hellos are sent: the receiver may be gone, and data would
+/// reach the next holder of its address.
 const QUIET: Duration = Duration::from_secs(1);
-/// Who waits for an answer says so often that it is there.
+/// Interval at which an end that waits for an answer shows that it is alive.
 const HELLO_EVERY: Duration = Duration::from_secs(1);
-/// A length that was tried so often, and was not reached, is too long.
+/// After this many tries without an answer, a length counts as too long.
 const TRIES: u32 = 4;
-/// What a stalled process could not send in time is sent at once, up to this.
+/// A process that was stalled catches up at once on at most this much time.
 const LATE: Duration = Duration::from_millis(4);
-/// What interfaces offer is old after this.
+/// Status of interfaces expires after this time.
 const OFFER_LASTS: Duration = Duration::from_millis(500);
-/// IP and UDP, in front of each datagram.
+/// Length of the IP and UDP headers of each datagram.
 const BELOW: usize = 28;
-/// So often the files may come otherwise than they were sent.
+/// How often the received files may differ from those sent.
 const ROUNDS_OF_DAMAGE: u32 = 2;
 
-/// Where a job stands.
+/// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShipperPhase {
-    /// It seeks the other end, and how long datagrams may be.
+    /// It looks for the peer, and for the longest datagram.
     Seeking,
-    /// It has said what there is, and waits for what is missing.
+    /// It has sent the list of files, and waits for the list of missing bytes.
     Offering,
     /// It sends files.
     Sending,
-    /// All came. The driver is to say what the files' digests are.
+    /// All bytes have arrived. The driver must supply the digests of the files.
     Digests,
-    /// The other end compares them with its own.
+    /// The peer compares them with its own.
     Comparing,
-    /// The files are there.
+    /// The peer has the files.
     Done,
-    /// They are not.
+    /// The job failed.
     Failed,
 }
 
-/// What the interfaces on the way did in their last interval.
+/// The status of the interfaces on the path over their last interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// How long that was.
+    /// Length of the interval.
     pub interval: Duration,
-    /// Bytes of IP packets that left, of all flows.
+    /// Bytes of IP packets sent, of all flows.
     pub out_bytes: u32,
-    /// How often something could have left and nothing waited.
+    /// How often the interface could send while nothing waited.
     pub underflows: u32,
-    /// Bytes of IP packets that find room.
+    /// Free bytes in the queue, as IP packets.
     pub room_bytes: u32,
-    /// Flows that are told the same, each for its equal part.
+    /// Flows that receive the same status, each for an equal share.
     pub flows: u32,
 }
 
@@ -78,18 +78,18 @@ pub struct Shipper {
     total: u64,
     exchange: Exchange,
     heard: Instant,
-    /// Nothing was heard for too long to send files.
+    /// Whether the silence is too long to send files.
     quiet: bool,
-    // How long datagrams may be.
+    // Datagram lengths.
     sizes: Vec<usize>,
     size: usize,
     hello_at: Instant,
     hellos: u32,
-    /// Lengths to try now.
+    /// How many lengths remain to be tried now.
     to_try: usize,
     hello_left: Instant,
     reached: Option<usize>,
-    /// Which start of the receiver answers.
+    /// The instance of the receiver that answers.
     instance: Option<u16>,
     // The files.
     missing: Ranges,
@@ -100,7 +100,7 @@ pub struct Shipper {
     damaged: u32,
     // The rate.
     rate: PathRate,
-    /// Until then it follows interfaces.
+    /// The rate follows interfaces until this time.
     offered_until: Option<Instant>,
     sent: u64,
     most: Rate,
@@ -108,12 +108,12 @@ pub struct Shipper {
 }
 
 impl Shipper {
-    /// An end that seeks the other at once. `sizes` are the lengths of datagrams to try, the longest first: each is that
-    /// of a datagram's contents before they are sealed. `sealed` is what sealing adds. `started` is later than that of
-    /// any job of this end before (nanoseconds since 1970, say), `most` the fastest that may be sent at.
+    /// An end that looks for the peer at once. `sizes` are the datagram lengths to try, the longest first, as payloads
+    /// before sealing; `sealed` is what sealing adds. `started` must be larger than that of any earlier job of this end
+    /// (nanoseconds since 1970, for example), and `most` is the highest rate allowed.
     ///
     /// # Errors
-    /// If the list of files is too long to say.
+    /// If the list of files is too long to send.
     pub fn new(
         now: Instant,
         manifest: Manifest,
@@ -163,43 +163,43 @@ impl Shipper {
         })
     }
 
-    /// Bytes of all files.
+    /// Total length of all files, bytes.
     pub const fn total(&self) -> u64 {
         self.total
     }
 
-    /// Where the job stands.
+    /// The phase of the job.
     pub const fn phase(&self) -> ShipperPhase {
         self.phase
     }
 
-    /// When the other end was heard last.
+    /// When the peer was last heard.
     pub const fn heard(&self) -> Instant {
         self.heard
     }
 
-    /// Why it failed.
+    /// Why the job failed.
     pub const fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Bytes that the other end had before, and those of the files in all, once it has said so.
+    /// Bytes that the peer already had, once it has reported them.
     pub fn had(&self) -> Option<u64> {
         (self.round > 0 || self.phase >= ShipperPhase::Digests)
             .then(|| self.total - self.missing.bytes())
     }
 
-    /// What the path is taken to carry.
+    /// Estimated capacity of the path.
     pub fn rate(&self) -> Rate {
         Rate::from_bps(self.rate.carries() as u64).unwrap_or(self.most)
     }
 
-    /// The least round trip that was measured.
+    /// The measured round trip time, if any.
     pub const fn round_trip(&self) -> Option<Duration> {
         self.exchange.round_trip()
     }
 
-    /// Bytes of this round that have been sent, repairs not counted, and how many there are.
+    /// Bytes of this round sent, without repairs, and their total.
     pub fn progress(&self) -> (u64, u64) {
         let all = self.pieces.ranges().bytes();
         let Some(clap) = &self.clap else {
@@ -210,7 +210,7 @@ impl Shipper {
         (((stats.data_sent - stats.repairs) * block).min(all), all)
     }
 
-    /// Packets sent, and how many of them were repairs, in this round.
+    /// Packets sent in this round, and how many of them were repairs.
     pub fn packets(&self) -> (u64, u64) {
         let stats = self
             .clap
@@ -233,7 +233,7 @@ impl Shipper {
         }
     }
 
-    /// The digests of all files, when they are asked for.
+    /// Supplies the digests of all files, when they are requested.
     pub fn give_digests(&mut self, digests: Vec<Digest>) {
         if self.phase == ShipperPhase::Digests {
             self.phase = ShipperPhase::Comparing;
@@ -241,7 +241,7 @@ impl Shipper {
         }
     }
 
-    /// Takes the contents of a datagram of the other end. What is none of this job is passed over.
+    /// Processes the payload of a datagram from the peer. Anything that does not belong to this job is ignored.
     pub fn handle(&mut self, now: Instant, bytes: &[u8]) {
         let mine = decode(bytes).filter(|(session, _)| *session == self.session);
         let Some((_, message)) = mine else { return };
@@ -264,7 +264,7 @@ impl Shipper {
                 }
             }
             Message::Later(started) if started > self.started => self.fail(Failure::Later),
-            // What is late, or what only a sender says.
+            // Late, or sent only by senders.
             Message::Clap(..) | Message::Mark(_) | Message::Hello(..) | Message::Later(_) => {}
         }
     }
@@ -291,7 +291,7 @@ impl Shipper {
         }
     }
 
-    /// The receiver was started anew, and has to say again what it has.
+    /// The receiver was restarted, and must report again what it has.
     fn begin_again(&mut self, now: Instant) {
         self.started += 1;
         self.session = self.session.wrapping_add(1);
@@ -301,7 +301,7 @@ impl Shipper {
         self.rate.forget_flight();
     }
 
-    /// How long datagrams may be is known.
+    /// Settles the datagram length.
     fn settle(&mut self) {
         if let (ShipperPhase::Seeking, Some(size)) = (self.phase, self.reached) {
             self.size = size;
@@ -372,10 +372,11 @@ impl Shipper {
             .map_or_else(String::new, |entry| printable(&entry.path))
     }
 
-    /// What the interfaces on the way offer, where an IP packet has so many bytes beside its contents. It counts until it
-    /// is old, and before what is measured.
+    /// Sets the status of the interfaces on the path; an IP packet has `headers` bytes in addition to its payload. Until
+    /// it expires, it takes precedence over the measured rate.
     ///
-    /// While the interfaces are full, other flows may have a part of what left: this one keeps to what it was seen to get.
+    /// While the interfaces are full, part of the bytes sent may belong to other flows, so this one stays within its
+    /// measured rate.
     pub fn set_offered(&mut self, now: Instant, offered: &Offered, headers: usize) {
         let packet = (self.size + headers) as u64;
         let mut out = f64::from(offered.out_bytes);
@@ -385,7 +386,7 @@ impl Shipper {
         }
         let most = self.most.as_bps() as f64 / 8.0 * offered.interval.as_secs_f64();
         let out = out.min(most);
-        // Half of the room is what is added.
+        // CLAP adds half of the room.
         let room = f64::from(offered.room_bytes).min(2.0 * (most - out));
         let status = Status {
             out: (out / packet as f64).ceil() as u32,
@@ -400,7 +401,7 @@ impl Shipper {
         }
     }
 
-    /// CLAP sends at the rate that the path was found to carry, unless interfaces say what they do.
+    /// Sets CLAP's rate to the measured capacity of the path, unless the status of interfaces is known.
     fn follow(&mut self, now: Instant) {
         if self.offered_until.is_some_and(|until| now < until) {
             return;
@@ -412,7 +413,7 @@ impl Shipper {
         }
     }
 
-    /// Does what is due; an early call does nothing. To be called again for as long as something is due.
+    /// Does what is due; an early call does nothing. Call it again for as long as something is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if matches!(self.phase, ShipperPhase::Done | ShipperPhase::Failed) {
             return;
@@ -434,7 +435,7 @@ impl Shipper {
             )));
         }
         match clap.failure() {
-            // The other end is there, as it answers hellos; CLAP's few repetitions were all lost.
+            // The peer is there, since it answers hellos; only CLAP's few retransmissions were all lost.
             Some(ClapFailure::NoAnswer) => self.open(now),
             Some(ClapFailure::Silence) => self.fail(Failure::Silence),
             Some(failure) => self.fail(Failure::NotUnderstood(failure.to_string())),
@@ -442,7 +443,7 @@ impl Shipper {
         }
     }
 
-    /// When it is quiet if nothing is heard until then.
+    /// When the end becomes quiet if nothing is heard.
     fn quiet_from(&self) -> Instant {
         let round_trip = self.exchange.round_trip().unwrap_or_default();
         self.heard + QUIET.max(round_trip * 3)
@@ -465,7 +466,7 @@ impl Shipper {
             };
         if seeks {
             self.to_try = self.sizes.len();
-            // Nobody may be there yet: only what is answered counts as tried.
+            // The peer may not be there yet: only answered hellos count as tries.
             self.hellos += u32::from(self.reached.is_some() || self.hellos == 0);
             self.hello_left = now;
         } else {
@@ -473,8 +474,8 @@ impl Shipper {
         }
     }
 
-    /// Writes the next datagram's contents into `out`, which has room for the longest of the lengths; how long it is.
-    /// `fill` reads bytes of the files from a place on.
+    /// Writes the payload of the next datagram into `out`, which must have room for the longest datagram, and returns
+    /// its length. `fill` reads bytes of the files from a position.
     ///
     /// # Errors
     /// Those of `fill`.
@@ -541,7 +542,7 @@ impl Shipper {
         Ok(Some(len))
     }
 
-    /// When `handle_timeout` is due, or `poll_transmit` has something again.
+    /// When to call `handle_timeout` or `poll_transmit` next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if matches!(self.phase, ShipperPhase::Done | ShipperPhase::Failed) {
             return None;
@@ -565,8 +566,8 @@ fn offer(size: usize, list: &Manifest) -> ToTaker {
     }
 }
 
-/// Both ends have the same settings. Losses are reported once for as long as anything follows them: files are long, and
-/// of a tenth of them much would come twice.
+/// The settings of both ends. A loss is reported only once as long as data follows it: files are long, and with a loss
+/// of a tenth, repeated reports would cause many duplicates.
 pub(crate) fn clap_config() -> ClapConfig {
     let config = ClapConfig::default();
     ClapConfig {

@@ -1,4 +1,4 @@
-//! The end that gets the files.
+//! The receiving end.
 
 use airlane_base::{Duration, Instant};
 use airlane_link::wire::Report;
@@ -14,29 +14,29 @@ use crate::pieces::Pieces;
 use crate::ranges::Ranges;
 use crate::shipper::{clap_config, to_json};
 
-/// A report of CLAP-final has at most so many bytes of bits.
+/// Longest bitmap in a CLAP-final report, bytes.
 const BITMAP: usize = 1_000;
-/// Every path carries datagrams of this length (RFC 8200: 1280 bytes with IP's headers), less what sealing adds.
+/// Every path carries datagrams of this length (RFC 8200: 1280 bytes with IP headers, less what sealing adds).
 const LEAST_SIZE: usize = 1_200;
-/// How far `whole_from` looks.
+/// How far `whole_from` looks, bytes.
 const FAR: u64 = 1 << 20;
-/// A sender that was not heard for so long is away.
+/// A sender that is silent for this long is gone.
 const AWAY: Duration = Duration::from_secs(64);
 
-/// Where a job stands.
+/// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakerPhase {
-    /// Nobody has said what there is.
+    /// No sender has sent a list of files yet.
     Waiting,
-    /// A sender has said what it has. The driver is to say what is missing, or refuse.
+    /// A sender has sent its list of files. The driver must say what is missing, or refuse.
     Offered,
-    /// Files are coming.
+    /// Files are being received.
     Receiving,
-    /// All came, and the sender's digests, too. The driver is to compare them.
+    /// All bytes and the sender's digests have arrived. The driver must compare them.
     Comparing,
-    /// The files are here as they were sent.
+    /// The files have arrived as they were sent.
     Done,
-    /// They were refused, or the sender cannot be understood.
+    /// The files were refused, or the sender's messages cannot be understood.
     Failed,
 }
 
@@ -49,9 +49,9 @@ pub struct Taker {
     started: u64,
     session: u16,
     size: usize,
-    /// A hello of this length came.
+    /// The length of a hello received, until it is answered.
     reached: Option<usize>,
-    /// The session of a sender that was started earlier than the present one, and calls all the same.
+    /// The session of a sender that was started before the current one and still calls.
     earlier: Option<u16>,
     exchange: Exchange,
     manifest: Option<Manifest>,
@@ -60,22 +60,22 @@ pub struct Taker {
     // The files.
     missing: Ranges,
     pieces: Pieces,
-    /// A bit for each piece of this round that came.
+    /// One bit for each piece of this round that has arrived.
     came: Vec<u64>,
     came_bytes: u64,
     round: u16,
     clap: Option<ClapReceiver>,
     duplicates: u64,
     packets: u64,
-    // What the sender's rate follows.
+    // Input of the sender's rate estimator.
     received: u64,
     report: Option<(u32, Report)>,
     bitmap: [u8; BITMAP],
 }
 
 impl Taker {
-    /// An end that waits for a sender. Each start of a receiver has an `instance` of its own, so that a sender sees that
-    /// it is another.
+    /// An end that waits for a sender. Each start of a receiver needs its own `instance`, by which a sender notices a
+    /// restart.
     pub fn new(now: Instant, instance: u16) -> Self {
         Self {
             instance,
@@ -104,42 +104,42 @@ impl Taker {
         }
     }
 
-    /// Where the job stands. Another sender, or the same one started again, begins another job.
+    /// The phase of the job. Another sender, or a restarted one, begins a new job.
     pub const fn phase(&self) -> TakerPhase {
         self.phase
     }
 
-    /// Which job it is: the number with which its sender was started.
+    /// Identifies the job: the start time of its sender.
     pub const fn job(&self) -> u64 {
         self.started
     }
 
-    /// Why it failed.
+    /// Why the job failed.
     pub const fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// What the sender has, once it has said so.
+    /// The sender's list of files, once it has arrived.
     pub const fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_ref()
     }
 
-    /// What the sender's files are, once all has come.
+    /// The digests of the sender's files, once everything has arrived.
     pub fn digests(&self) -> &[Digest] {
         &self.digests
     }
 
-    /// Packets of files that came, and how many of them were here already.
+    /// Packets of files received, and how many of them were duplicates.
     pub const fn packets(&self) -> (u64, u64) {
         (self.packets, self.duplicates)
     }
 
-    /// Bytes that are missing.
+    /// Number of missing bytes.
     pub fn missing_bytes(&self) -> u64 {
         self.missing.bytes() - self.came_bytes
     }
 
-    /// Whether the sender has not been heard for a minute.
+    /// Whether the sender has been silent for so long that it is gone.
     pub fn is_alone(&self, now: Instant) -> bool {
         now >= self.heard + AWAY
     }
@@ -154,7 +154,7 @@ impl Taker {
                 missing.push(from, len as u64);
             }
         }
-        // What had no room in this round.
+        // Bytes that did not fit into this round.
         let end = self
             .pieces
             .ranges()
@@ -168,7 +168,7 @@ impl Taker {
         missing
     }
 
-    /// Up to where nothing is missing from a byte on.
+    /// The end of the complete bytes from `at` on.
     pub fn whole_from(&self, at: u64) -> u64 {
         let mut end = at;
         while let Some(next) = self.missing.first_from(end) {
@@ -178,7 +178,7 @@ impl Taker {
                 .filter(|n| self.has(*n))
                 .and_then(|n| self.pieces.get(n))
             {
-                // Nobody needs to know more at once.
+                // No caller needs more at once.
                 Some(_) if next > at + FAR => return next,
                 Some((start, len)) => end = start + len as u64,
                 None => return next,
@@ -204,7 +204,7 @@ impl Taker {
         }
     }
 
-    /// Says what is missing of the files that were offered, or what came otherwise than it was sent.
+    /// Requests the missing bytes of the files offered, or the files that differed from those sent.
     pub fn ask_for(&mut self, missing: Ranges) {
         if !matches!(self.phase, TakerPhase::Offered | TakerPhase::Comparing) {
             return;
@@ -223,13 +223,13 @@ impl Taker {
         self.say(&ToShipper::Missing(self.pieces.ranges().clone()));
     }
 
-    /// Wants no files, or cannot keep them.
+    /// Refuses the files.
     pub fn refuse(&mut self, why: &str) {
         self.say(&ToShipper::Refused(why.to_owned()));
         self.phase = TakerPhase::Failed;
     }
 
-    /// The files are here as they were sent.
+    /// Confirms that the files arrived as they were sent.
     pub fn accept(&mut self) {
         if self.phase == TakerPhase::Comparing {
             self.phase = TakerPhase::Done;
@@ -237,12 +237,12 @@ impl Taker {
         }
     }
 
-    /// Whether the sender has heard all that was said.
+    /// Whether the sender has received everything that was sent to it.
     pub const fn is_heard(&self) -> bool {
         self.exchange.is_idle()
     }
 
-    /// Takes the contents of a datagram of the sender. `keep` writes bytes of the files to a place.
+    /// Processes the payload of a datagram from the sender. `keep` writes bytes of the files at a position.
     ///
     /// # Errors
     /// Those of `keep`.
@@ -283,7 +283,7 @@ impl Taker {
                     self.on_clap(now, packet, data, keep)?;
                 }
             }
-            // What only a receiver says.
+            // Sent only by receivers.
             Message::Clap(..)
             | Message::Report(..)
             | Message::Hello(..)
@@ -394,7 +394,8 @@ impl Taker {
         }
     }
 
-    /// Writes the next datagram's contents into `out`, which has room for [`LONGEST_DATAGRAM`]; how long it is.
+    /// Writes the payload of the next datagram into `out`, which must have room for [`LONGEST_DATAGRAM`], and returns
+    /// its length.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let session = self.session;
         if let Some(len) = self.reached.take() {
@@ -423,7 +424,7 @@ impl Taker {
         Some(message.encode(session, now, out))
     }
 
-    /// When `handle_timeout` is due, or `poll_transmit` has something again.
+    /// When to call `handle_timeout` or `poll_transmit` next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let clap = self.clap.as_ref().and_then(ClapReceiver::poll_timeout);
         clap.into_iter().chain(self.exchange.poll_timeout()).min()

@@ -1,4 +1,4 @@
-//! Both ends over a path that loses, delays and narrows what they say.
+//! Both ends over a path with loss, delay and a limited MTU.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,13 +14,13 @@ struct Path {
     loss: f64,
     mbps: f64,
     delay: Duration,
-    /// Longer datagrams do not arrive.
+    /// Longer datagrams are lost.
     mtu: usize,
-    /// So much may wait, as time.
+    /// Length of the queue, as time.
     queue: Duration,
     free_at: [Instant; 2],
-    /// Bytes that the interface of each way has taken, how often it had run dry before, and for how many datagrams of
-    /// both it had no room.
+    /// For the interface in each direction: the bytes it accepted and how often it had run dry before; and how many
+    /// datagrams of both directions found it full.
     taken: [u64; 2],
     dry: [u32; 2],
     full: u64,
@@ -46,7 +46,7 @@ impl Path {
         (time.as_secs_f64() * self.mbps * 1e6 / 8.0) as u64
     }
 
-    /// When a datagram comes out, if it does.
+    /// When a datagram arrives, if it does.
     fn carry(&mut self, now: Instant, way: usize, len: usize) -> Option<Instant> {
         self.dry[way] += u32::from(self.free_at[way] < now);
         let takes = Duration::from_secs_f64((len + 52) as f64 * 8.0 / (self.mbps * 1e6));
@@ -64,7 +64,7 @@ impl Path {
 
 type Wire = BinaryHeap<Reverse<(Instant, u64, bool, Vec<u8>)>>;
 
-/// A disk with bytes that nobody would invent.
+/// Unpredictable content of a file.
 fn content(at: u64) -> u8 {
     (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
@@ -80,15 +80,15 @@ fn manifest(lengths: &[u64]) -> Manifest {
     Manifest::new(entries.collect()).unwrap()
 }
 
-/// 20 ms of speech and the headers of RTP.
+/// 20 ms of speech and the RTP headers.
 const CALL: usize = 172;
 
-/// A call: when it speaks next, and how it fared.
+/// A call: when its next packet leaves, and how it fared.
 struct Call {
     next: Instant,
     /// Packets that found the queue full.
     dropped: u64,
-    /// How long each waited that went the files' way, seconds.
+    /// The queueing delay of each packet in the files' direction, seconds.
     waits: Vec<f64>,
 }
 
@@ -98,7 +98,7 @@ struct World {
     shipper: Shipper,
     taker: Taker,
     disk: Vec<u8>,
-    /// What is here before anything comes.
+    /// The bytes missing before anything arrives.
     missing: Ranges,
     wire: Wire,
     number: u64,
@@ -106,7 +106,7 @@ struct World {
     sent: u64,
     /// A call over the same path, if there is one.
     call: Option<Call>,
-    /// When the interface of the sender says next what it does, and what had left by the last time; if it says so.
+    /// When the sender's interface next reports its status, and the bytes sent by the previous time; if it reports any.
     interface: Option<(Instant, u64)>,
 }
 
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// A packet of the call leaves each way, each 20 ms.
+    /// A packet of the call leaves in each direction every 20 ms.
     fn speak(&mut self) {
         let Some(call) = self.call.as_mut().filter(|call| call.next <= self.now) else {
             return;
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// The interface says what it did in the last 100 ms.
+    /// The interface reports its status over the last 100 ms.
     fn offer(&mut self) {
         let interval = Duration::from_millis(100);
         let Some((next, before)) = self.interface.filter(|(next, _)| *next <= self.now) else {
@@ -237,7 +237,7 @@ impl World {
         self.drain();
     }
 
-    /// Until the job has ended; how long it took.
+    /// Runs until the job has ended; returns how long it took.
     fn run(&mut self) -> Duration {
         let begin = self.now;
         for _ in 0..3_000_000 {
@@ -277,7 +277,7 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever the path does, files come as they were sent.
+    /// Whatever the path does, files arrive as they were sent.
     #[test]
     fn files_come_as_they_were_sent(
         lengths in prop::collection::vec(prop_oneof![Just(0), 1_u64..3_000, 1_u64..200_000], 1..5),
@@ -346,7 +346,7 @@ fn a_call_takes_its_own_share_from_a_file_and_stays_good() {
             dropped: 0,
             waits: vec![],
         };
-        // One draw of the losses differs from another by more than is judged.
+        // Single loss patterns differ by more than is judged.
         let mean = |of: &dyn Fn(u64) -> f64| (5..9).map(of).sum::<f64>() / 4.0;
         let alone = mean(&|seed| carry(seed, None).0);
         let beside = mean(&|seed| carry(seed, Some(speaks())).0);
@@ -366,7 +366,7 @@ fn a_call_takes_its_own_share_from_a_file_and_stays_good() {
             waits.sort_by(f64::total_cmp);
             waits[waits.len() * share / 100]
         };
-        // In the first two seconds the rate is found, and the queue may fill.
+        // In the first two seconds the rate is being found, and the queue may fill.
         let with_start = wait_of(&call.waits, 98);
         call.waits.drain(..100);
         let (all, late) = (call.waits.len(), wait_of(&call.waits, 99));
@@ -451,7 +451,7 @@ fn who_refuses_is_heard() {
     );
 }
 
-/// A receiver that has everything stays as long as its sender waits for the last word.
+/// A receiver that has everything stays for as long as its sender waits for the last message.
 #[test]
 fn the_last_word_is_said_until_it_is_heard() {
     let mut world = World::new(Path::new(20.0, 5, 0.0), &[100_000]);
@@ -505,7 +505,7 @@ fn a_sender_that_was_started_earlier_is_told_so() {
     assert!(world.is_intact(), "the later one is none the worse");
 }
 
-/// What is sent to a receiver that is gone reaches the next holder of its address.
+/// Data sent to a receiver that is gone reaches the next holder of its address.
 #[test]
 fn little_is_sent_to_a_receiver_that_is_gone() {
     for loss in [0.0, 0.05] {

@@ -68,7 +68,7 @@ fn frames_through_a_channel(bencher: Bencher, kind: &str) {
         let mut delivered = 0;
         for i in 0..FRAMES {
             let departs = channel.send(now, 1000, [i as u64; 4]);
-            // One frame in the transmitter and some behind it, as behind a windowed sender.
+            // One frame in the transmitter and some queued after it, as from a windowed sender.
             if i % 20 == 19
                 && let Ok(departs) = departs
             {

@@ -1,23 +1,20 @@
-//! Traces of erased blocks (Ludwig, Konrad, Joseph and Katz 1999): what a radio link did, block by block.
+//! Traces of erased blocks (Ludwig, Konrad, Joseph and Katz 1999): the fate of every block of a radio link.
 //!
-//! A radio sends blocks of one duration, whether or not there is something to carry. A block arrives or is
-//! *erased*; a *burst* is a row of erased blocks, and a *gap* what is clean between two bursts. Recorded so, a
-//! link can be asked what frames of any length would have met on it, which recordings of frames cannot tell
-//! ([`trace`](crate::trace) has those).
+//! A radio sends blocks of a fixed duration, whether or not it has data. A block arrives or is *erased*; a *burst* is a
+//! run of erased blocks, and a *gap* is the run of clean blocks between two bursts. Such a trace tells what frames of
+//! any length would have met on the link; recordings of frames ([`trace`](crate::trace)) cannot.
 //!
 //! ```text
 //! # airlane blocks 1
 //! # block = "20 ms"  size = "30 B"  direction = "down"  origin = "onoff-c"  seed = 17  parts = [132000]
-//! 0000000001100000...       one character a block: 1 erased, 0 not
-//! r 12 1 40 2               or lengths of rows, of blocks that are not erased first, then of those that are
+//! 0000000001100000...               one character per block: 1 erased, 0 not
+//! r 12 1 40 2                       or run lengths, of clean and erased blocks in turn, clean ones first
 //! ```
-//! White space means nothing, and lines that begin with `#` are comments, but for the first two. `parts` are the
-//! lengths of recordings that stand one behind the other: a burst does not go on from one into the next. All of
-//! the second line but `block` and `size` may be left out.
+//! White space is ignored. Lines that begin with `#` are comments, except for the first two. `parts` are the lengths of
+//! concatenated recordings: no burst continues from one into the next. The second line needs only `block` and `size`.
 //!
-//! [`statistics`] says how erasures are distributed, [`Generator`] makes such traces by the models that are in use,
-//! and [`retrace`] computes what a link layer would
-//! have made of it at best.
+//! [`statistics`] describes how erasures are distributed, [`Generator`] draws such traces from the models in use, and
+//! [`retrace`] computes the best that a link layer could have achieved on them.
 
 pub mod adaptive;
 pub mod comparators;
@@ -37,25 +34,25 @@ pub use law::{Geometrics, LawError};
 pub use replay::{BlocksConfig, BlocksReplay};
 pub use text::BlocksError;
 
-/// No trace has more blocks.
+/// Longest trace, blocks.
 pub const MOST_BLOCKS: u32 = 100_000_000;
 
-/// About a trace.
+/// The header of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlocksHeader {
-    /// A block is on the air for so long.
+    /// Duration of a block on the air.
     pub block: Duration,
-    /// A block carries so much.
+    /// Bytes that a block carries.
     pub size: Size,
-    /// `down` or `up`, where somebody has said it.
+    /// `down` or `up`, if the recording states it.
     pub direction: Option<String>,
-    /// Where it comes from.
+    /// Origin of the trace: a model or a recording.
     pub origin: Option<String>,
-    /// The seed that it was made with.
+    /// The seed of a generated trace.
     pub seed: Option<u64>,
 }
 
-/// The radio blocks of GSM's circuit-switched data: 30 B every 20 ms.
+/// The radio blocks of GSM circuit-switched data: 30 B every 20 ms.
 impl Default for BlocksHeader {
     fn default() -> Self {
         Self {
@@ -68,35 +65,35 @@ impl Default for BlocksHeader {
     }
 }
 
-/// A row of erased blocks that others surround.
+/// A run of erased blocks between clean ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The first of them, counted from the beginning of the trace.
+    /// Its first block, counted from the beginning of the trace.
     pub start: u32,
-    /// How many.
+    /// Number of blocks.
     pub len: u32,
 }
 
 impl Burst {
-    /// The first block behind it.
+    /// The first block after it.
     pub const fn end(self) -> u32 {
         self.start + self.len
     }
 }
 
-/// A trace of erased blocks. It takes memory for its bursts alone.
+/// A trace of erased blocks. Its memory grows with the number of bursts, not of blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// About it.
+    /// The header.
     pub header: BlocksHeader,
-    /// Bursts in their order, none of which goes from one part into another.
+    /// Bursts in order; none crosses from one part into the next.
     bursts: Vec<Burst>,
-    /// Where each part ends; the last one is the length of the trace.
+    /// The end of each part; the last one is the length of the trace.
     ends: Vec<u32>,
 }
 
 impl Blocks {
-    /// A trace without blocks, to which they are added.
+    /// An empty trace, to add blocks to.
     pub const fn new(header: BlocksHeader) -> Self {
         Self {
             header,
@@ -105,7 +102,7 @@ impl Blocks {
         }
     }
 
-    /// Makes a trace of what `erased` says of each of `len` blocks.
+    /// Collects a trace from one flag per block, up to the longest trace.
     pub fn from_blocks(header: BlocksHeader, erased: impl IntoIterator<Item = bool>) -> Self {
         let mut blocks = Self::new(header);
         for erased in erased.into_iter().take(MOST_BLOCKS as usize) {
@@ -114,7 +111,7 @@ impl Blocks {
         blocks
     }
 
-    /// Adds a row of blocks to the last part, as far as a trace may be long.
+    /// Appends a run of blocks to the last part, up to the longest trace.
     pub fn push(&mut self, erased: bool, len: u32) {
         let start = self.len();
         let len = len.min(MOST_BLOCKS - start);
@@ -135,7 +132,7 @@ impl Blocks {
         }
     }
 
-    /// Ends a part; what is added from now on belongs to another one.
+    /// Ends the current part; later blocks belong to a new one.
     pub fn end_part(&mut self) {
         let last = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
         if self.len() > last {
@@ -143,32 +140,32 @@ impl Blocks {
         }
     }
 
-    /// How many blocks it has.
+    /// Number of blocks.
     pub fn len(&self) -> u32 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Whether it has none.
+    /// Whether it has no blocks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How long it takes.
+    /// Duration of the trace.
     pub fn duration(&self) -> Duration {
         self.header.block * u64::from(self.len())
     }
 
-    /// Rows of erased blocks, in their order.
+    /// The runs of erased blocks, in order.
     pub fn bursts(&self) -> &[Burst] {
         &self.bursts
     }
 
-    /// How many blocks are erased.
+    /// Number of erased blocks.
     pub fn erased(&self) -> u32 {
         self.bursts.iter().map(|burst| burst.len).sum()
     }
 
-    /// The share of blocks that are erased, the block error rate; 0 without blocks.
+    /// The block error rate: the share of erased blocks; 0 for an empty trace.
     pub fn erasure_rate(&self) -> f64 {
         f64::from(self.erased()) / f64::from(self.len().max(1))
     }
@@ -180,7 +177,7 @@ impl Blocks {
         all.filter(|[start, end]| start < end)
     }
 
-    /// Rows of blocks of each part: whether they are erased, and how many.
+    /// The runs of each part: whether the blocks are erased, and how many.
     pub fn rows(&self) -> impl Iterator<Item = Vec<(bool, u32)>> + '_ {
         let mut bursts = self.bursts.iter().peekable();
         self.parts().map(move |[mut at, end]| {
@@ -199,15 +196,15 @@ impl Blocks {
         })
     }
 
-    /// The trace of the same length with as many erasures, each alone and all as far apart as can be: what the
-    /// first one would be without its bursts (Ludwig et al. 1999, section 4.3).
+    /// A trace of the same length with as many erasures, each alone and as far apart as possible: this trace without its
+    /// burstiness (Ludwig et al. 1999, section 4.3).
     #[must_use]
     pub fn even(&self) -> Self {
         let (len, erased) = (u64::from(self.len()), u64::from(self.erased()));
         let mut even = Self::new(self.header.clone());
         even.header.origin = self.header.origin.as_ref().map(|of| format!("even {of}"));
         for k in 0..erased {
-            // Both are below 2^27, so that the product fits.
+            // Both are below 2^27, so the product fits.
             let at = (k * len / erased) as u32;
             even.push(false, at - even.len());
             even.push(true, 1);
@@ -216,7 +213,7 @@ impl Blocks {
         even
     }
 
-    /// The first so many blocks, and what follows them.
+    /// The first `at` blocks, and the rest.
     #[must_use]
     pub fn split(&self, at: u32) -> [Self; 2] {
         let mut halves = [(); 2].map(|()| Self::new(self.header.clone()));

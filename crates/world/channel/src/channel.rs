@@ -4,17 +4,19 @@
 //! send ─► [ FIFO queue, bounded ] ─► serialise at `rate` ─► [ policer ] ─► error model ─► `delay` ─► poll_deliver
 //! ```
 //!
-//! A FIFO link's next departure is known when a frame is handed over, so nothing is ever polled:
-//! one call per frame, no event per departure. A frame waits until the frame before it has left;
-//! the one that is being sent is no longer in the queue, so an idle link takes a frame even with a
-//! queue of zero. Serialisation time is rounded up to whole nanoseconds for each frame.
+//! The next departure of a FIFO link is known when a frame is handed over, so nothing is ever
+//! polled: one call per frame, no event per departure. A frame waits until the frame before it has
+//! left. The frame being sent no longer counts as queued, so an idle link accepts a frame even with
+//! a queue of zero. Serialisation time is rounded up to whole nanoseconds for each frame.
 //!
-//! So it is where the rate changes ([`RateSteps`](crate::RateSteps)), as all steps are known in advance. A link that
-//! sends at given times only ([`Opportunities`](crate::Opportunities)) has no rate to serialise at: a frame waits in
-//! the queue for its first opportunity, also on an idle link.
+//! The same holds where the rate changes ([`RateSteps`](crate::RateSteps)), because all steps are
+//! known in advance. A link that sends at given times only
+//! ([`Opportunities`](crate::Opportunities)) has no serialisation rate: a frame waits in the queue
+//! for its first opportunity, even on an idle link.
 //!
-//! Invariants: departures never go back, nor do arrivals without [jitter](crate::JitterConfig); `offered = dropped_queue + lost_air +
-//! delivered + in flight`; no allocation once the deques have grown to the link's content.
+//! Invariants: departures never go back, nor do arrivals without [jitter](crate::JitterConfig);
+//! `offered = dropped_queue + lost_air + delivered + in flight`; no allocation once the deques have
+//! grown to the number of frames on the link.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,14 +29,14 @@ use crate::jitter::Jitter;
 use crate::opportunities::Cursor;
 use crate::{ErrorModel, JitterConfig, LinkRate, PolicerConfig, RateSteps};
 
-/// What one direction of a link is, besides its error model.
+/// The parameters of one direction of a link, except its error model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
-    /// Serialisation rate; of a link whose rate is not always the same, its mean.
+    /// Serialisation rate; the mean rate if the link's rate varies.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// How much may wait for the transmitter, without the frame that is being sent.
+    /// How much may wait for the transmitter, not counting the frame being sent.
     pub queue: QueueLimit,
 }
 
@@ -43,7 +45,7 @@ pub struct ChannelConfig {
 pub struct Count {
     /// Frames.
     pub frames: u64,
-    /// Bytes of these frames.
+    /// Total bytes of these frames.
     pub bytes: u64,
 }
 
@@ -53,7 +55,7 @@ impl Count {
         self.frames == 0
     }
 
-    /// Both together.
+    /// The sum of both counts.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -62,7 +64,7 @@ impl Count {
         }
     }
 
-    /// One more frame, of `len` bytes.
+    /// Counts one more frame of `len` bytes.
     pub const fn add(&mut self, len: usize) {
         self.frames += 1;
         self.bytes += len as u64;
@@ -72,24 +74,24 @@ impl Count {
 /// What happened to the frames of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChannelStats {
-    /// Handed over.
+    /// Frames handed over.
     pub offered: Count,
-    /// Refused because the queue was full.
+    /// Frames refused because the queue was full.
     pub dropped_queue: Count,
-    /// Sent, and lost on the air.
+    /// Frames sent and lost on the air.
     pub lost_air: Count,
-    /// Of these, frames that met an outage.
+    /// Of `lost_air`, frames that left during an outage.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub lost_outage: Count,
-    /// Of these, frames that were on the link, or meant for it, when a node had left it.
+    /// Of `lost_air`, frames that were on the link, or destined for it, after a node had left it.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub lost_handoff: Count,
-    /// Of these, frames that exceeded what a policer lets pass.
+    /// Of `lost_air`, frames that exceeded a policer's rate and burst.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub lost_policed: Count,
-    /// Taken out at the other end.
+    /// Frames taken out at the receiving end.
     pub delivered: Count,
-    /// Of these, frames that arrived after one that was sent later, where delays differ.
+    /// Of `delivered`, frames that arrived after a frame sent later; only with jitter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<Count>,
 }
@@ -97,7 +99,7 @@ pub struct ChannelStats {
 #[derive(Clone, Debug)]
 struct InFlight<T> {
     arrives: Instant,
-    // As long as a word with the flag: these are copied once for each frame.
+    // 32 bits, so that it shares a word with the flag: these structs are copied once per frame.
     len: u32,
     overtaken: bool,
     item: T,
@@ -115,14 +117,14 @@ struct Waiting {
     len: usize,
 }
 
-/// What frames leave by.
+/// What determines when frames leave.
 #[derive(Debug)]
 enum Pace {
-    /// The rate of the configuration, all the time.
+    /// The configured rate, all the time.
     Constant(Serialised),
     /// Rates that follow each other.
     Steps(Box<RateSteps>),
-    /// Times at which it may send.
+    /// Given times at which the link may send.
     Opportunities(Box<Cursor>),
 }
 
@@ -130,26 +132,28 @@ enum Pace {
 #[derive(Debug)]
 pub struct Channel<T> {
     config: ChannelConfig,
-    /// What each frame takes beside its bits: to win the medium, and to synchronise with the receiver.
+    /// Air time per frame in addition to its bits: winning the medium and synchronising the
+    /// receiver.
     overhead: Duration,
     errors: ErrorModel,
     pace: Pace,
-    /// What happens to frames beside errors, where something may.
+    /// Outages, policing and jitter; `None` on links without any.
     hazards: Option<Box<Hazards>>,
-    /// When the transmitter has sent all it was given.
+    /// When the transmitter becomes idle.
     free: Instant,
-    /// When the last frame that it was given begins to leave.
+    /// When the last frame handed over begins to leave.
     last_start: Instant,
     /// Frames that had not begun to leave at the last `send`.
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// Length of the frame that had begun to leave last by then.
+    /// Length of the frame that was being sent at the last `send`.
     leaving: usize,
-    /// Frames that will arrive, in order of that.
+    /// Frames in flight, in order of arrival.
     pipe: VecDeque<InFlight<T>>,
-    /// When the last of these arrives, or has; where frames overtake each other, by their usual delay.
+    /// Arrival of the last frame in flight or delivered; with jitter, its arrival by the usual
+    /// delay.
     last_arrival: Instant,
-    /// Frames that will arrive destroyed by errors, likewise, where somebody asks for them.
+    /// Frames in flight that errors have destroyed, in order of arrival; kept only on request.
     destroyed: Option<VecDeque<InFlight<T>>>,
     stats: ChannelStats,
 }
@@ -175,7 +179,8 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Makes the channel send as this says, whose mean is the rate of its configuration. A trace must have been read.
+    /// Makes the channel send at this rate, whose mean must be the configured one. A trace must
+    /// have been loaded.
     #[must_use]
     pub fn with_rate(mut self, rate: &LinkRate) -> Self {
         self.pace = match rate {
@@ -189,7 +194,7 @@ impl<T> Channel<T> {
         self
     }
 
-    /// Makes each frame take so much time beside that of its bits.
+    /// Adds this time to every frame's time on the air.
     #[must_use]
     pub fn with_overhead(mut self, overhead: Duration) -> Self {
         self.overhead = overhead;
@@ -200,8 +205,8 @@ impl<T> Channel<T> {
         self.hazards.get_or_insert_default()
     }
 
-    /// Adds outages, from the first time to the second of each. They are in order and do
-    /// not overlap. A frame is lost if any part of it leaves during one.
+    /// Adds outages `[from, to)`, in order and not overlapping. A frame is lost if any part of it
+    /// leaves during an outage.
     #[must_use]
     pub fn with_outages(mut self, outages: impl IntoIterator<Item = [Instant; 2]>) -> Self {
         for outage in outages {
@@ -210,8 +215,8 @@ impl<T> Channel<T> {
         self
     }
 
-    /// Adds absences, given as outages are. A frame that is on its way during any part of
-    /// one is lost: the far end has gone.
+    /// Adds absences of the far end, given as outages are. A frame is lost if it is in flight
+    /// during any part of an absence.
     #[must_use]
     pub fn with_absences(mut self, absences: impl IntoIterator<Item = [Instant; 2]>) -> Self {
         for absence in absences {
@@ -229,7 +234,7 @@ impl<T> Channel<T> {
         self
     }
 
-    /// Makes delays differ, by draws from this stream.
+    /// Makes delays vary from frame to frame, drawn from `random`.
     #[must_use]
     pub fn with_jitter(mut self, jitter: Option<JitterConfig>, random: Rng) -> Self {
         if let Some(config) = jitter {
@@ -239,19 +244,19 @@ impl<T> Channel<T> {
         self
     }
 
-    /// Keeps what errors destroy, to be asked for when it arrives.
+    /// Keeps frames that errors destroy, for [`poll_destroyed`](Self::poll_destroyed).
     #[must_use]
     pub fn with_destroyed(mut self) -> Self {
         self.destroyed = Some(VecDeque::new());
         self
     }
 
-    /// Hands over a frame of `len` bytes. Gives the time when its last bit has left.
+    /// Hands over a frame of `len` bytes. Returns when its last bit leaves.
     ///
-    /// A frame that is lost on the air is counted and swallowed. `now` must not go back.
+    /// A frame that is lost on the air is counted and discarded. `now` must not go back.
     ///
     /// # Errors
-    /// Gives the item back if the queue is full, and counts it.
+    /// Returns the item if the queue is full, and counts it as dropped.
     #[inline]
     pub fn send(&mut self, now: Instant, len: usize, item: T) -> Result<Instant, T> {
         self.stats.offered.add(len);
@@ -272,7 +277,8 @@ impl<T> Channel<T> {
         Ok(self.transmit(start, len, item))
     }
 
-    /// Whether what waits in the queue leaves room for `len` bytes more within a limit other than its own.
+    /// Whether the queue has room for `len` more bytes under `limit` instead of the configured
+    /// limit.
     pub fn has_room(&mut self, now: Instant, len: usize, limit: QueueLimit) -> bool {
         if self.next_start(now) <= now {
             return limit.admits(0, 0, len);
@@ -281,7 +287,7 @@ impl<T> Channel<T> {
         limit.admits(self.waiting.len(), self.waiting_bytes, len)
     }
 
-    /// When a frame would begin to leave that is handed over now.
+    /// When a frame handed over now would begin to leave.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {
         match &mut self.pace {
@@ -290,21 +296,21 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Hands over a frame of `len` bytes at the moment when it begins to leave, which is what
-    /// [`next_start`](Self::next_start) gave last. Gives the time when its last bit has left.
+    /// Hands over a frame of `len` bytes that begins to leave at `start`, the value that
+    /// [`next_start`](Self::next_start) last returned. Returns when its last bit leaves.
     pub fn send_at(&mut self, start: Instant, len: usize, item: T) -> Instant {
         self.stats.offered.add(len);
         self.leaving = len;
         self.transmit(start, len, item)
     }
 
-    /// Counts a frame that found the queue full, where that stands in front of the channel.
+    /// Counts a frame that was dropped by a full queue in front of the channel.
     pub fn refuse(&mut self, len: usize) {
         self.stats.offered.add(len);
         self.stats.dropped_queue.add(len);
     }
 
-    // In place, since what it moves has just been written.
+    // Inlined to avoid copying the item, which the caller has just written.
     #[inline(always)]
     fn transmit(&mut self, start: Instant, len: usize, item: T) -> Instant {
         let departs = match &mut self.pace {
@@ -313,11 +319,12 @@ impl<T> Channel<T> {
             Pace::Opportunities(cursor) => cursor.take(len),
         };
         (self.last_start, self.free) = (start, departs);
-        // The error model advances in any case: schemes meet the same fades, with outages or not.
+        // The error model always advances, so that schemes meet the same fades with outages or
+        // without.
         let lost = self.errors.loses(start, departs, len);
         let usually = departs + self.config.delay + self.errors.lateness(start);
         let arrives = usually.max(self.last_arrival);
-        // Made where it goes to. A frame has less than 4 GB.
+        // A closure, so that the frame is built in its place. A frame is shorter than 4 GB.
         let frame = || InFlight {
             arrives,
             len: len as u32,
@@ -333,7 +340,7 @@ impl<T> Channel<T> {
         departs
     }
 
-    /// Sends a frame that is `lost` by errors or may meet something else.
+    /// Sends a frame that is `lost` to errors or may meet a hazard.
     #[cold]
     fn meet(&mut self, mut frame: InFlight<T>, lost: bool, leaves: [Instant; 2], usually: Instant) {
         let met = match &mut self.hazards {
@@ -345,7 +352,7 @@ impl<T> Channel<T> {
             return self.lose(frame, met);
         }
         self.last_arrival = met.bounds;
-        // It stands before those that arrive later than it.
+        // Insert the frame before those that arrive later.
         let later = self.pipe.iter_mut().rev();
         let mut behind = 0;
         for other in later.take_while(|other| other.arrives > frame.arrives) {
@@ -355,7 +362,8 @@ impl<T> Channel<T> {
         self.pipe.insert(self.pipe.len() - behind, frame);
     }
 
-    /// Counts a frame that does not arrive whole.
+    /// Counts a frame that is lost, and keeps it if only errors destroyed it and the caller wants
+    /// such frames.
     fn lose(&mut self, mut frame: InFlight<T>, met: Met) {
         self.stats.lost_air.add(frame.len());
         if met.down {
@@ -377,7 +385,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Forgets the frames that are no longer in the queue at `now`.
+    /// Removes the frames that have begun to leave by `now` from the queue.
     fn begin_transmissions(&mut self, now: Instant) {
         while let Some(head) = self.waiting.front()
             && head.starts <= now
@@ -388,7 +396,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// The next frame that has arrived by `now`, in the order of arrival.
+    /// The next frame that has arrived by `now`, in order of arrival.
     #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
         let front = self.pipe.front().filter(|frame| frame.arrives <= now)?;
@@ -398,12 +406,12 @@ impl<T> Channel<T> {
         {
             overtaken.add(front.len());
         }
-        // Counted where it stands, so that nothing but the item is copied.
+        // Counted in place, so that only the item is copied.
         self.pipe.pop_front().map(|frame| frame.item)
     }
 
-    /// The next frame that has arrived destroyed by `now`, if [`with_destroyed`](Self::with_destroyed) asks
-    /// for these. It is counted as lost.
+    /// The next destroyed frame that would have arrived by `now`, if the channel was built
+    /// [`with_destroyed`](Self::with_destroyed). It is already counted as lost.
     #[inline]
     pub fn poll_destroyed(&mut self, now: Instant) -> Option<T> {
         let destroyed = self.destroyed.as_mut()?;
@@ -424,19 +432,19 @@ impl<T> Channel<T> {
         }
     }
 
-    /// When the transmitter will have sent all it was given; the past if it is idle.
+    /// When the transmitter becomes idle; in the past if it already is.
     pub const fn free_at(&self) -> Instant {
         self.free
     }
 
-    /// When the frame that was handed over last begins to leave, or did.
+    /// When the last frame handed over begins to leave, or began to.
     pub const fn last_start(&self) -> Instant {
         self.last_start
     }
 
-    /// What has left by `now` over what could have: 0 to 1. At a rate a frame leaves bit by bit, and what it takes beside
-    /// its bits carries nothing; of opportunities those count that have passed. `now` is not before the last frame was
-    /// handed over.
+    /// Bits sent by `now` over bits that could have been sent: 0 to 1. At a rate, a frame leaves
+    /// bit by bit, and its overhead counts as unused time; with opportunities, those count that
+    /// have passed. `now` must not be before the last frame was handed over.
     pub fn utilisation(&self, now: Instant) -> f64 {
         // In bits times nanoseconds, which are exact.
         const SECOND: u128 = 1_000_000_000;
@@ -452,7 +460,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// What the rate can have sent by a time, bits times nanoseconds.
+    /// What the rate could have sent by `until`, in bits times nanoseconds.
     fn carried(&self, until: Instant) -> u128 {
         match &self.pace {
             Pace::Steps(steps) => steps.carried(until),
@@ -460,7 +468,8 @@ impl<T> Channel<T> {
         }
     }
 
-    /// What was handed over by `now` and leaves later, of the frame that leaves at that moment too.
+    /// What was accepted by `now` but leaves later, including the rest of the frame being sent, in
+    /// bits times nanoseconds.
     fn unsent(&self, now: Instant) -> u128 {
         let bits = |bytes: usize| bytes as u128 * 8_000_000_000;
         let begun = self.waiting.iter().take_while(|frame| frame.starts <= now);
@@ -482,14 +491,14 @@ impl<T> Channel<T> {
         &self.errors
     }
 
-    /// What was accepted, is not known to be lost and was not taken out.
+    /// Frames in flight or queued that are not lost.
     pub fn under_way(&self) -> Count {
         let mut count = Count::default();
         self.pipe.iter().for_each(|frame| count.add(frame.len()));
         count
     }
 
-    /// What happened so far.
+    /// Counters of this direction.
     pub const fn stats(&self) -> &ChannelStats {
         &self.stats
     }
@@ -519,7 +528,7 @@ mod tests {
 
     #[test]
     fn what_waits_and_what_leaves_has_not_left() {
-        // 10 B take 10 ms, and 5 ms beside their bits.
+        // 10 B take 10 ms, plus 5 ms of overhead.
         let mut c = channel(8_000, MS * 99, "9 packets", 0.5).with_overhead(MS * 5);
         let at = |ms| Instant::ORIGIN + MS * ms;
         for id in 0..3 {
@@ -548,7 +557,7 @@ mod tests {
 
     #[test]
     fn a_frame_takes_serialisation_and_propagation() {
-        // 51 B at 14.4 kbit/s take 28.33333... ms: rounded up to the nanosecond.
+        // 51 B at 14.4 kbit/s take 28.33333... ms, rounded up to the nanosecond.
         let mut c = channel(14_400, MS * 100, "50 packets", 0.0);
         let departs = c.send(Instant::ORIGIN, 51, "a").unwrap();
         assert_eq!(departs.as_nanos(), 28_333_334);
@@ -560,7 +569,7 @@ mod tests {
 
     #[test]
     fn what_exceeds_a_policer_is_lost_and_what_does_not_is_not() {
-        // A frame takes 1 ms on the link; its token bucket has room for three and pays one each 10 ms.
+        // A frame takes 1 ms on the link; the token bucket holds three and earns one every 10 ms.
         let police = PolicerConfig {
             rate: "8 kbit/s".parse().unwrap(),
             burst: "30 B".parse().unwrap(),
@@ -570,7 +579,7 @@ mod tests {
             assert!(c.send(Instant::ORIGIN, 10, id).is_ok());
         }
         let arrived: Vec<_> = std::iter::from_fn(|| c.poll_deliver(Instant::FAR_FUTURE)).collect();
-        // In 100 ms, ten beside the burst, whose last is not paid yet.
+        // 100 ms earn ten frames on top of the burst of three; the last one is not yet paid for.
         assert_eq!(arrived.len(), 12, "{arrived:?}");
         assert_eq!(arrived[..4], [0, 1, 2, 10]);
         let s = c.stats();

@@ -1,50 +1,50 @@
-//! Tables of other programs as traces: a rate over time becomes [`Opportunities`], sequence numbers become [`Blocks`].
+//! Tables from other programs as traces: a rate over time becomes [`Opportunities`], sequence numbers become [`Blocks`].
 //!
-//! A table has numbers in columns that white space, a comma or a semicolon separates; a first line of words and lines that
-//! begin with `#` say nothing.
+//! A table has columns of numbers, separated by white space, a comma or a semicolon. A first line of words and lines
+//! that begin with `#` are ignored.
 //!
-//! - *Rates*: seconds and Mbit/s. A rate holds until the next line, the last one as long as the one before it. What it
-//!   carries leaves packet by packet: an opportunity is where another one is full, in whole milliseconds, rounded up. The
+//! - *Rates*: seconds and Mbit/s. A rate holds until the next line, the last one as long as the one before it. Capacity
+//!   becomes whole packets: an opportunity occurs whenever another packet fits, rounded up to whole milliseconds. The
 //!   trace is as long as the table, so the last opportunity is at its end.
-//! - *Sequence numbers*: of what came, in the last column, in any order and however often; what is missing between the
-//!   lowest and the highest is lost. Numbers of 16 bits may begin anew.
+//! - *Sequence numbers*: those received, in the last column, in any order and with duplicates; a number missing between
+//!   the lowest and the highest is lost. 16-bit numbers may wrap.
 
 use airlane_base::Size;
 
 use crate::blocks::{Blocks, BlocksHeader, MOST_BLOCKS};
 use crate::opportunities::Opportunities;
 
-/// More opportunities than anybody's trace has.
+/// More opportunities than any realistic trace has.
 const MOST_OPPORTUNITIES: f64 = 20e6;
-/// Sequence numbers of RTP begin again at 0 after this many.
+/// RTP sequence numbers wrap after this many.
 const WRAPS: u64 = 1 << 16;
 
-/// Why a text is no such table.
+/// Why a text is not such a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnsError {
-    /// A line that has other columns.
+    /// A line has other columns than expected.
     #[error("line {line}: \"{text}\" is not {expected}")]
     Line {
         /// The line, from 1.
         line: usize,
-        /// How it begins.
+        /// The beginning of the line.
         text: String,
-        /// What would be right.
+        /// The columns expected.
         expected: &'static str,
     },
-    /// Times that go back.
+    /// Times do not increase.
     #[error("line {line}: its time is not later than that above it; times go on")]
     Back {
         /// The line, from 1.
         line: usize,
     },
-    /// As a whole it makes no trace.
+    /// The lines are readable but do not make a trace.
     #[error("{0}")]
     Whole(&'static str),
 }
 
-/// The numbers of each line, with its number.
+/// The line number and the numbers of each line.
 fn rows(text: &str, expected: &'static str) -> Result<Vec<(usize, Vec<f64>)>, ColumnsError> {
     let mut rows = vec![];
     let mut first = true;
@@ -81,10 +81,10 @@ fn rows(text: &str, expected: &'static str) -> Result<Vec<(usize, Vec<f64>)>, Co
 }
 
 impl Opportunities {
-    /// The opportunities of a rate over time, of `size` each.
+    /// The opportunities of a rate over time, `size` bytes each.
     ///
     /// # Errors
-    /// Names the line that is wrong, or what a trace needs.
+    /// Names the wrong line, or what a trace needs.
     pub fn of_rates(text: &str, size: Size) -> Result<Self, ColumnsError> {
         const EXPECTED: &str = "a time in seconds and a rate in Mbit/s";
         let rows = rows(text, EXPECTED)?;
@@ -112,11 +112,11 @@ impl Opportunities {
         Self::of_steps(&steps, size)
     }
 
-    /// The opportunities of a rate that changes at some times, of `size` each: s and Mbit/s, the times in order; the last
-    /// row says when it ends.
+    /// The opportunities of a rate that changes at given times, `size` bytes each: seconds in increasing order and
+    /// Mbit/s; the last row gives the end.
     ///
     /// # Errors
-    /// Says what a trace needs.
+    /// States what a trace needs.
     pub fn of_steps(steps: &[[f64; 2]], size: Size) -> Result<Self, ColumnsError> {
         let [[start, _], .., [last, _]] = *steps else {
             return Err(ColumnsError::Whole("a rate over time has an end"));
@@ -132,7 +132,7 @@ impl Opportunities {
             ));
         }
         let mut times_ms = vec![];
-        // Bits that the next opportunity has room for by now.
+        // Bits available so far for the next opportunity.
         let mut ready = 0.0;
         for step in steps.windows(2) {
             let [[from, rate], [to, _]] = [step[0], step[1]];
@@ -156,7 +156,7 @@ impl Opportunities {
         })
     }
 
-    /// The file, as Mahimahi reads it.
+    /// The trace as a file that Mahimahi reads.
     pub fn to_text(&self) -> String {
         self.times()
             .map(|at| format!("{}\n", at.as_nanos() / 1_000_000))
@@ -165,10 +165,10 @@ impl Opportunities {
 }
 
 impl Blocks {
-    /// One block for each packet, erased if its number did not come.
+    /// One block per packet, erased if its number was not received.
     ///
     /// # Errors
-    /// Names the line that is wrong, or what a trace needs.
+    /// Names the wrong line, or what a trace needs.
     pub fn of_sequence(text: &str, header: BlocksHeader) -> Result<Self, ColumnsError> {
         const EXPECTED: &str = "a sequence number, a whole one, in the last column";
         let mut numbers: Vec<u64> = vec![];
@@ -209,9 +209,9 @@ impl Blocks {
     }
 }
 
-/// Lets numbers of 16 bits that begin anew go on.
+/// Unwraps 16-bit sequence numbers.
 fn unwrap(numbers: &mut [u64]) {
-    // Ahead of zero, so that what comes late in front of the first has room.
+    // Starts one cycle above zero, so that a packet late from before the first one still has a number.
     let mut last = None;
     for number in numbers {
         let next = match last {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_rate_over_time_has_room_for_what_it_carries() {
-        // 12 Mbit/s are a packet each millisecond, 6 half of that; nothing; 12 again.
+        // 12 Mbit/s make one packet per millisecond, 6 Mbit/s half of that; then nothing; then 12 again.
         let text = "seconds,Mbit/s\n10.0, 12\n10.003, 6\n# a gap\n10.007; 0\n10.010 12\n";
         let found = Opportunities::of_rates(text, FULL).unwrap();
         assert_eq!(found.to_text(), "1\n2\n3\n5\n7\n11\n12\n13\n");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the rate changes, as many bits have room as it carries, but for one packet.
+        /// However the rate changes, the opportunities carry as many bits as it does, to within one packet.
         #[test]
         fn opportunities_carry_what_rates_do(
             steps in prop::collection::vec((1_u32..5_000, 0.0_f64..50.0), 2..12),

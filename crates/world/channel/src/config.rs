@@ -1,7 +1,7 @@
-//! Error models as they stand in a file.
+//! Error models as a configuration file writes them.
 //!
 //! ```toml
-//! errors = { kind = "uniform", rate = 0.05 }          # the same model, independently, both ways
+//! errors = { kind = "uniform", rate = 0.05 }          # the same model in both directions, drawn independently
 //! # or one for each direction; a direction that is not named has no errors
 //! errors.down = { kind = "two-state", good = "10 s", bad = "0.1 s", ber_good = 1e-6, ber_bad = 0.01 }
 //! errors.up = { kind = "byte-exponential", mean = "131072 B" }
@@ -11,8 +11,8 @@
 //! errors = { kind = "blocks", model = "onoff-c" }
 //! ```
 //!
-//! The tables are read key by key and not through serde's tagged enums: those buffer their input,
-//! which loses the line of a wrong value, and they accept any key beside `kind = "none"`.
+//! The tables are read key by key rather than with serde's tagged enums: those buffer their input, which loses the line
+//! of a wrong value, and they accept any key beside `kind = "none"`.
 
 use std::borrow::Cow;
 
@@ -55,8 +55,8 @@ pub enum ErrorModelConfig {
         /// In the bad state a bit is wrong with this probability. Source: Xylomenos 1999, table 3.2.
         ber_bad: Probability,
     },
-    /// The two states in the simplification of ns-2: the state at the instant when a frame has
-    /// left decides for all of its bits. For comparisons; `two-state` is the model of the works.
+    /// The two-state model as simplified in ns-2: the state at the instant when a frame has left decides for all of its
+    /// bits. For comparisons; the works use `two-state`.
     TwoStateArrival {
         /// The good state lasts this long on average; durations are exponential. Source: Xylomenos
         /// 1999, table 3.2.
@@ -74,8 +74,8 @@ pub enum ErrorModelConfig {
     ByteExponential {
         /// Bad bytes are this far apart on average. Source: Xylomenos 1999, table 3.3.
         mean: Size,
-        /// A frame with a bad byte takes so many frames with it, itself included; bytes of those behind it do
-        /// not count. Source: Balakrishnan et al. 1997, section 4.5. Left out: 1.
+        /// A bad byte destroys this many frames in a row, its own included; the bytes of the frames after it do not
+        /// count. Source: Balakrishnan et al. 1997, section 4.5. Left out: 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-unit" = "frames"))]
         burst: Option<u32>,
@@ -91,13 +91,13 @@ pub enum ErrorModelConfig {
         /// In the bad state a frame is lost with this probability. Source: Elliott 1963.
         loss_bad: Probability,
     },
-    /// What a recorded link did.
+    /// The losses of a recorded link.
     Trace(TraceConfig),
-    /// Blocks of a radio: a frame is lost if any block that it overlaps is erased.
+    /// Radio blocks: a frame is lost if any block that it overlaps is erased.
     Blocks(BlocksConfig),
 }
 
-/// Why an error model cannot be.
+/// Why an error model is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -109,22 +109,22 @@ pub enum ModelError {
     Missing {
         /// The kind of the model.
         kind: &'static str,
-        /// What is missing.
+        /// The missing key.
         key: &'static str,
         /// All keys of this kind.
         keys: &'static str,
     },
-    /// A key of another kind of model.
+    /// The table has a key of another kind of model.
     #[error("`{key}` does not belong to errors of kind \"{kind}\"; its keys are: {keys}")]
     Foreign {
         /// The kind of the model.
         kind: &'static str,
-        /// What does not belong.
+        /// The key that does not belong.
         key: &'static str,
         /// All keys of this kind.
         keys: &'static str,
     },
-    /// Both one model for both directions and one for each.
+    /// The table gives both one model for both directions and one for a single direction.
     #[error(
         "`kind` gives one model for both directions, `{key}` one for a single direction; \
          write either errors = {{ kind = ... }} or errors.down and errors.up"
@@ -140,7 +140,7 @@ pub enum ModelError {
         key: &'static str,
         /// Its value.
         value: String,
-        /// What is allowed.
+        /// The values allowed.
         allowed: &'static str,
     },
 }
@@ -148,18 +148,18 @@ pub enum ModelError {
 const KINDS: &str = "\"none\", \"uniform\", \"uniform-ber\", \"two-state\", \"two-state-arrival\", \
      \"byte-exponential\", \"gilbert-elliott\", \"trace\", \"blocks\"";
 
-/// Shortest mean duration of a state. Below it the states of an idle second would take longer to
-/// draw than the second lasts.
+/// Shortest mean duration of a state: with shorter ones, drawing the states of an idle second would take longer than the
+/// second.
 const SHORTEST_STATE: Duration = Duration::from_micros(1);
 
 impl ErrorModelConfig {
-    /// What an example of a file has.
+    /// The example in the schema.
     fn uniform() -> Self {
         let rate = Probability::new(0.05).expect("0.05 is a probability");
         Self::Uniform { rate }
     }
 
-    /// Checks what the types of the fields cannot.
+    /// Checks what the types of the fields cannot express.
     ///
     /// # Errors
     /// Names the key, its value and what is allowed.
@@ -221,8 +221,8 @@ impl ErrorModelConfig {
         Ok(())
     }
 
-    /// The long-run probability that a frame of `bytes` is lost on a link of this rate, sent at a
-    /// time that does not depend on the state: the closed forms that measurements are held against.
+    /// The long-run probability that a frame of `bytes` is lost on a link of this rate, if it is sent at a time
+    /// independent of the state. Closed forms, to compare measurements with.
     pub fn loss_probability(&self, rate: Rate, bytes: usize) -> f64 {
         match *self {
             Self::None => 0.0,
@@ -271,9 +271,9 @@ impl ErrorModelConfig {
     }
 }
 
-/// Errors per second that bits at `rate` meet: a frame of t seconds survives with `exp(-t * this)`.
+/// Error intensity at `rate`, 1/s: a frame of t seconds survives with probability `exp(-t * intensity)`.
 fn error_intensity(rate: Rate, ber: Probability) -> f64 {
-    // A bit error rate of 1 would be infinite; this is as good as that for any frame.
+    // A BER of 1 would be infinite; this bound gives the same result for every frame.
     (-libm::log1p(-ber.value()) * rate.as_bps() as f64).min(1e15)
 }
 
@@ -287,7 +287,7 @@ fn two_state_loss(t: f64, mean: [f64; 2], intensity: [f64; 2]) -> f64 {
     let half_trace = (diagonal[0] + diagonal[1]) / 2.0;
     let half_gap = (diagonal[0] - diagonal[1]) / 2.0;
     let root = libm::sqrt(half_gap * half_gap + leave[0] * leave[1]);
-    // The eigenvalues are -fast and -slow. The slow one by the product, which does not cancel.
+    // The eigenvalues are -fast and -slow; the product gives the slow one without cancellation.
     let fast = half_trace + root;
     let slow =
         (leave[0] * intensity[1] + leave[1] * intensity[0] + intensity[0] * intensity[1]) / fast;
@@ -301,7 +301,7 @@ fn two_state_loss(t: f64, mean: [f64; 2], intensity: [f64; 2]) -> f64 {
 pub type ErrorsConfig = BothWays<ErrorModelConfig>;
 
 impl ErrorModelConfig {
-    /// Whether the file that is replayed has been read, if one is.
+    /// Whether the replayed file has been read; true if there is none.
     pub fn is_loaded(&self) -> bool {
         match self {
             Self::Trace(trace) => trace.is_loaded(),
@@ -310,7 +310,7 @@ impl ErrorModelConfig {
         }
     }
 
-    /// A number for the file that is replayed, equal for equal files.
+    /// Digest of the replayed file, equal for equal files.
     pub fn digest(&self) -> Option<u64> {
         match self {
             Self::Trace(trace) => Some(trace.digest()),
@@ -338,11 +338,11 @@ impl ErrorModelConfig {
     }
 }
 
-/// Reads the files that a link's errors replay, if any. `read` gives the bytes of a file; paths are as
-/// they were written.
+/// Reads the files that a link's errors replay, if any. `read` returns the bytes of a file; paths are given as written
+/// in the configuration.
 ///
 /// # Errors
-/// If a file cannot be read, is no trace, or has nothing of the direction.
+/// If a file cannot be read, is not a trace, or records nothing for the direction.
 pub fn load_traces(
     errors: &mut ErrorsConfig,
     mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
@@ -381,7 +381,7 @@ impl Directed for ErrorModelConfig {
             (_, None) => Ok(table.model().map_err(D::Error::custom)?.into()),
             (None, Some(_)) => {
                 let (down, up) = (table.down.take(), table.up.take());
-                // A key beside the two directions would otherwise be passed over in silence.
+                // Otherwise a key beside the two directions would be ignored silently.
                 table.kind = Some(Kind::None);
                 if let Err(ModelError::Foreign { key, .. }) = table.model() {
                     return Err(D::Error::custom(format!(
@@ -498,7 +498,7 @@ impl Table {
                 None => BlocksConfig::of_model(need!(model), self.block.take()),
             }),
         };
-        // What the model did not take belongs to another one.
+        // A key that the model has not taken belongs to another model.
         let left = [
             ("rate", self.rate.is_some()),
             ("ber", self.ber.is_some()),
@@ -679,7 +679,7 @@ mod tests {
             ber_good: Probability::ZERO,
             ber_bad: Probability::new(1.0).unwrap(),
         };
-        // A frame as short as this meets the bad state, or not: a tenth of the time.
+        // A frame this short meets either the bad state or none of it: a tenth of the time.
         let loss = model.loss_probability(Rate::from_bps(1_000_000_000).unwrap(), 1);
         assert!((loss - 0.1).abs() < 1e-6, "{loss}");
     }

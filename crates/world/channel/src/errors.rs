@@ -1,6 +1,6 @@
-//! The error models at work (Xylomenos 1999, section 3.2; Gilbert 1960, Elliott 1963).
+//! The error models in operation (Xylomenos 1999, section 3.2; Gilbert 1960, Elliott 1963).
 //!
-//! When a model's state advances decides who meets which error, so the rules are kept exactly:
+//! The rules for when a model's state advances decide which frames meet an error, so they follow the sources exactly:
 //!
 //! | model | state advances with | draws for each frame |
 //! |---|---|---|
@@ -11,11 +11,10 @@
 //! | byte-exponential | bytes of transmitted frames | one for each bad byte |
 //! | Gilbert-Elliott | frames | two |
 //! | trace | real time ([`trace`](crate::trace)) | one |
-//! | blocks | real time ([`blocks`](crate::blocks)) | none; a model draws its rows from the fades |
+//! | blocks | real time ([`blocks`](crate::blocks)) | none; a generator draws runs of blocks from the fades |
 //!
-//! Durations of states and steps of chains come from the stream `<name>.fades`, everything else
-//! from `<name>.errors`. Schemes compared under one seed therefore see the same fades, however
-//! many frames each of them sends.
+//! State durations and chain steps are drawn from the stream `<name>.fades`, everything else from `<name>.errors`.
+//! Schemes compared under one seed therefore see the same fades, regardless of how many frames each of them sends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,12 +25,12 @@ use crate::ErrorModelConfig;
 use crate::blocks::BlocksReplay;
 use crate::trace::Replay;
 
-/// An error model that is not among ours.
+/// An error model supplied by the caller.
 ///
-/// Frames come in the order of their start and do not overlap, as for [`ErrorModel::loses`].
+/// Frames come in order of their start and do not overlap, as for [`ErrorModel::loses`].
 pub trait CustomErrors: fmt::Debug + Send {
-    /// Whether a frame of `len_bytes` that is on the air during `[start, end)` is lost. `random` is the
-    /// stream that the built-in models of this direction draw their errors from.
+    /// Whether a frame of `len_bytes` on the air during `[start, end)` is lost. `random` is the stream from which the
+    /// built-in models of this direction draw their errors.
     fn loses(&mut self, start: Instant, end: Instant, len_bytes: usize, random: &mut Rng) -> bool;
 }
 
@@ -65,20 +64,20 @@ enum Model {
         rate: f64,
     },
     UniformBer {
-        /// ln(1 - BER) times the bits of a byte.
+        /// ln(1 - BER) per byte.
         log_ok_per_byte: f64,
     },
     TwoState {
         /// Mean duration of each state, s.
         mean: [f64; 2],
-        /// ln(1 - BER) of each state times the bits of one nanosecond.
+        /// ln(1 - BER) per nanosecond, in each state.
         log_ok_per_ns: [f64; 2],
         state: State,
         state_ends: Instant,
     },
     TwoStateArrival {
         mean: [f64; 2],
-        /// ln(1 - BER) of each state times the bits of a byte.
+        /// ln(1 - BER) per byte, in each state.
         log_ok_per_byte: [f64; 2],
         state: State,
         state_ends: Instant,
@@ -91,7 +90,7 @@ enum Model {
     },
     Trace {
         replay: Arc<Replay>,
-        /// Where it is at the driver's origin.
+        /// Position in the recording at the driver's origin.
         start: Duration,
         delays: bool,
     },
@@ -99,13 +98,13 @@ enum Model {
     Custom(Box<dyn CustomErrors>),
 }
 
-/// Bad bytes at exponential distances.
+/// Bad bytes at exponentially distributed distances.
 #[derive(Debug)]
 struct BadBytes {
     mean: f64,
     /// Bytes until the next bad one.
     gap: f64,
-    /// Frames that one takes with it beside its own, and how many of them are still to come.
+    /// Frames that a bad byte destroys after its own, and how many of them are still to come.
     behind: u32,
     left: u32,
 }
@@ -122,7 +121,7 @@ impl BadBytes {
         true
     }
 
-    /// A bad byte is within the frame, or was within one shortly before it.
+    /// Handles a frame that has a bad byte or belongs to the burst of an earlier one.
     #[cold]
     fn hit(&mut self, bytes: f64, errors: &mut Rng) {
         if self.left > 0 {
@@ -140,21 +139,20 @@ impl BadBytes {
 impl ErrorModel {
     /// The model of the link direction `name`, in its initial state.
     ///
-    /// The source does not say how the models start: the two with states start good, time at the
-    /// driver's origin, and the intervals are fresh draws. `rate` is that of the link; it turns time
-    /// into bits.
+    /// The source does not say how the models start. Here the two-state models start in the good state, time starts at
+    /// the driver's origin, and the intervals are fresh draws. `rate`, the link's, converts time into bits.
     ///
     /// # Panics
-    /// If it replays a trace that was not read ([`load_traces`](crate::load_traces)).
+    /// If it replays a trace that was not loaded ([`load_traces`](crate::load_traces)).
     pub fn new(config: &ErrorModelConfig, rate: Rate, streams: Streams, name: &str) -> Self {
         Self::with_fades(config, rate, streams, name, name)
     }
 
-    /// As [`new`](Self::new), with the fades of the link direction `fades`: where the model runs in
-    /// real time, two directions with one name are in the same state at any time.
+    /// Like [`new`](Self::new), but with the fades of the link direction `fades`: two directions with the same fades are
+    /// in the same state at any time, if the model runs in real time.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Like [`new`](Self::new).
     pub fn with_fades(
         config: &ErrorModelConfig,
         rate: Rate,
@@ -240,7 +238,7 @@ impl ErrorModel {
         }
     }
 
-    /// The model of the link direction `name` that somebody else wrote.
+    /// Wraps a caller's error model for the link direction `name`.
     pub fn custom(model: Box<dyn CustomErrors>, streams: Streams, name: &str) -> Self {
         Self {
             errors: streams.stream(&format!("{name}.errors")),
@@ -249,15 +247,14 @@ impl ErrorModel {
         }
     }
 
-    /// Whether somebody else wrote it.
+    /// Whether the caller supplied the model.
     pub const fn is_custom(&self) -> bool {
         matches!(self.model, Model::Custom(_))
     }
 
-    /// Whether a frame of `bytes` that is on the air during `[start, end)` is lost.
+    /// Whether a frame of `bytes` on the air during `[start, end)` is lost.
     ///
-    /// Frames must come in the order of their start and must not overlap: one transmitter sends
-    /// one frame at a time.
+    /// Frames must come in order of their start and must not overlap: one transmitter sends one frame at a time.
     #[inline]
     pub fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
         match &mut self.model {
@@ -267,7 +264,7 @@ impl ErrorModel {
         }
     }
 
-    /// Asks a model that draws something for each frame, or follows what was recorded.
+    /// The models that draw per frame or replay a recording.
     fn draw(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
         match &mut self.model {
             Model::None | Model::ByteExponential(_) => false,
@@ -295,7 +292,7 @@ impl ErrorModel {
                 while from < end {
                     let to = end.min(*state_ends);
                     let ns = to.saturating_since(from).as_nanos();
-                    // Not for an empty piece: BER 1 has the logarithm minus infinity.
+                    // Skip an empty piece: with BER 1 the logarithm is minus infinity, and times zero it is NaN.
                     if ns > 0 {
                         log_ok += ns as f64 * log_ok_per_ns[*state as usize];
                     }
@@ -317,7 +314,7 @@ impl ErrorModel {
                     *state = state.other();
                     *state_ends += draw_duration(&mut self.fades, mean[*state as usize]);
                 }
-                // A frame of no bytes meets no error; BER 1 has the logarithm minus infinity.
+                // A frame without bytes meets no error; with BER 1 the product would be NaN.
                 let log_ok = if bytes > 0 {
                     bytes as f64 * log_ok_per_byte[*state as usize]
                 } else {
@@ -340,7 +337,7 @@ impl ErrorModel {
         }
     }
 
-    /// How much later than the link's delay a frame comes that is on the air from `start` on.
+    /// How much later than the link's delay a frame arrives that starts at `start`.
     #[inline]
     pub fn lateness(&self, start: Instant) -> Duration {
         match &self.model {
@@ -354,7 +351,7 @@ impl ErrorModel {
     }
 }
 
-/// At least a nanosecond, so that drawing durations always gets somewhere.
+/// Mean durations, s; at least a nanosecond, so that drawing states always makes progress.
 fn means(good: Duration, bad: Duration) -> [f64; 2] {
     [good, bad].map(|d| d.max(Duration::from_nanos(1)).as_secs_f64())
 }
@@ -416,7 +413,7 @@ mod tests {
         let (mut whole, mut split) = (model(&config, 1, 0), model(&config, 1, 0));
         let now = Instant::ORIGIN;
         for i in 0..10_000 {
-            // Pieces of a frame hit by the same bad bytes, however the time between them.
+            // Pieces of a frame meet the same bad bytes, whatever time passes between them.
             let late = Instant::from_nanos(i * 1_000_000_000);
             let pieces = [300, 200, 500].map(|n| split.loses(late, late, n));
             assert_eq!(whole.loses(now, now, 1000), pieces.contains(&true));
@@ -440,7 +437,7 @@ mod tests {
 
     #[test]
     fn two_state_advances_with_time_whatever_is_sent() {
-        // Errors certain in the bad state and absent in the good one make the state visible.
+        // Certain errors in the bad state and none in the good one make the state visible.
         let config = ErrorModelConfig::TwoState {
             good: Duration::from_millis(500),
             bad: Duration::from_millis(200),
@@ -468,7 +465,7 @@ mod tests {
             ber_good: p(0.0),
             ber_bad: p(1.0),
         };
-        // Frames of any length that end together share their fate; time passes by itself.
+        // Frames that end together share their fate, whatever their length; time advances without frames.
         let (mut long, mut short) = (model(&config, 8_000, 3), model(&config, 8_000, 3));
         let ms = |n| Instant::from_nanos(n * 1_000_000);
         let mut lost = 0;
@@ -496,7 +493,7 @@ mod tests {
             let end = Instant::ORIGIN + Duration::from_secs(20);
             lost += u32::from(model(&config, 1000, run).loses(Instant::ORIGIN, end, 2500));
         }
-        // Without a fade in 20 s: exp(-20).
+        // Survival without a fade in 20 s: exp(-20).
         assert_eq!(lost, 200);
     }
 }

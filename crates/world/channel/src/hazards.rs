@@ -1,5 +1,5 @@
-//! What happens to frames on some links beside errors: times without the link, a policer, delays that differ. Most links
-//! have none of it, and ask once.
+//! What may happen to frames besides errors: outages, a policer, jitter. Most links have none of it and pay for a single
+//! test.
 
 use std::collections::VecDeque;
 
@@ -7,38 +7,38 @@ use airlane_base::{Bucket, Instant};
 
 use crate::jitter::Jitter;
 
-/// From a time to before another.
+/// A window `[from, to)`.
 type Window = [Instant; 2];
 
 #[derive(Debug, Default)]
 pub(crate) struct Hazards {
-    /// When the link is down, in order and apart; those that are over go.
+    /// When the link is down, in order and disjoint; past windows are removed.
     pub(crate) outages: VecDeque<Window>,
-    /// When the link is not there, likewise.
+    /// When the far end is absent, likewise.
     pub(crate) absences: VecDeque<Window>,
-    /// What drops all that exceeds it.
+    /// The policer.
     pub(crate) police: Option<Bucket>,
-    /// What makes delays differ.
+    /// The jitter.
     pub(crate) jitter: Option<Jitter>,
 }
 
-/// What a frame meets.
+/// What happens to a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met {
-    /// It is lost: the link is down,
+    /// Lost because the link is down.
     pub(crate) down: bool,
-    /// or not there,
+    /// Lost because the far end is absent.
     pub(crate) gone: bool,
-    /// or lets less pass.
+    /// Lost because the frame exceeds the policer.
     pub(crate) exceeds: bool,
-    /// When it arrives if not.
+    /// Its arrival if it is not lost.
     pub(crate) arrives: Instant,
-    /// What is sent later arrives no earlier, by its usual delay.
+    /// Frames sent later arrive no earlier than this, by their usual delay.
     pub(crate) bounds: Instant,
 }
 
 impl Met {
-    /// Nothing.
+    /// No hazard.
     pub(crate) const fn nothing(arrives: Instant) -> Self {
         Self {
             down: false,
@@ -55,7 +55,7 @@ impl Met {
 }
 
 impl Hazards {
-    /// What a frame of `len` bytes meets that leaves from `start` to `departs` and `usually` arrives then, but not
+    /// What happens to a frame of `len` bytes that leaves from `start` to `departs` and arrives at `usually`, but not
     /// before `bound`.
     pub(crate) fn meet(
         &mut self,
@@ -82,12 +82,12 @@ impl Hazards {
     }
 }
 
-/// Whether one of the windows meets `[start, end)`; starts never go back, and what is over goes.
+/// Whether a window overlaps `[start, end)`. Starts must not go back, since past windows are removed.
 fn meets(windows: &mut VecDeque<Window>, start: Instant, end: Instant) -> bool {
     while windows.front().is_some_and(|[_, over]| *over <= start) {
         windows.pop_front();
     }
-    // What leaves all at once leaves at a moment, which is in a window from its begin on.
+    // A frame of zero duration leaves at an instant, which belongs to a window from its beginning on.
     windows
         .front()
         .is_some_and(|[begin, _]| *begin < end || *begin <= start)

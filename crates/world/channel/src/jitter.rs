@@ -1,37 +1,37 @@
-//! Delays that differ from frame to frame, as netem has them: a frame with a short one overtakes others.
+//! Delays that differ from frame to frame, as in netem: a frame with a short delay overtakes others.
 //!
 //! ```toml
-//! jitter = { late = "20 ms", share = 0.1 }                    # a tenth of all frames takes 20 ms more
-//! jitter = { spread = "5 ms", distribution = "normal" }       # each takes some milliseconds more or less
-//! jitter = { down = { spread = "5 ms" } }                     # one way only
+//! jitter = { late = "20 ms", share = 0.1 }                    # a tenth of all frames is 20 ms late
+//! jitter = { spread = "5 ms", distribution = "normal" }       # each frame is some milliseconds early or late
+//! jitter = { down = { spread = "5 ms" } }                     # one direction only
 //! ```
 //!
-//! The distributions are those of netem's tables, as formulas: `normal` and `pareto` within four spreads, `pareto` with
-//! the exponent 3 and the mean 0, `pareto-normal` three quarters of `pareto` and one of `normal`.
+//! The distributions are those of netem's tables, as formulas: `normal` and `pareto` are limited to four spreads,
+//! `pareto` has the exponent 3 and the mean 0, and `pareto-normal` is three quarters `pareto` and one quarter `normal`.
 
 use airlane_base::{Duration, Instant, Probability, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the delays of frames differ, in one direction.
+/// How the delays of frames vary, in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct JitterConfig {
-    /// A frame takes about so much more or less than the delay, but never less than nothing. Left out: 0 s.
+    /// Delays vary around the link's delay by about this much; no frame arrives before it has left. Left out: 0 s.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(extend("examples" = ["5 ms"]))]
     pub spread: Duration,
     /// How the spread is distributed. Left out: `uniform`.
     #[serde(default, skip_serializing_if = "Distribution::is_usual")]
     pub distribution: Distribution,
-    /// Some frames take so much more than others. Left out: 0 s.
+    /// Late frames take this much longer than others. Left out: 0 s.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(extend("examples" = ["20 ms"]))]
     pub late: Duration,
-    /// This part of all frames does, independently. Left out: none.
+    /// This share of all frames is late, independently. Left out: none.
     #[serde(default, skip_serializing_if = "is_never")]
     pub share: Probability,
-    /// Whether frames that would overtake others arrive right after them. Left out: false.
+    /// Frames that would overtake others arrive right after them instead. Left out: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_order: bool,
 }
@@ -40,26 +40,26 @@ pub struct JitterConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// All within the spread alike.
+    /// All delays within the spread are equally likely.
     #[default]
     Uniform,
     /// The spread is the standard deviation.
     Normal,
     /// A long tail of late frames.
     Pareto,
-    /// A long tail, and a rounder body.
+    /// A long tail and a rounder body.
     ParetoNormal,
 }
 
 impl Distribution {
-    /// Beyond so many spreads there is nothing.
+    /// Draws are limited to this many spreads.
     const MOST: f64 = 4.0;
 
     fn is_usual(&self) -> bool {
         *self == Self::Uniform
     }
 
-    /// A delay in spreads.
+    /// Draws a deviation from the delay, in spreads.
     fn draw(self, random: &mut Rng) -> f64 {
         let pareto = |above: f64| (libm::pow(above, -1.0 / 3.0) - 1.5) * (4.0 / 3.0);
         let drawn = match self {
@@ -100,7 +100,7 @@ impl JitterConfig {
     }
 }
 
-/// How the delays of frames differ on a duplex link.
+/// How the delays of frames vary on a duplex link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
@@ -122,7 +122,7 @@ pub enum LinkJitter {
 }
 
 impl LinkJitter {
-    /// That of one direction.
+    /// The jitter of one direction.
     pub const fn of(&self, down: bool) -> Option<JitterConfig> {
         match self {
             Self::Both(both) => Some(*both),
@@ -131,7 +131,7 @@ impl LinkJitter {
         }
     }
 
-    /// What is wrong with one of the directions, and what would be right.
+    /// What is wrong in either direction, and what would be right.
     pub fn problem(&self) -> Option<[&'static str; 2]> {
         let ways = [true, false].into_iter().filter_map(|down| self.of(down));
         ways.clone().find_map(|way| way.problem()).or_else(|| {
@@ -157,7 +157,7 @@ impl Jitter {
         self.config.in_order
     }
 
-    /// When a frame arrives that left at `departs` and would arrive at `due`.
+    /// When a frame arrives that left at `departs` and would arrive at `due` without jitter.
     pub(crate) fn arrival(&mut self, departs: Instant, due: Instant) -> Instant {
         let JitterConfig {
             spread,
@@ -216,7 +216,7 @@ mod tests {
         assert!(wrong.contains("a `spread`"), "{wrong}");
     }
 
-    /// Mean and standard deviation in spreads, of netem's tables: those of `maketable`.
+    /// Mean and standard deviation of netem's tables, in spreads, as `maketable` builds them.
     #[test]
     fn distributions_have_their_moments() {
         for (distribution, mean, deviation) in [

@@ -1,19 +1,22 @@
 //! What a link does to frames, without a clock, a socket or a thread.
 //!
-//! * [`ErrorModel`]: which frames are lost on the air; the three models of Xylomenos 1999, section
-//!   3.2, with their exact rules for when the state advances, and the Gilbert-Elliott chain.
-//! * [`blocks`]: which blocks of a radio are erased: traces, models of them, and what they are worth to a link layer.
+//! * [`ErrorModel`]: decides which frames are lost on the air. The three models of Xylomenos 1999,
+//!   section 3.2, with their exact rules for when the state advances, and the Gilbert-Elliott
+//!   chain.
+//! * [`blocks`]: traces of erased radio blocks, models that generate them, and the goodput a link
+//!   layer could reach on them.
 //! * [`trace`]: recordings of real links, as files and as an error model.
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
 //! * [`JitterConfig`]: delays that differ from frame to frame, so that frames overtake each other.
 //! * [`PolicerConfig`]: a token bucket that drops what exceeds it.
-//! * [`OutageConfig`]: times without the link.
-//! * [`RateSteps`]: rates that follow each other; a queue is sent at the rate that the link has by then.
-//! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
+//! * [`OutageConfig`]: periods in which the link is down.
+//! * [`RateSteps`]: rates that follow each other; a queued frame is sent at the rate in force when
+//!   it leaves.
+//! * [`Opportunities`]: a link that sends at given times only, as in Mahimahi's traces.
 //!
 //! A duplex link is two channels with independent error processes. A frame arrives whole or not at
-//! all, and the receiver learns nothing about one that did not. Left out: media access, contention,
+//! all, and the receiver learns nothing about a lost one. Left out: media access, contention,
 //! collisions.
 
 #![forbid(unsafe_code)]

@@ -1,40 +1,40 @@
-//! A link that sends at given times only: what a cellular scheduler does, and Mahimahi's traces say.
+//! A link that sends at given times only, as a cellular scheduler does and Mahimahi's traces record it.
 //!
-//! A trace is text with one time a line, in whole milliseconds and never going back. At each of them so
-//! many bytes may leave, of one frame or of several; what nobody uses is gone. A frame leaves with its
-//! last byte. After its last line the trace begins again: that line is how long it is.
+//! A trace is text with one time per line, in whole milliseconds and never decreasing. At each time a fixed number of
+//! bytes may leave, of one frame or of several; unused capacity is lost. A frame leaves with its last byte. The last
+//! line is the length of the trace, after which it repeats.
 //!
 //! ```text
-//! 0          three opportunities in 5 ms, the first one and every third at the end of the trace before
+//! 0          three opportunities in 5 ms; the one at 0 comes with the one at the end of the previous round
 //! 2
 //! 5
 //! ```
 //!
-//! A frame that is handed over at an opportunity's very time comes too late for it, as in Mahimahi,
-//! which empties its queue before it takes a frame.
+//! A frame handed over at the very time of an opportunity misses it, as in Mahimahi, which empties its queue before it
+//! accepts a frame.
 
 use std::sync::Arc;
 
 use airlane_base::{Duration, Instant, Rate, Size};
 
 const NANOS_PER_MS: u64 = 1_000_000;
-/// Longest trace, ms: 11 days. Thousands of repetitions stay far below where nanoseconds end.
+/// Longest trace, ms: 11 days. Thousands of repetitions stay far within the range of nanoseconds.
 const LONGEST_MS: u64 = 1_000_000_000;
 
-/// When a link may send, again and again.
+/// The times at which a link may send, repeated without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// `times_ms[opportunities]`: never going back, the last one above zero.
+    /// `times_ms[opportunities]`: never decreasing, the last one above zero.
     times_ms: Vec<u64>,
-    /// What leaves at each.
+    /// Bytes that may leave at each time.
     size: Size,
 }
 
-/// Why a text is no trace of opportunities.
+/// Why a text is not a trace of opportunities.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpportunitiesError {
-    /// A line that is no time.
+    /// A line is not a time.
     #[error(
         "line {line}: \"{text}\" is no time; write one whole number of milliseconds a line, at most {LONGEST_MS}{}",
         of_rates(text)
@@ -42,27 +42,27 @@ pub enum OpportunitiesError {
     NoTime {
         /// The line, from 1.
         line: usize,
-        /// How it begins.
+        /// The beginning of the line.
         text: String,
     },
-    /// A time before the one above it.
+    /// A time is earlier than the one before it.
     #[error("line {line}: {ms} ms comes after {before} ms; times never go back")]
     Back {
         /// The line, from 1.
         line: usize,
-        /// Its time.
+        /// The time on the line.
         ms: u64,
-        /// The time above it.
+        /// The time on the line before.
         before: u64,
     },
-    /// A trace without lines, or of no length.
+    /// The trace has no lines, or only times of 0.
     #[error(
         "the trace lasts for no time; it needs a line above 0, which is its length in milliseconds"
     )]
     NoLength,
 }
 
-/// What to do with two columns.
+/// A hint for a line with two columns.
 fn of_rates(line: &str) -> &'static str {
     match line
         .split([' ', '\t', ',', ';'])
@@ -75,10 +75,10 @@ fn of_rates(line: &str) -> &'static str {
 }
 
 impl Opportunities {
-    /// Reads a trace. `size` may leave at each of its times, at least 1 B.
+    /// Parses a trace. `size`, at least 1 B, may leave at each of its times.
     ///
     /// # Errors
-    /// Names the line that is wrong.
+    /// Names the first wrong line.
     pub fn parse(text: &[u8], size: Size) -> Result<Self, OpportunitiesError> {
         let mut times_ms: Vec<u64> = vec![];
         let text = text.strip_suffix(b"\n").unwrap_or(text);
@@ -110,29 +110,29 @@ impl Opportunities {
         Ok(Self { times_ms, size })
     }
 
-    /// How long it lasts before it begins again, ms.
+    /// Length of the trace before it repeats, ms.
     fn length_ms(&self) -> u64 {
         *self.times_ms.last().expect("checked: there is a line")
     }
 
-    /// When it may send, from the beginning of the trace on.
+    /// The times at which the link may send, from the beginning of the trace.
     pub fn times(&self) -> impl Iterator<Item = Duration> {
         self.times_ms.iter().map(|ms| Duration::from_millis(*ms))
     }
 
-    /// How long the trace is before it begins again.
+    /// Length of the trace before it repeats.
     pub fn length(&self) -> Duration {
         Duration::from_millis(self.times_ms.last().copied().unwrap_or(0))
     }
 
-    /// What may leave in the long run.
+    /// The long-run rate.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.times_ms.len() as u128 * u128::from(self.size.as_bytes()) * 8;
         let bps = bits * 1_000 / u128::from(self.length_ms());
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1)).expect("at least 1 bit/s")
     }
 
-    /// When opportunity `number` is, counted through all repetitions.
+    /// The time of opportunity `number`, counted across all repetitions.
     fn time(&self, number: u64) -> Instant {
         let count = self.times_ms.len() as u64;
         let ms = (number / count).saturating_mul(self.length_ms())
@@ -149,13 +149,13 @@ impl Opportunities {
     }
 }
 
-/// Where a transmitter is in its opportunities.
+/// A transmitter's position in its opportunities.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     opportunities: Arc<Opportunities>,
-    /// The first one that has room.
+    /// The next opportunity with capacity left.
     next: u64,
-    /// Its room, bytes.
+    /// Its remaining capacity, bytes.
     left: u64,
 }
 
@@ -169,7 +169,7 @@ impl Cursor {
         }
     }
 
-    /// When a frame that is handed over at `now` begins to leave. What was before is gone.
+    /// When a frame handed over at `now` begins to leave. Earlier opportunities expire.
     pub(crate) fn start(&mut self, now: Instant) -> Instant {
         let at = self.opportunities.time(self.next);
         if at > now {
@@ -180,23 +180,23 @@ impl Cursor {
         self.opportunities.time(self.next)
     }
 
-    /// Room of the opportunities that have passed by `now`, bytes. One at the very begin is none: nothing can have been
-    /// handed over before it.
+    /// Capacity of the opportunities that have passed by `now`, bytes. An opportunity at the origin does not count:
+    /// nothing can have been handed over before it.
     pub(crate) fn passed(&self, now: Instant) -> u64 {
         let opportunities = &self.opportunities;
         let count = opportunities.after(now) - opportunities.after(Instant::ORIGIN);
         count.saturating_mul(opportunities.size.as_bytes())
     }
 
-    /// What was handed over by `now` and leaves later, bytes: it takes room without a gap from the next opportunity on.
+    /// Bytes accepted by `now` that leave later; they fill the opportunities from the next one on without a gap.
     pub(crate) fn unsent(&self, now: Instant) -> u64 {
         let size = self.opportunities.size.as_bytes();
         let full = self.next.checked_sub(self.opportunities.after(now));
         full.map_or(0, |full| full.saturating_mul(size) + (size - self.left))
     }
 
-    /// Takes room for a frame of `len` bytes from the next opportunity on; gives the time of the one
-    /// that its last byte leaves at.
+    /// Takes capacity for a frame of `len` bytes from the next opportunity on; returns the time at which its last byte
+    /// leaves.
     pub(crate) fn take(&mut self, len: usize) -> Instant {
         let (len, size) = (len as u64, self.opportunities.size.as_bytes());
         if let Some(more) = len.checked_sub(self.left).filter(|more| *more > 0) {
@@ -269,16 +269,16 @@ mod tests {
     #[test]
     fn frames_leave_at_opportunities_and_share_them() {
         let mut c = channel("2\n3\n10\n", 1_000, "9 packets");
-        // Two at once, a third that needs two opportunities, a fourth in the next round.
+        // Two leave at once, a third needs two opportunities, and a fourth leaves in the next round.
         assert_eq!(c.send(at(0), 400, 0), Ok(at(2_000)));
         assert_eq!(c.send(at(0), 600, 1), Ok(at(2_000)));
         assert_eq!(c.send(at(0), 1_500, 2), Ok(at(10_000)));
         assert_eq!(c.send(at(500), 501, 3), Ok(at(12_000)));
         assert_eq!(c.last_start(), at(10_000));
-        // What is left of it goes to a frame that comes before, not at its time.
+        // Leftover capacity goes to a frame handed over before the opportunity, not at its time.
         assert_eq!(c.send(at(11_999), 900, 4), Ok(at(12_000)));
         assert_eq!(c.send(at(12_000), 1, 5), Ok(at(13_000)));
-        // Idle for long, at the end of a round.
+        // After a long idle time, at the end of a round.
         assert_eq!(c.send(at(40_000), 1, 6), Ok(at(42_000)));
         assert_eq!(c.send(at(1_000_003_000), 1, 7), Ok(at(1_000_010_000)));
     }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_left_is_held_against_the_opportunities_that_passed() {
-        // 1 kB at 1 ms, then nothing until 100 ms: all that passed was used, however low the mean rate is.
+        // 1 kB at 1 ms, then nothing until 100 ms: all capacity so far was used, however low the mean rate is.
         let mut c = channel("1\n100\n100\n", 1_000, "9 packets");
         assert_eq!(c.utilisation(at(0)), 0.0);
         c.send(at(0), 1_000, 0).unwrap();
@@ -304,7 +304,7 @@ mod tests {
             [999, 1_000, 99_999].map(|us| c.utilisation(at(us))),
             [0.0, 1.0, 1.0]
         );
-        // Half of the next opportunity; the frame that needs two has half left at the first.
+        // Half of the next opportunity; of the frame that needs two, half has left after the first.
         c.send(at(50_000), 500, 1).unwrap();
         assert_eq!(c.utilisation(at(100_000)), 0.5);
         c.send(at(100_000), 2_000, 2).unwrap();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// A link that always has something to send uses all that passes, any time has at most that used.
+        /// A link that always has something to send uses every opportunity, and at no time is more used than has passed.
         #[test]
         fn utilisation_is_one_where_something_always_waits(
             times in prop::collection::vec(1u64..50, 1..12),
@@ -344,7 +344,7 @@ mod tests {
             }
         }
 
-        /// The times are those of a transmitter that is looked at every millisecond.
+        /// The departures are those of a transmitter that is polled every millisecond.
         #[test]
         fn departures_are_those_of_an_emulator(
             steps in prop::collection::vec(0u64..4, 1..12),

@@ -1,4 +1,4 @@
-//! Times without a link: a tunnel, or the gap of a handoff. What leaves in one is lost.
+//! Periods in which a link is down: a tunnel, or the gap of a handoff. Frames that leave during one are lost.
 //!
 //! ```toml
 //! outages = [{ from = "2 s", to = "3 s" }, { from = "10 s", to = "15 s" }]
@@ -8,7 +8,7 @@ use airlane_base::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time without the link: a tunnel, or the gap of a handoff.
+/// A period in which the link is down: a tunnel, or the gap of a handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
@@ -19,19 +19,19 @@ pub struct OutageConfig {
 }
 
 impl OutageConfig {
-    /// The first that lasts for no time.
+    /// The index of the first outage that is not longer than zero.
     pub fn first_empty(outages: &[Self]) -> Option<usize> {
         outages.iter().position(|outage| outage.from >= outage.to)
     }
 
-    /// Outages as [`Channel::with_outages`](crate::Channel::with_outages) takes them: in order and apart.
+    /// The outages as [`Channel::with_outages`](crate::Channel::with_outages) takes them: in order and disjoint.
     pub fn windows(outages: &[Self]) -> Vec<[Instant; 2]> {
         let at = |time: Duration| Instant::ORIGIN + time;
         merged_windows(outages.iter().map(|o| [at(o.from), at(o.to)]).collect())
     }
 }
 
-/// Windows in order; those that touch become one.
+/// Sorts windows and merges those that touch.
 pub fn merged_windows(mut windows: Vec<[Instant; 2]>) -> Vec<[Instant; 2]> {
     windows.sort_unstable();
     let mut apart: Vec<[Instant; 2]> = vec![];

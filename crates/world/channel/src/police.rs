@@ -1,8 +1,8 @@
-//! A token-bucket policer, as operators put one where a tariff ends: what exceeds it is dropped at once, and nothing
-//! waits.
+//! A token-bucket policer, as an operator uses to enforce a tariff: what exceeds it is dropped at once, and nothing is
+//! queued.
 //!
 //! ```toml
-//! police = { rate = "30 Mbit/s", burst = "60 kB" }               # each way
+//! police = { rate = "30 Mbit/s", burst = "60 kB" }               # in each direction
 //! police = { down = { rate = "30 Mbit/s", burst = "60 kB" } }    # or one way
 //! ```
 
@@ -10,7 +10,7 @@ use airlane_base::{Bucket, Duration, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A token bucket that frames are paid from.
+/// A token bucket that pays for frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicerConfig {
@@ -22,7 +22,7 @@ pub struct PolicerConfig {
 }
 
 impl PolicerConfig {
-    /// The bucket, full.
+    /// The token bucket, initially full.
     pub fn bucket(&self) -> Bucket {
         let burst = usize::try_from(self.burst.as_bytes()).unwrap_or(usize::MAX);
         Bucket::new(self.rate, Duration::ZERO, burst)
@@ -60,7 +60,7 @@ impl PoliceConfig {
         }
     }
 
-    /// The first burst that a frame of `longest` bytes exceeds, if one does.
+    /// The first burst that a frame of `longest` bytes exceeds, if any.
     pub fn too_short(&self, longest: u64) -> Option<Size> {
         let ways = [true, false].into_iter().filter_map(|down| self.of(down));
         ways.map(|way| way.burst)

@@ -1,4 +1,4 @@
-//! How fast a link is, as it stands in a file.
+//! The rate of a link, as a configuration file writes it.
 //!
 //! ```toml
 //! rate = "20 Mbit/s"                                            # the same both ways
@@ -26,40 +26,40 @@ use crate::opportunities::Opportunities;
 use crate::steps::RateSteps;
 use crate::trace::TraceFileError;
 
-/// How fast one direction of a link is.
+/// The rate of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkRate {
-    /// Always the same.
+    /// One constant rate.
     Constant(Rate),
-    /// One rate after the other, again and again.
+    /// A repeating sequence of rates.
     Steps(RateSteps),
-    /// It sends at given times only.
+    /// The link sends at given times only.
     Opportunities(OpportunitiesConfig),
 }
 
-/// Times at which a link may send, in a file.
+/// A file with the times at which a link may send.
 #[derive(Clone, Debug)]
 pub struct OpportunitiesConfig {
-    /// One time a line, in milliseconds: what Mahimahi's `mm-link` reads.
+    /// A file with one time per line, in milliseconds, as Mahimahi's `mm-link` reads it.
     pub file: String,
-    /// What may leave at each, packets with their headers. Left out: 1504 B, as in Mahimahi.
+    /// Bytes that may leave at each time, packet headers included. Left out: 1504 B, as in Mahimahi.
     pub size: Size,
-    /// What the file says and a digest of it, once it was read.
+    /// The parsed file and its digest, once loaded.
     loaded: Option<(Arc<Opportunities>, u64)>,
 }
 
-/// By what it was made of: a trace may have millions of lines.
+/// Compared by origin: a trace may have millions of lines.
 impl PartialEq for OpportunitiesConfig {
     fn eq(&self, other: &Self) -> bool {
         (&self.file, self.size, self.digest()) == (&other.file, other.size, other.digest())
     }
 }
 
-/// A packet of 1500 B and the 4 B in front of it that Mahimahi counts.
+/// A packet of 1500 B and the 4 B that Mahimahi adds to it.
 const USUAL_SIZE: Size = Size::from_bytes(1_504);
 
 impl OpportunitiesConfig {
-    /// A trace that has not been loaded yet: see [`LinkRate::load`].
+    /// A trace that is not loaded yet: see [`LinkRate::load`].
     pub const fn new(file: String, size: Option<Size>) -> Self {
         Self {
             file,
@@ -71,14 +71,14 @@ impl OpportunitiesConfig {
         }
     }
 
-    /// Equal for equal files; zero if none was read.
+    /// Digest of the file, equal for equal files; zero before it is loaded.
     pub fn digest(&self) -> u64 {
         self.loaded.as_ref().map_or(0, |loaded| loaded.1)
     }
 }
 
 impl LinkRate {
-    /// What it sends in the long run; none if its trace was not read.
+    /// The long-run rate; `None` before the trace is loaded.
     pub fn mean(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
@@ -87,7 +87,7 @@ impl LinkRate {
         }
     }
 
-    /// When it may send; none if that is at any time, or if its trace was not read.
+    /// The times at which the link may send; `None` if it may send at any time or the trace is not loaded.
     pub fn opportunities(&self) -> Option<&Arc<Opportunities>> {
         match self {
             Self::Constant(_) | Self::Steps(_) => None,
@@ -95,7 +95,7 @@ impl LinkRate {
         }
     }
 
-    /// The trace that gives the times, if it sends at some only.
+    /// The configured trace, if the link sends at given times only.
     pub const fn trace(&self) -> Option<&OpportunitiesConfig> {
         match self {
             Self::Constant(_) | Self::Steps(_) => None,
@@ -103,10 +103,11 @@ impl LinkRate {
         }
     }
 
-    /// Reads its trace, if it has one. `read` gives the bytes of a file; paths are as they were written.
+    /// Loads the trace, if there is one. `read` returns the bytes of a file; paths are given as written in the
+    /// configuration.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no trace.
+    /// If the file cannot be read, or is not a trace.
     pub fn load(
         &mut self,
         mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
@@ -125,13 +126,13 @@ impl LinkRate {
         Ok(())
     }
 
-    /// Whether it is not always the same.
+    /// Whether the rate changes over time.
     pub const fn varies(&self) -> bool {
         !matches!(self, Self::Constant(_))
     }
 }
 
-/// As people say it.
+/// As a person would write it.
 impl fmt::Display for LinkRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -172,7 +173,7 @@ impl Serialize for LinkRate {
     }
 }
 
-/// How fast the two directions of a link are.
+/// The rates of both directions of a link.
 pub type LinkRates = BothWays<LinkRate>;
 
 impl JsonSchema for LinkRate {
@@ -247,7 +248,7 @@ enum Kind {
     Steps,
 }
 
-/// All keys that a rate may have: of a kind, or of the two directions.
+/// All keys of a rate table, for each kind and for the two directions.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -264,7 +265,7 @@ const EXPECTED: &str = "a rate with its unit, such as \"20 Mbit/s\", { kind = \"
      file = \"...\" }, { kind = \"steps\", every = \"10 s\", rates = [...] }, or one of these for each of `down` \
      and `up`";
 
-/// A text or a table.
+/// Reads a string or a table.
 fn text_or_table<'de, D: Deserializer<'de>, T>(
     d: D,
     of_rate: fn(Rate) -> T,

@@ -1,16 +1,16 @@
-//! A rate that changes at known times, again and again.
+//! A rate that changes at known times, in a cycle.
 //!
 //! ```toml
 //! rate = { kind = "steps", every = "10 s", rates = ["20 Mbit/s", "5 Mbit/s"] }
 //! ```
 //!
-//! All changes are known in advance, so the departure of a frame is known when it is handed over: it is the time by
-//! which the rates that have passed since it began to leave have carried all of its bits. What waits is sent at the
-//! rate that the link has by then, and a frame that is being sent at a step goes on at the new rate.
+//! All changes are known in advance, so the departure of a frame is known when it is handed over: it is the time at
+//! which the rates in force since its start have carried all of its bits. A queued frame is sent at the rate in force
+//! when it leaves, and a frame in transmission at a step continues at the new rate.
 
 use airlane_base::{Duration, Instant, Rate};
 
-/// Rates that follow each other from time 0 on, in integer arithmetic: bits times nanoseconds are exact.
+/// Rates that follow each other from time 0, in integer arithmetic: bits times nanoseconds are exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateSteps {
     every: Duration,
@@ -20,7 +20,7 @@ pub struct RateSteps {
 const SECOND: u128 = 1_000_000_000;
 
 impl RateSteps {
-    /// Each rate holds for `every`; after the last comes the first. None if that is no time, or there is no rate.
+    /// Each rate holds for `every`; the first one follows the last. `None` if `every` is zero or there is no rate.
     pub fn new(every: Duration, rates: Vec<Rate>) -> Option<Self> {
         (every > Duration::ZERO && !rates.is_empty()).then_some(Self { every, rates })
     }
@@ -35,13 +35,13 @@ impl RateSteps {
         &self.rates
     }
 
-    /// The mean over a round of all.
+    /// The mean rate of a cycle.
     pub fn mean_rate(&self) -> Rate {
         let mean = self.bits_a_nanosecond() / self.rates.len() as u128;
         Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX).max(1)).expect("at least 1 bit/s")
     }
 
-    /// The sum of all rates.
+    /// The sum of all rates, bit/s.
     fn bits_a_nanosecond(&self) -> u128 {
         self.rates
             .iter()
@@ -49,17 +49,17 @@ impl RateSteps {
             .sum()
     }
 
-    /// What a round carries, bits times nanoseconds.
+    /// What a cycle carries, in bits times nanoseconds.
     fn round(&self) -> u128 {
         self.bits_a_nanosecond() * u128::from(self.every.as_nanos())
     }
 
-    /// The rate of step `number`, counted through all rounds.
+    /// The rate of step `number`, counted across all cycles.
     fn rate(&self, number: u64) -> u128 {
         u128::from(self.rates[(number % self.rates.len() as u64) as usize].as_bps())
     }
 
-    /// What is carried from the origin to a time, bits times nanoseconds.
+    /// What is carried from the origin to `until`, in bits times nanoseconds.
     pub(crate) fn carried(&self, until: Instant) -> u128 {
         let (every, count) = (self.every.as_nanos(), self.rates.len() as u64);
         let (step, within) = (until.as_nanos() / every, until.as_nanos() % every);
@@ -69,7 +69,7 @@ impl RateSteps {
             + self.rate(step) * u128::from(within)
     }
 
-    /// When the last bit has left of a frame of `len` bytes that begins to leave at `start`, rounded up to a whole
+    /// When the last bit leaves of a frame of `len` bytes that begins to leave at `start`, rounded up to a whole
     /// nanosecond.
     pub(crate) fn departure(&self, start: Instant, len: usize) -> Instant {
         let bits = len as u128 * 8 * SECOND;
@@ -78,7 +78,7 @@ impl RateSteps {
         let mut at = u128::from(start.as_nanos()) + rounds * every * self.rates.len() as u128;
         let mut step = start.as_nanos() / self.every.as_nanos();
         let mut holds = every - u128::from(start.as_nanos()) % every;
-        // At most one round: what takes longer has been taken off.
+        // At most one cycle, since whole cycles have been subtracted.
         while left > self.rate(step) * holds {
             left -= self.rate(step) * holds;
             at += holds;
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_frame_goes_on_at_the_rate_after_a_step() {
-        // 10 B take 10 ms at 8 kbit/s: 5 ms of it until the step, and the other half at ten times the rate.
+        // 10 B take 10 ms at 8 kbit/s: 5 ms until the step, and the other half at ten times the rate.
         let steps = steps(1_000_000_000, &[8_000, 80_000]);
         let at = |us: u64| Instant::from_nanos(us * 1_000);
         assert_eq!(steps.departure(at(0), 10), at(10_000));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     proptest! {
-        /// A departure is the first nanosecond by which the rates have carried the frame, however many steps it meets.
+        /// A departure is the first nanosecond at which the rates have carried the frame, however many steps it spans.
         #[test]
         fn a_frame_has_left_as_soon_as_the_rates_have_carried_it(
             every in 1u64..2_000_000_000,

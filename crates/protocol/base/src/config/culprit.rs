@@ -1,9 +1,9 @@
-//! Finding the key at fault where serde does not say it.
+//! Finds the key at fault where serde does not name it.
 //!
-//! Serde buffers the content of tagged enums before it looks at it, and the place of an error in
-//! there is lost: all that remains is the place of the whole table. The culprit is the child whose
-//! removal changes the complaint. That is exact, because values are read in the order of the keys
-//! and the first bad one ends the reading; what is missing is noticed only after all of them.
+//! Serde buffers the content of tagged enums before it interprets it and so loses the position of an error in there:
+//! only the position of the whole table remains. The culprit is the child whose removal changes the error. This is
+//! exact, because values are read in the order of the keys and the first bad one ends the reading; missing keys are
+//! noticed only after all of them.
 
 use std::ops::Range;
 
@@ -17,21 +17,21 @@ use super::path::KeyPath;
 use super::problem::PROBLEMS_AT_ONCE;
 use crate::schema::{FileSchema, written};
 
-/// Readings of the whole document that a search may cost; a hostile file gets a coarser answer.
+/// Maximum number of readings of the whole document in one search; beyond it, a hostile file gets a coarser answer.
 const TRIALS: usize = 400;
 
-/// The key that says which variant a table is, by convention of all our files.
+/// The key that gives the variant of a table, by convention of all our files.
 const TAG: &str = "kind";
 
-/// A problem with its place.
+/// A problem and its position.
 pub(super) struct Complaint {
     pub(super) span: Range<usize>,
     pub(super) path: KeyPath,
     pub(super) text: Text,
 }
 
-/// Reads `tree` into a `T`, or tells everything that can be told at once. `again` makes the same tree, which reading uses
-/// up: a copy for the case that something is wrong would double what every file takes.
+/// Reads `tree` into a `T`, or returns all problems that can be told at once. `again` recreates the tree, which reading
+/// consumes; a copy made in case of an error would double the cost of every file.
 pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
     tree: Spanned<DeTable<'i>>,
     again: impl FnOnce() -> Spanned<DeTable<'i>>,
@@ -48,23 +48,23 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
         trials: TRIALS,
     };
     let mut complaints = Vec::new();
-    // Keys that nobody knows, as what they were meant to be.
+    // Unknown keys that were renamed to what they were probably meant to be.
     let mut meant = Vec::new();
     loop {
         let culprit = search.culprit::<T>(&error);
         if meant.iter().any(|key| culprit.path.is_within(key)) {
-            // What a key says that was meant otherwise is not judged.
+            // Do not judge the value of a key that was renamed.
             return Err(complaints);
         }
         let steps = culprit.path.as_steps();
         if let Some(missed) = message::missing_key(error.message()).filter(|_| culprit.missing) {
-            // Nobody knows what a table of an unknown kind lacks.
+            // A table of an unknown kind has no known keys to lack.
             let said = is_said(missed, &culprit.path, &complaints);
             if said && missed == TAG || search.has_filled(&culprit.path, missed) {
                 return Err(complaints);
             }
             let mut missing = schema.missing(&search.tree, steps, missed);
-            // Where the schema has no example of the key, nothing can be filled in to go on with.
+            // Without an example in the schema, the missing key cannot be filled in to continue.
             if missing.iter().all(|(key, _)| key != missed) {
                 missing.clear();
             }
@@ -83,7 +83,7 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
                     text,
                 });
             }
-            // What else is wrong shows once nothing is missing here.
+            // Further problems show once nothing is missing here.
             error = match search.attempt::<T>(search.tree.clone()) {
                 Err(next) if known && complaints.len() < PROBLEMS_AT_ONCE => next,
                 _ => return Err(complaints),
@@ -93,7 +93,7 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
         if message::is_of_choice(error.message())
             && let Some((choice, forms)) = choice_around(&schema, tree, &culprit.path)
         {
-            // Without what was wrong in it, it has none of its forms.
+            // A choice whose wrong key was removed has no form left; do not report that.
             if !complaints.iter().any(|told| told.path.is_within(&choice)) {
                 complaints.push(Complaint {
                     span: choice.find(tree).span,
@@ -119,8 +119,8 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
             text,
             path: culprit.path.clone(),
         });
-        // Going on without the culprit, or with what it was meant to be, shows the next one. Where the culprit
-        // is an element whose removal would renumber the others, there is no going on.
+        // Continue without the culprit, or with the key it was meant to be, to find the next problem. If the culprit is
+        // a list element, its removal would renumber the others, so stop.
         let is_key = culprit.path.last_key().is_some();
         let full = complaints.len() == PROBLEMS_AT_ONCE;
         if full || !is_key {
@@ -143,14 +143,13 @@ fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::d
     T::deserialize(toml::Deserializer::from(tree))
 }
 
-/// Whether a key of a table is missing only because what was wrong with it was taken out: that has been said
-/// already.
+/// Whether the key is missing only because a faulty one was removed, which has already been reported.
 fn is_said(key: &str, table: &KeyPath, complaints: &[Complaint]) -> bool {
     let key = table.with_key(key);
     complaints.iter().any(|told| told.path.is_within(&key))
 }
 
-/// The choice that stands at `path` or has it for its only key, with the forms that it may have.
+/// The choice at `path`, or the one whose only key is at `path`, with its possible forms.
 fn choice_around(
     schema: &FileSchema,
     tree: &Spanned<DeTable<'_>>,
@@ -166,19 +165,19 @@ fn choice_around(
 struct Culprit {
     path: KeyPath,
     span: Range<usize>,
-    /// Whether the fault is that something is not there.
+    /// Whether the fault is a missing key.
     missing: bool,
 }
 
 struct Search<'i> {
     tree: Spanned<DeTable<'i>>,
-    /// What could stand where something is missing: table, key and value.
+    /// Values filled in for missing keys: table, key and value.
     filled: Vec<(KeyPath, String, String)>,
     trials: usize,
 }
 
 impl Search<'_> {
-    /// Reads `tree` with what was missing filled in.
+    /// Reads `tree` with the missing values filled in.
     fn attempt<'f, T: DeserializeOwned>(
         &'f self,
         mut tree: Spanned<DeTable<'f>>,
@@ -238,7 +237,7 @@ impl Search<'_> {
         }
     }
 
-    /// Descends from `path` to the child that the complaint is about, as far as there is one.
+    /// Descends from `path` to the innermost child that the error is about.
     fn narrow<T: DeserializeOwned>(&mut self, mut path: KeyPath, message: &str) -> KeyPath {
         loop {
             let children = children(&self.tree, &path);
@@ -255,7 +254,7 @@ impl Search<'_> {
         }
     }
 
-    /// The table at or below `path` in which a new `key` changes the complaint that it is missing.
+    /// The table at or below `path` in which adding `key` changes the error that it is missing.
     fn hole<T: DeserializeOwned>(
         &mut self,
         path: &KeyPath,
@@ -271,7 +270,7 @@ impl Search<'_> {
                     table.entry(name).or_insert(Spanned::new(0..0, probe));
                 }
             };
-            // A table that does not know the key is not the one that lacks it.
+            // A table that does not know the key cannot be the one that lacks it.
             let refused = |message: &str| message::unknown_key(message) == Some(key);
             if self.changes::<T>(message, edit, refused) {
                 return Some(path);
@@ -283,7 +282,7 @@ impl Search<'_> {
         None
     }
 
-    /// Whether the complaint is another one, or none, after `edit`, and the edit was not `refused`.
+    /// Whether the error changes or disappears after `edit`, and the new one is not `refused`.
     fn changes<T: DeserializeOwned>(
         &mut self,
         message: &str,
@@ -308,7 +307,7 @@ enum Place {
     Value(KeyPath),
 }
 
-/// What stands at exactly `span`.
+/// The key or value at exactly `span`.
 fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
     fn in_table(table: &DeTable<'_>, path: &KeyPath, span: &Range<usize>) -> Option<Place> {
         table.iter().find_map(|(key, value)| {
@@ -339,7 +338,7 @@ fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
     in_table(root, &KeyPath::default(), span)
 }
 
-/// The children of what stands at `path`; the tag last, for without it nothing can be read.
+/// The children of the value at `path`; the tag last, because nothing can be read without it.
 fn children(root: &Spanned<DeTable<'_>>, path: &KeyPath) -> Vec<KeyPath> {
     let of_table = |table: &DeTable<'_>| {
         let mut keys: Vec<KeyPath> = table.keys().map(|k| path.with_key(k.get_ref())).collect();
@@ -356,7 +355,7 @@ fn children(root: &Spanned<DeTable<'_>>, path: &KeyPath) -> Vec<KeyPath> {
     }
 }
 
-/// Where the key at the end of `path` is written.
+/// The span of the key at the end of `path`.
 fn key_span(root: &Spanned<DeTable<'_>>, path: &KeyPath, name: &str) -> Option<Range<usize>> {
     let parent = path.parent();
     let table = match parent.value(root) {

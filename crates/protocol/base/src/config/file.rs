@@ -1,18 +1,18 @@
-//! Files that are read whole, up to a length: a device such as `/dev/zero` has no end.
+//! Reads whole files, up to a length limit: a device such as `/dev/zero` has no end.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Bytes of the longest text that is read: a world of the greatest number of nodes has less.
+/// Longest text that is read, bytes: enough for a scenario with the greatest number of nodes.
 pub const LONGEST_TEXT: u64 = 64 << 20;
-/// Bytes of the longest recording that is read.
+/// Longest recording that is read, bytes.
 pub const LONGEST_DATA: u64 = 4 << 30;
 
-/// Reads a file of at most `most` bytes. Of a pipe or a device, whose length nobody knows, at most [`LONGEST_TEXT`] is read.
+/// Reads a file of at most `most` bytes. A pipe or a device, whose length is unknown, is read up to [`LONGEST_TEXT`].
 ///
 /// # Errors
-/// If the system refuses, or the file is longer.
+/// If the operating system refuses, or the file is longer.
 pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let facts = file.metadata()?;
@@ -38,7 +38,7 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Reads a text of at most [`LONGEST_TEXT`] bytes.
 ///
 /// # Errors
-/// If the system refuses, the file is longer, or it is not UTF-8.
+/// If the operating system refuses, or the file is longer or not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let bytes = read_file(path, LONGEST_TEXT)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

@@ -1,4 +1,4 @@
-//! Turning the messages of `toml` and `serde` into what is wrong and what would be right.
+//! Translates the messages of `toml` and `serde` into what is wrong and what would be right.
 
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ impl Text {
     }
 }
 
-/// The key that is missing, if that is the complaint, in serde's words or in those of a type that
-/// reads itself: errors of a kind "need `rate`".
+/// The missing key, if that is the error, in serde's words or in those of a type that reads itself: errors of a kind
+/// "need `rate`".
 pub(super) fn missing_key(message: &str) -> Option<&str> {
     if let Some(rest) = message.strip_prefix("missing field `") {
         return rest.strip_suffix('`');
@@ -30,7 +30,7 @@ pub(super) fn missing_key(message: &str) -> Option<&str> {
     Some(rest.split_once('`')?.0)
 }
 
-/// That keys are missing, with what could be written for each; only `missed` if nothing is known.
+/// The text for missing keys, with an example value for each; for `missed` alone if no examples are known.
 pub(super) fn of_missing(missed: &str, missing: &[(String, Value)]) -> Text {
     if missing.is_empty() {
         return Text::new(
@@ -52,7 +52,7 @@ pub(super) fn of_missing(missed: &str, missing: &[(String, Value)]) -> Text {
     }
 }
 
-/// `a`, `b` and `c`.
+/// Joins items: `a`, `b` and `c`.
 fn listed(items: &[String]) -> String {
     match items {
         [all @ .., before, last] => {
@@ -63,30 +63,30 @@ fn listed(items: &[String]) -> String {
     }
 }
 
-/// The help where a table should stand, before it is known which.
+/// The help where a table is expected whose keys are not known yet.
 pub(super) const WRITE_TABLE: &str = "write a table";
 
-/// Asks for a table with one that could stand here, and with the names of what it may have.
+/// The help where a table is expected: an example, and the names of its possible keys.
 pub(super) fn table_help(example: &Value, names: &str) -> String {
     format!("{WRITE_TABLE} such as {}; {names}", written(example))
 }
 
-/// The key that nobody knows, if that is the complaint.
+/// The unknown key, if that is the error.
 pub(super) fn unknown_key(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("unknown field `")?;
     Some(rest.split_once('`')?.0)
 }
 
-/// How the message about a key that nobody knows begins.
+/// The beginning of the message about an unknown key.
 pub(super) const UNKNOWN_KEY: &str = "unknown key `";
 
-/// What a key that nobody knows was probably meant to be.
+/// The key that an unknown one was probably meant to be.
 pub(super) fn meant_key(message: &str) -> Option<&str> {
     nearest(unknown_key(message)?, alternatives(message))
 }
 
-/// Whether a value that may be a name or a table with one key is neither, in the words of `toml` or in those of
-/// `serde`, which reads what has a `kind`.
+/// Whether the error is that a value is neither a name nor a table with one key, in the words of `toml` or in those of
+/// `serde`, which reads tables with a `kind`.
 pub(super) fn is_of_choice(message: &str) -> bool {
     message.starts_with("wanted exactly 1 element")
         || message == "wanted string or table"
@@ -97,14 +97,14 @@ pub(super) fn is_of_choice(message: &str) -> bool {
         || message.contains("unit variant")
 }
 
-/// That `key` has none of its `forms`.
+/// The text for a `key` that has none of its `forms`.
 pub(super) fn of_choice(key: Option<&str>, forms: &[String]) -> Text {
     let key = key.unwrap_or("this");
     let help = format!("choices: {}", forms.join(", "));
     Text::new(&format!("`{key}` has none of the forms it may have"), &help)
 }
 
-/// A message of `serde` about the value of `key`.
+/// The text for an error of `serde` about the value of `key`.
 pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     let key = key.unwrap_or("this");
     if let Some(name) = unknown_key(message) {
@@ -120,7 +120,7 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
         let name = rest.split_once('`').map_or("", |(name, _)| name);
         let known = alternatives(message);
         if name == key {
-            // The name of a form with a value.
+            // `key` names a form with a value.
             let help = suggestion(name, &known, "choices");
             return Text::new(&format!("{UNKNOWN_KEY}{name}`"), &help);
         }
@@ -147,14 +147,14 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     if message.starts_with("data did not match any variant") {
         return Text::new(&format!("`{key}` has none of the forms it may have"), "");
     }
-    // Our own messages say what would be right after a semicolon.
+    // Our own messages give the help after a semicolon.
     match message.split_once("; ") {
         Some((message, help)) => Text::new(message, help),
         None => Text::new(message, ""),
     }
 }
 
-/// A message of the TOML parser about `line`.
+/// The text for an error of the TOML parser about `line`.
 pub(super) fn of_syntax(message: &str, line: &str) -> Text {
     let value = line.split_once('=').map_or("", |(_, value)| value.trim());
     let bare = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.');
@@ -170,7 +170,7 @@ pub(super) fn of_syntax(message: &str, line: &str) -> Text {
     }
 }
 
-/// A message of `toml` about the key or the header in this line of `file`, which stands there already.
+/// The text for an error of `toml` about a repeated key or header in this line of `file`.
 pub(super) fn of_repeated(message: &str, file: &str, line: usize) -> Text {
     let lines = || file.lines().map(str::trim);
     let here = lines().nth(line.saturating_sub(1)).unwrap_or_default();
@@ -198,8 +198,8 @@ pub(super) fn of_repeated(message: &str, file: &str, line: usize) -> Text {
     Text::new(message, &help)
 }
 
-/// Of the known names the one that `written` was probably meant to be. Signs other than letters and
-/// digits count least: `F42` is `F4.2`.
+/// The known name that `written` was probably meant to be. Characters other than letters and digits weigh least: `F42`
+/// matches `F4.2`.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let bare = |name: &str| {
         name.chars()
@@ -214,7 +214,7 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
     near(&bare(written), &bare(nearest)).then_some(nearest)
 }
 
-/// What serde lists after "expected", between backquotes.
+/// The names that serde lists in backquotes after "expected".
 fn alternatives(message: &str) -> Vec<&str> {
     let Some((_, list)) = message.split_once("expected ") else {
         return Vec::new();
@@ -222,7 +222,7 @@ fn alternatives(message: &str) -> Vec<&str> {
     list.split('`').skip(1).step_by(2).collect()
 }
 
-/// The nearest of the known names, if near, and all of them.
+/// The nearest known name, if it is near, and all of them.
 fn suggestion(name: &str, known: &[&str], what: &str) -> String {
     let all = format!("{what}: {}", known.join(", "));
     match nearest(name, known.iter().copied()) {
@@ -231,15 +231,15 @@ fn suggestion(name: &str, known: &[&str], what: &str) -> String {
     }
 }
 
-/// Whether `written` is likely to be a misspelt `meant`.
+/// Whether `written` is probably a misspelt `meant`.
 fn near(written: &str, meant: &str) -> bool {
     distance(written, meant) <= 1 + meant.chars().count() / 4
 }
 
-/// Levenshtein distance, ignoring case and the choice between `-` and `_`.
+/// Levenshtein distance, ignoring case and the difference between `-` and `_`.
 fn distance(a: &str, b: &str) -> usize {
     let plain = |s: &str| -> Vec<char> {
-        // Names are short; a long one is near to nothing.
+        // Names are short, and a long text is near to none of them.
         s.chars()
             .take(64)
             .map(|c| {
@@ -265,7 +265,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// What serde found, for people who do not know Rust.
+/// What serde found, without the terms of Rust.
 fn found_in_words(found: &str) -> String {
     let inner = |text: &str| text.trim_matches('`').to_owned();
     match found.split_once(' ') {
@@ -280,7 +280,7 @@ fn found_in_words(found: &str) -> String {
     }
 }
 
-/// What serde expects, for people who do not know Rust.
+/// What serde expects, without the terms of Rust.
 fn in_words(expected: &str) -> String {
     let words = match expected {
         "u8" => "a whole number from 0 to 255",

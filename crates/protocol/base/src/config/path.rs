@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// As deep as the TOML parser goes; deeper paths could exhaust the stack.
+/// Deepest path, the limit of the TOML parser; deeper ones could exhaust the stack.
 const DEEPEST: usize = 64;
 
 /// One step of a path.
@@ -21,7 +21,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether it may lead to several places.
+    /// Whether the step may select several places.
     fn is_many(&self) -> bool {
         match self {
             Self::Key(text) | Self::Named(text) => text.contains('*'),
@@ -30,7 +30,7 @@ impl Step {
     }
 }
 
-/// Whether `name` fits `glob`, in which `*` stands for any text.
+/// Whether `name` matches `glob`, in which `*` matches any text.
 pub fn fits(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let first = parts.next().unwrap_or_default();
@@ -54,19 +54,19 @@ pub fn fits(glob: &str, name: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyPath(Vec<Step>);
 
-/// Where a path leads.
+/// The place that a path leads to.
 pub(super) struct Found {
     pub(super) span: Range<usize>,
     /// Whether the whole path exists, not only its beginning.
     pub(super) complete: bool,
 }
 
-/// The steps of a path as it is written. None if it is no path.
+/// The steps of a path as written. `None` if it is not a path.
 pub fn steps(path: &str) -> Option<Vec<Step>> {
     Some(KeyPath::parse(path)?.0)
 }
 
-/// `name` as one key of a path, quoted where it must be.
+/// `name` as one key of a path, quoted if necessary.
 pub fn key(name: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(plain) {
@@ -140,7 +140,7 @@ impl KeyPath {
         Self(self.0[..kept].to_vec())
     }
 
-    /// The last key, if the path ends with one.
+    /// The last key, if the last step is a key.
     pub(super) fn last_key(&self) -> Option<&str> {
         match self.0.last() {
             Some(Step::Key(name)) => Some(name),
@@ -148,7 +148,7 @@ impl KeyPath {
         }
     }
 
-    /// The entry of `table`, which stands at the root, that the path leads into.
+    /// The name of the entry of the root table `table` that the path leads into.
     pub(super) fn entry_of(&self, table: &str) -> Option<&str> {
         match self.0.as_slice() {
             [Step::Key(first), Step::Key(name), _, ..] if first == table => Some(name),
@@ -156,9 +156,9 @@ impl KeyPath {
         }
     }
 
-    /// The value here, or the deepest one on the way.
+    /// The value at the path, or the deepest one on the way.
     pub(super) fn find(&self, root: &Spanned<DeTable<'_>>) -> Found {
-        // "The whole file" is no place to point at.
+        // An empty span: the whole file would be no useful place to show.
         let mut span = 0..0;
         let mut at = Node::Table(root.get_ref());
         for step in &self.0 {
@@ -177,7 +177,7 @@ impl KeyPath {
         }
     }
 
-    /// The value here; none for the root.
+    /// The value at the path; `None` for the root.
     pub(super) fn value<'t, 'i>(&self, root: &'t Spanned<DeTable<'i>>) -> Option<&'t DeValue<'i>> {
         let mut at = Node::Table(root.get_ref());
         let mut value = None;
@@ -188,8 +188,8 @@ impl KeyPath {
         value
     }
 
-    /// The places that it leads to: `*` in a key stands for any text, `[*]` for all entries of a list.
-    /// Places on the way to a `*` must exist; without any the path is its own one place.
+    /// The places that the path selects: `*` in a key matches any text, `[*]` selects all entries of a list. The path up
+    /// to a `*` must exist; a path without `*` selects itself.
     pub(super) fn places(&self, root: &Spanned<DeTable<'_>>) -> Vec<Self> {
         let mut found = vec![];
         let mut open = vec![(Self::default(), Node::Table(root.get_ref()), &self.0[..])];
@@ -202,13 +202,13 @@ impl KeyPath {
                 let place = so_far.with(step);
                 (place, Node::of(value.get_ref()), &steps[1..])
             });
-            // The first place comes off the stack first.
+            // Reversed, so that the first place is popped first.
             open.extend(chosen.rev());
         }
         found
     }
 
-    /// Its steps, entries of lists by their index where there are such entries.
+    /// The steps of the path, with list entries by index where they exist.
     pub(super) fn steps(&self, root: &Spanned<DeTable<'_>>) -> Vec<Step> {
         let mut at = Node::Table(root.get_ref());
         let resolved = self.0.iter().map(|step| {
@@ -223,7 +223,7 @@ impl KeyPath {
         resolved.collect()
     }
 
-    /// The value here, to be changed.
+    /// Mutable access to the value at the path.
     pub(super) fn value_mut<'t, 'i>(
         &self,
         root: &'t mut Spanned<DeTable<'i>>,
@@ -239,7 +239,7 @@ impl KeyPath {
         Some(value)
     }
 
-    /// The table here: the root for the empty path.
+    /// The table at the path; the root for the empty path.
     pub(super) fn table_mut<'t, 'i>(
         &self,
         root: &'t mut Spanned<DeTable<'i>>,
@@ -253,7 +253,7 @@ impl KeyPath {
         }
     }
 
-    /// Takes the value out of the table or list that holds it. False if there is none.
+    /// Removes the value from its table or list. False if there is none.
     pub(super) fn remove(&self, root: &mut Spanned<DeTable<'_>>) -> bool {
         let Some(last) = self.0.last() else {
             return false;
@@ -276,7 +276,7 @@ impl KeyPath {
         }
     }
 
-    /// Gives the value another key in its table: where it is then. None if that key is taken.
+    /// Renames the key in its table and returns the new path. `None` if that key exists already.
     pub(super) fn rename(&self, root: &mut Spanned<DeTable<'_>>, name: &str) -> Option<Self> {
         let (parent, old) = (self.parent(), self.last_key()?);
         let table = parent.table_mut(root)?;
@@ -288,12 +288,12 @@ impl KeyPath {
         Some(parent.with_key(name))
     }
 
-    /// Whether this is `other`, or below it.
+    /// Whether the path equals `other` or lies below it.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// Puts `value` here and makes the tables on the way; `left` is the span of the path's text.
+    /// Inserts `value` at the path and creates the tables on the way; `left` is the span of the path's text.
     pub(super) fn insert<'i>(
         &self,
         root: &mut Spanned<DeTable<'i>>,
@@ -304,7 +304,7 @@ impl KeyPath {
             return Err("a path starts with a key".to_owned());
         };
         let mut so_far = Self::default();
-        // A list cannot be made on the way: the first key that is not there is the one at fault.
+        // A list cannot be created on the way: the first key that is missing is the one at fault.
         let mut absent = so_far.absent(root.get_ref(), first);
         let mut slot = entry(root.get_mut(), first, &left);
         so_far.0.push(Step::Key(first.clone()));
@@ -355,7 +355,7 @@ impl KeyPath {
         Ok(())
     }
 
-    /// What to say if the `table` here has no `name`.
+    /// The error text if the `table` here has no `name`.
     fn absent(&self, table: &DeTable<'_>, name: &str) -> Option<String> {
         if table.contains_key(name) {
             return None;
@@ -379,14 +379,14 @@ impl std::fmt::Display for KeyPath {
     }
 }
 
-/// What to say where `path` leads to nothing and others stand beside it.
+/// The error text if `path` does not exist but its siblings `known` do.
 pub(super) fn missing(path: &KeyPath, known: &[&str]) -> Option<String> {
     let mut known: Vec<_> = known.iter().map(|name| key(name)).collect();
     known.sort();
     (!known.is_empty()).then(|| format!("there is no `{path}`; there are: {}", known.join(", ")))
 }
 
-/// A key at the start of `text`, bare or quoted, and what follows.
+/// Takes a key off the front of `text`, bare or quoted, and returns the rest, too.
 fn take_key(text: &str) -> Option<(String, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let mut name = String::new();
@@ -405,7 +405,7 @@ fn take_key(text: &str) -> Option<(String, &str)> {
     (!name.is_empty()).then(|| (name.to_owned(), &text[end..]))
 }
 
-/// The value of `name`, an empty table if there was none.
+/// The value of `name`, created as an empty table if absent.
 fn entry<'t, 'i>(
     table: &'t mut DeTable<'i>,
     name: &str,
@@ -471,7 +471,7 @@ impl<'t, 'i> Node<'t, 'i> {
         }
     }
 
-    /// All children that a step with `*` leads to; the one child of any other step.
+    /// All children that a step with `*` selects, or the single child of any other step.
     fn many(&self, step: &Step) -> Vec<(Step, &'t Spanned<DeValue<'i>>)> {
         match (self, step) {
             (Self::Table(table), Step::Key(glob)) if step.is_many() => {

@@ -5,27 +5,27 @@ use std::ops::Range;
 
 use super::message::Text;
 
-/// How many problems of one file are worth reading at once.
+/// Maximum number of problems reported at once for one file.
 pub(super) const PROBLEMS_AT_ONCE: usize = 10;
 
-/// One thing wrong with a file. The fields are what a front end needs to show it its own way.
+/// One problem of a file. The fields are what a front end needs to show it in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Name of the file, or `--set` for an assignment of the command line.
+    /// Name of the file, or `--set` for an assignment on the command line.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Width of the culprit in characters; 0 where no single place is at fault.
+    /// Width of the culprit in characters; 0 if no single place is at fault.
     pub width: usize,
-    /// The line's text, tabs as single spaces.
+    /// The text of the line, with tabs replaced by spaces.
     pub source: String,
-    /// TOML path, such as `links.radio.rate`; empty if not known.
+    /// TOML path, such as `links.radio.rate`; empty if unknown.
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// What would be right; empty if there is nothing to say.
+    /// What would be right; empty if there is no advice.
     pub help: String,
 }
 
@@ -52,13 +52,13 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// The part of the line around the culprit that fits a terminal, and how many characters of
-    /// it stand before the culprit.
+    /// The part of the line around the culprit that fits a terminal, and the number of characters in it before the
+    /// culprit.
     pub fn excerpt(&self) -> (String, usize) {
         const FITS: usize = 96;
         let before = self.column - 1;
         let length = self.source.chars().count();
-        // A caret may stand one past the end of the line.
+        // The caret may be one past the end of the line.
         let padded = length.max(before + 1);
         let from = if padded <= FITS {
             0
@@ -73,14 +73,14 @@ impl Problem {
     }
 }
 
-/// Why a file was refused: one problem or several, in the order of its lines.
+/// Why a file was refused: one or more problems, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedFile {
     pub(super) problems: Vec<Problem>,
 }
 
 impl RefusedFile {
-    /// All of them; at least one.
+    /// All problems; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -100,12 +100,12 @@ impl fmt::Display for RefusedFile {
 
 impl std::error::Error for RefusedFile {}
 
-/// A piece of text that spans point into.
+/// A text that spans point into.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: String,
-    /// Where it starts when all sources are counted through.
+    /// Its offset among all sources.
     pub(super) offset: usize,
 }
 
@@ -118,12 +118,12 @@ impl Source {
         }
     }
 
-    /// Where the next source may start. The byte between keeps a span at the very end ours.
+    /// The offset of the next source. The byte in between keeps a span at the very end in this source.
     pub(super) fn end(&self) -> usize {
         self.offset + self.text.len() + 1
     }
 
-    /// The problem at `span`, cut to the text and to its first line.
+    /// The problem at `span`, limited to this text and to the first line of the span.
     pub(super) fn problem(&self, span: Range<usize>, path: &str, text: Text) -> Problem {
         let boundary = |at: usize| {
             let mut at = at.saturating_sub(self.offset).min(self.text.len());

@@ -111,7 +111,7 @@ w.toml:3:8: \"20 Mb\" has an unknown unit \"Mb\"
     assert_eq!(refusal("\"20 Mbit/s\"", "\"20 Mb\""), expected);
 }
 
-/// Each row: an edit of `WORLD`, the place, the problem and a part of the help.
+/// Each row: an edit of `WORLD`, the position, the problem and a part of the help.
 #[test]
 fn every_refusal_names_the_culprit() {
     let fixed = |rest: &str| format!("window = 9, timers = {{ kind = \"fixed\", {rest} }}");
@@ -249,7 +249,7 @@ fn a_misspelt_key_is_taken_for_what_was_meant() {
         "{one}"
     );
     assert!(one.contains("did you mean `goal`?"), "{one}");
-    // What it says is not judged as well.
+    // The value of a misspelt key is not judged.
     let one = problems("gaol = \"x\"");
     assert!(
         one.contains("unknown key `gaol`") && !one.contains("cannot be"),
@@ -422,7 +422,7 @@ fn an_entry_that_nothing_makes_is_misspelt() {
     let error = read(&["links.radoi.delay=1 ms"]).unwrap_err().to_string();
     assert!(error.contains("at links.radoi.delay\n"), "{error}");
     assert!(error.contains("a new entry has `rate`, too"), "{error}");
-    // In any order, and beside others.
+    // In any order, and together with others.
     let made = ["links.b.delay=1 ms", "links.b.rate=1 bit/s"];
     assert_eq!(read(&made).unwrap().links.len(), 2);
     let error = read(&[&made[..], &["links.c.delay=1 ms"]].concat()).unwrap_err();
@@ -458,7 +458,7 @@ fn a_long_line_is_cut_around_the_culprit() {
     assert!(caret.is_some(), "{error}");
 }
 
-/// Whatever is read, the places named lie inside the text.
+/// For any input, the positions reported lie inside the text.
 fn check(text: &str, assignment: &str) {
     let document = Document::parse(text, "t").and_then(|mut document| {
         document.set(assignment)?;
@@ -499,7 +499,7 @@ proptest! {
     }
 }
 
-/// A value that may be a name, or a table whose only key is one.
+/// A value that may be a name, or a table whose only key is a name.
 #[test]
 fn a_choice_is_refused_once_and_where_it_is_wrong() {
     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -513,7 +513,7 @@ fn a_choice_is_refused_once_and_where_it_is_wrong() {
     #[serde(deny_unknown_fields)]
     struct Station {
         tries: Tries,
-        // Of the name of a choice.
+        // Shares its name with a form of `Tries`.
         limit: Option<u8>,
     }
     #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -559,7 +559,7 @@ fn a_choice_is_refused_once_and_where_it_is_wrong() {
             let told = error.problems().iter();
             let told: Vec<_> = told.map(|p| (p.path.as_str(), p.help.as_str())).collect();
             let here = format!("{table}.tries{place}");
-            // What is wrong elsewhere is told beside it.
+            // Problems elsewhere are reported, too.
             let behind = ("b.limit", "write a whole number from 0 to 255");
             assert_eq!(told, [(here.as_str(), help), behind], "{error}");
         }

@@ -1,4 +1,4 @@
-//! What a schema says about one place of one file: which keys are missing there, and what could be written.
+//! What a schema says about one place of a file: the keys missing there, and possible values.
 
 use serde_json::Value;
 use toml::Spanned;
@@ -7,14 +7,14 @@ use toml::de::{DeTable, DeValue};
 use super::{FileSchema, written};
 use crate::config::{self, Step};
 
-/// The key that says which form a table has, by convention of all our files.
+/// The key that gives the form of a table, by convention of all our files.
 const TAG: &str = "kind";
-/// As deep as an example goes: deeper tables would be longer than what they explain.
+/// Depth of an example: deeper tables would be longer than what they explain.
 const DEEPEST_EXAMPLE: usize = 3;
 
 impl FileSchema {
-    /// The keys that the table at `steps` lacks, in the order of the reference, each with what could be
-    /// written; `missed` is one of them.
+    /// The required keys that the table at `steps` lacks, in the order of the reference, each with an example value;
+    /// `missed` is one of them.
     pub(crate) fn missing(
         &self,
         tree: &Spanned<DeTable<'_>>,
@@ -28,7 +28,7 @@ impl FileSchema {
             return vec![];
         };
         let mut needed = keys(form.get("required"));
-        // One of several sets of keys: the one that the complaint is about, or the first if none is there.
+        // Alternative sets of keys: use the one that the error is about, or the first if none is present.
         let sets = ["anyOf", "oneOf"]
             .iter()
             .find_map(|word| form.get(word)?.as_array());
@@ -50,8 +50,7 @@ impl FileSchema {
             .collect()
     }
 
-    /// A table that could stand at `steps`, where something stands that is none, and the names that its
-    /// `kind` may have or else its keys.
+    /// An example table for `steps`, where the file has something else, and the names of its kinds, or else its keys.
     pub(crate) fn table_at(
         &self,
         tree: &Spanned<DeTable<'_>>,
@@ -75,7 +74,7 @@ impl FileSchema {
         Some((example.or_else(|| self.example(tables[0]))?, names))
     }
 
-    /// What may stand at `steps`, as it would be written, where that is one of several names or a table with one key.
+    /// The possible values at `steps`, as a file would write them, if the value is a name or a table with one key.
     pub(crate) fn choice_at(
         &self,
         tree: &Spanned<DeTable<'_>>,
@@ -97,7 +96,7 @@ impl FileSchema {
         (choices.len() > 1).then_some(choices)
     }
 
-    /// Where `steps` lead, in the schema and in the file.
+    /// The place at `steps`, in the schema and in the file.
     fn walk<'s, 't, 'i>(
         &'s self,
         tree: &'t Spanned<DeTable<'i>>,
@@ -122,7 +121,7 @@ impl FileSchema {
         Some((schema, at))
     }
 
-    /// The form of a table: the one of its `kind`; without one, that which knows most of its keys.
+    /// The form of a table: the one of its `kind`, or without one, that which knows most of its keys.
     fn form_of<'s>(&'s self, schema: &'s Value, table: &DeTable<'_>) -> Option<&'s Value> {
         let written = table.get(TAG).and_then(|value| value.get_ref().as_str());
         let forms = self.forms(schema).into_iter();
@@ -139,8 +138,8 @@ impl FileSchema {
         fitting.rev().max_by_key(known)
     }
 
-    /// The unit of what stands at `path`, in whatever file; none if there is no such place, or not all that
-    /// may stand there have the same.
+    /// The unit of the value at `path`, in any kind of file; `None` if there is no such place, or its possible values
+    /// differ in their units.
     pub fn unit_at(&self, path: &str) -> Option<String> {
         let mut places = vec![self.json()];
         for step in config::steps(path)? {
@@ -162,7 +161,7 @@ impl FileSchema {
         of(value).or_else(|| of(resolved)).or_else(of_forms)
     }
 
-    /// What could be written: the schema's example, a default, or the least that its type allows.
+    /// An example value: the schema's example, a default, or the least that its type allows.
     pub fn example(&self, schema: &Value) -> Option<Value> {
         self.example_within(schema, DEEPEST_EXAMPLE)
     }
@@ -212,12 +211,12 @@ impl FileSchema {
     }
 }
 
-/// The name of a form that a table has by its `kind`.
+/// The `kind` that selects a form.
 fn kind(form: &Value) -> Option<&str> {
     form.get("properties")?.get(TAG)?.get("const")?.as_str()
 }
 
-/// What a step into a table or a list of this form leads to.
+/// The schema that a step into a table or a list of this form leads to.
 fn below<'s>(form: &'s Value, step: &Step) -> Option<&'s Value> {
     match step {
         Step::Key(key) => {
@@ -234,7 +233,7 @@ fn keys(list: Option<&Value>) -> Vec<&str> {
     list.filter_map(Value::as_str).collect()
 }
 
-/// What stands at a place of a file.
+/// The value at a place of a file.
 enum At<'t, 'i> {
     Table(&'t DeTable<'i>),
     List(&'t [Spanned<DeValue<'i>>]),

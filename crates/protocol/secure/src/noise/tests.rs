@@ -13,7 +13,7 @@ const RESPONDER: [&str; 2] = [
     "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b",
 ];
 const RESPONDER_PUBLIC: &str = "31e0303fd6418d2f8c0e78b91f22e8caed0fbe48656dcf4767e4834f701b8f62";
-/// The pre-shared key; then payload and message, from the initiator and from the responder in turn.
+/// The pre-shared key, then payload and message, from initiator and responder in turn.
 const PSK: &str = "54686973206973206d7920417573747269616e20706572737065637469766521";
 const MESSAGES: [(&str, &str); 4] = [
     (
@@ -80,7 +80,7 @@ fn published_vector_of_the_pattern() {
         let len = ends[1 - at].read_message(&message, &mut room).unwrap();
         assert_eq!(room[..len], payload, "payload {at}");
     }
-    // The first message of each direction under the keys that the handshake gave.
+    // The first message in each direction under the keys of the handshake.
     let [initiator, responder] = ends
         .each_mut()
         .map(|end| Split::of(end, DataCipher::ChaChaPoly));
@@ -99,7 +99,7 @@ fn keys() -> (PrivateKey, PrivateKey) {
     (PrivateKey::generate([1; 32]), PrivateKey::generate([2; 32]))
 }
 
-/// The initiator, to the responder.
+/// The responder's known keys: the initiator's.
 fn known() -> KnownKeys {
     let id = PeerId(0);
     Arc::new(BTreeMap::from([(keys().0.public(), id)]))
@@ -174,7 +174,7 @@ fn every_bit_of_both_messages_counts() {
     for bit in 0..noise.len() * 8 {
         let mut changed = noise;
         changed[bit / 8] ^= 1 << (bit % 8);
-        // X25519 ignores the highest bit of a point, but the transcript does not.
+        // X25519 ignores the highest bit of a point, but the transcript hash does not.
         let refused = Response::read(&peer, [4; 32], &known(), &changed, &mut None).err();
         assert_eq!(refused, Some(Refused::Forged), "bit {bit}");
     }
@@ -188,7 +188,7 @@ fn every_bit_of_both_messages_counts() {
         let refused = initiation.finish(&changed).err();
         assert_eq!(refused, Some(Refused::Forged), "bit {bit}");
     }
-    // After all of these the true response still completes the handshake.
+    // After all that, the genuine response still completes the handshake.
     let ours = initiation.finish(&noise_back).expect("what was written");
     assert_eq!(ours.send, theirs.receive);
 }

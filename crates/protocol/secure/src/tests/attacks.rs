@@ -1,5 +1,5 @@
-//! What an attacker may send. Each test compares everything that an end holds before and after, and
-//! then shows that the honest message still does its work.
+//! What an attacker may send. Each test compares the whole state of an end before and after, and then shows that the
+//! genuine message still works.
 
 use airlane_base::Duration;
 use proptest::prelude::*;
@@ -15,8 +15,8 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Every way to change one bit, to cut and to lengthen a message: all of them are refused and change
-/// nothing. `free` are bytes at the end that nothing protects.
+/// Every way to change one bit, to truncate and to lengthen a message is refused and changes nothing. `free` is the
+/// number of bytes at the end that are not protected.
 fn refuses_all_changes(world: &mut World, end: usize, message: &Transmit, free: usize) {
     let (before, from) = (world.snapshot(end), address(13));
     let genuine = message.bytes();
@@ -48,7 +48,7 @@ fn changed_messages_of_every_type_change_nothing() {
     let mut world = World::new([true, false]);
     world.timeout(0);
     let initiation = world.intercept(0);
-    // mac2 means something under load only.
+    // mac2 is checked only under load.
     refuses_all_changes(&mut world, 1, &initiation, 16);
     world.arrive(1, address(1), initiation.bytes()).unwrap();
     let response = world.intercept(1);
@@ -64,7 +64,7 @@ fn changed_messages_of_every_type_change_nothing() {
     world.assert_works();
 }
 
-/// The MAC in front needs no secret: behind it everything must hold as well.
+/// mac1 requires no secret, so the rest must hold without it.
 #[test]
 fn forgers_who_know_the_public_key_change_nothing() {
     let mut world = World::new([true, false]);
@@ -76,7 +76,7 @@ fn forgers_who_know_the_public_key_change_nothing() {
         let mut changed = initiation.bytes().to_vec();
         changed[at] ^= 0x10;
         macs.sign(&mut changed, None);
-        world.now += SECOND; // so many at once would be load
+        world.now += SECOND; // so many at once would count as load
         assert_eq!(world.arrive(1, address(13), &changed), Err(Refused::Forged));
     }
     assert_eq!(world.snapshot(1), before);
@@ -127,8 +127,8 @@ fn repeated_messages_of_every_type_change_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever stands where the low bits of the counter are, nothing moves, and far behind the newest
-    /// message all that was not opened yet still is, once.
+    /// Whatever the low bits of the counter are changed to, nothing moves, and every unopened message far below the
+    /// newest can still be opened, once.
     #[test]
     fn forged_low_bits_move_nothing(
         late in 0..crate::WINDOW as usize - 1,
@@ -175,7 +175,7 @@ fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
     let before = world.snapshot(1);
     let refused = world.arrive(1, address(1), message.bytes());
     assert_eq!(refused, Err(Refused::Forged), "bound to something else");
-    // Nor by saying that it is not bound.
+    // Claiming that it is not bound does not help either.
     let mut unbound = message.bytes().to_vec();
     unbound[0] ^= 0x40;
     assert_eq!(world.arrive(1, address(1), &unbound), Err(Refused::Forged));
@@ -187,7 +187,7 @@ fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
         received,
         Ok(AcceptedDatagram::Data { bound: true, .. })
     ));
-    // What is not bound opens as ever, and says so.
+    // Unbound messages still open, and are reported as unbound.
     let free = world.seal(0, b"free").unwrap();
     let received = world.arrive(1, address(1), free.bytes());
     assert!(matches!(
@@ -197,8 +197,8 @@ fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
     world.assert_works();
 }
 
-/// An initiation recorded before a restart is answered, as nobody can know it is old. It must not
-/// lead us to the address that it came from, nor replace a session.
+/// An initiation recorded before a restart is answered, because its age cannot be known. It must not change the peer's
+/// address, nor replace a session.
 #[test]
 fn initiations_from_before_a_restart_move_and_replace_nothing() {
     let mut world = World::established();
@@ -211,7 +211,7 @@ fn initiations_from_before_a_restart_move_and_replace_nothing() {
     world.run_for(SECOND);
     world.assert_works();
     let other = world.seal(1, b"in use").unwrap();
-    // End 1 has met only its own initiation since its restart.
+    // Since its restart, end 1 has seen only its own initiation.
     assert_eq!(world.ends[1].peers[&peer].heard_timestamp, None);
     world.arrive(1, address(13), recorded.bytes()).unwrap();
     assert_eq!(world.intercept(1).to, address(13));
@@ -220,7 +220,7 @@ fn initiations_from_before_a_restart_move_and_replace_nothing() {
     world.assert_works();
 }
 
-/// A peer that has never called is where its data comes from, and not where its initiation was sent again from.
+/// A peer that has never called has the address of its data, not that of a replayed initiation.
 #[test]
 fn a_silent_peer_is_not_sought_where_its_initiation_was_repeated() {
     let mut world = World::established();
@@ -236,7 +236,7 @@ fn a_silent_peer_is_not_sought_where_its_initiation_was_repeated() {
     world.ends[1].rekey(world.now, peer);
     world.timeout(1);
     assert!(world.ends[1].poll_transmit().is_none(), "nobody is called");
-    // Its owner is found when it calls itself.
+    // Its owner is found when it initiates itself.
     world.run_for(SECOND * 60);
     world.assert_works();
     assert_eq!(world.ends[1].address(peer), Some(address(1)));
@@ -332,14 +332,14 @@ fn under_load_a_cookie_must_be_shown() {
     refuses_all_changes(&mut world, 0, &reply, 0);
     let received = world.arrive(0, address(2), reply.bytes());
     assert!(matches!(received, Ok(AcceptedDatagram::Cookie { .. })));
-    // The same cookie again is no news.
+    // Replaying the same cookie changes nothing.
     let before = world.snapshot(0);
     assert_eq!(
         world.arrive(0, address(2), reply.bytes()),
         Err(Refused::UnknownIndex)
     );
     assert_eq!(world.snapshot(0), before);
-    // The next initiation shows it, but only from the address that it was given to.
+    // The next initiation shows it, but only from the address it was issued to.
     world.now += SECOND * 6;
     world.timeout(0);
     let second = world.intercept(0);
@@ -397,19 +397,19 @@ fn a_cookie_of_an_earlier_secret_is_refused() {
     );
 }
 
-/// So that whoever is unknown costs one exchange, not two.
+/// A stranger therefore costs one exchange, not two.
 #[test]
 fn the_key_is_looked_up_before_the_second_exchange() {
     let mut world = World::established();
     let mut message = stranger(1);
-    // The offer, which opens only after the second.
+    // The offer, which is decrypted only after the second exchange.
     message[100] ^= 1;
     MacKeys::of(&key(1).public()).sign(&mut message, None);
     let before = world.snapshot(1);
     let received = world.arrive(1, address(13), &message);
     assert_eq!(received, Err(Refused::UnknownKey));
     assert_eq!(world.snapshot(1), before);
-    // Of a known key it is a forgery.
+    // With a known key it counts as a forgery.
     world.ends[0].rekey(world.now, world.peer(0));
     world.now += SECOND * 6;
     world.timeout(0);
@@ -420,8 +420,8 @@ fn the_key_is_looked_up_before_the_second_exchange() {
     assert_eq!(received, Err(Refused::Forged));
 }
 
-/// Sends a stranger's initiations with valid cookies, one a millisecond, each from another address in
-/// turn: how many were worth an exchange.
+/// Sends a stranger's initiations with valid cookies, one per millisecond, from each of the addresses in turn. Returns
+/// how many were worth an exchange.
 fn flood_with_cookies(world: &mut World, from: &[PeerAddress], messages: usize) -> u64 {
     let before = world.ends[1].counters().exchanges;
     for n in 0..messages {
@@ -446,7 +446,7 @@ fn an_address_that_shows_cookies_is_worth_few_exchanges() {
     world.run_for(SECOND * 6);
     assert!(world.is_established());
     let most = 3 * u64::from(Limits::default().handshakes_per_address);
-    // Two seconds: what it may save up, and twice what it may have in one.
+    // Two seconds: the saved burst, plus twice the rate per second.
     let ports: Vec<_> = (1..=50)
         .map(|port| socket_address([203, 0, 113, 7], port))
         .collect();
@@ -455,7 +455,7 @@ fn an_address_that_shows_cookies_is_worth_few_exchanges() {
         (most - 1..=most).contains(&exchanges),
         "{exchanges} of {most}"
     );
-    // One network of 64 bits is one address.
+    // A /64 network counts as one address.
     let hosts: Vec<PeerAddress> = (1..=50)
         .map(|host| format!("[2001:db8:0:7::{host}]:{host}").parse().unwrap())
         .collect();
@@ -465,7 +465,7 @@ fn an_address_that_shows_cookies_is_worth_few_exchanges() {
         "{exchanges} of {most}"
     );
     assert!(world.refused(1, Refused::Rate) >= 3_800);
-    // The peer, which is elsewhere, renews its keys meanwhile.
+    // Meanwhile the peer, at another address, renews its keys.
     let established = world.ends[1].counters().established;
     for _ in 0..140 {
         flood_with_cookies(&mut world, &ports, 100);

@@ -1,5 +1,5 @@
-//! Any loss, duplication and reordering, with keys renewed all the time: what is opened was sent, and
-//! once; nothing in flight is lost by a renewal; and the session comes back when the path does.
+//! Any loss, duplication and reordering, with frequent renewals of keys: what is opened was sent, and is opened once; a
+//! renewal loses nothing in flight; and the session recovers when the path does.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Short lives of keys, so that a run of seconds sees many.
+/// Short lifetimes of keys, so that a run of seconds has many of them.
 fn hasty() -> Limits {
     Limits {
         rekey_after: SECOND * 5,
@@ -46,14 +46,14 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// An end sends so many payloads.
+    /// An end sends this many payloads.
     Send(usize, u8),
     Wait(u64),
-    /// An end renews its keys out of turn.
+    /// An end renews its keys early.
     Rekey(usize),
-    /// An end is started anew.
+    /// An end restarts.
     Restart(usize, bool),
-    /// The path is dead for so long.
+    /// The path is dead for this long.
     Dead(u64),
 }
 
@@ -68,7 +68,7 @@ fn acts(restarts: bool) -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..60)
 }
 
-/// Payloads that were sealed at each end, and what to make the next one of.
+/// Payloads sealed at each end, and the counter that makes the next one unique.
 #[derive(Default)]
 struct Sent {
     payloads: [BTreeSet<Vec<u8>>; 2],
@@ -86,7 +86,7 @@ impl Sent {
         sealed
     }
 
-    /// What was opened was sent by the other end, and is there once.
+    /// What was opened was sent by the other end, and was opened once.
     fn check(&self, world: &World) -> Result<(), TestCaseError> {
         for end in [0, 1] {
             let once: BTreeSet<_> = world.got[end].iter().cloned().collect();
@@ -135,10 +135,10 @@ proptest! {
             act(&mut world, &mut sent, next, at as u8);
             sent.check(&world)?;
         }
-        // A node that forgot where the other is cannot begin; if both have, nobody can.
+        // A node that forgot the peer's address cannot initiate; if both have, neither can.
         let forgotten = [0, 1].iter().all(|&end| world.ends[end].address(world.peer(end)).is_none());
         prop_assume!(!forgotten);
-        // The path works from here on. Silence, a handshake that waits for its turn, and one more.
+        // From here on the path works. Allow for the silence, a handshake that waits for its turn, and one more.
         world.fates.clear();
         for _ in 0..80 {
             for end in [0, 1] {
@@ -156,8 +156,8 @@ proptest! {
         sent.check(&world)?;
     }
 
-    /// Without losses every sealed payload arrives, however many handshakes happen meanwhile, crossing
-    /// or not, and however late it is.
+    /// Without losses every sealed payload arrives, whatever its delay and however many handshakes happen meanwhile,
+    /// crossing or not.
     #[test]
     fn renewal_loses_nothing_in_flight(
         knows in prop::sample::select(vec![[true, true], [true, false], [false, true]]),

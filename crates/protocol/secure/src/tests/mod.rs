@@ -1,4 +1,4 @@
-//! Two nodes in simulated time, and what may happen to their datagrams.
+//! Two nodes in simulated time, with control over their datagrams.
 
 mod attacks;
 mod losses;

@@ -1,4 +1,4 @@
-//! Pre-shared keys: both ends have the same, or there is no session, and one of them can say why.
+//! Pre-shared keys: both ends have the same one, or there is no session and one of them can tell why.
 
 use airlane_base::Duration;
 
@@ -34,7 +34,7 @@ fn another_key_at_one_end_is_no_session_and_the_end_that_calls_says_so() {
     assert!(!world.is_established());
     let refused = world.refused(0, Refused::Preshared);
     assert!((10..40).contains(&refused), "{refused}");
-    // The right one helps, without a restart.
+    // The right key helps, without a restart.
     world.preshare([Some(8), Some(8)]);
     world.run_for(SECOND * 10);
     world.assert_works();
@@ -56,7 +56,7 @@ fn a_key_at_one_end_alone_is_no_session_and_the_end_that_is_called_says_so() {
     }
 }
 
-/// Keys change at one end after the other, and nothing is lost in between.
+/// The key changes at one end, then at the other, and nothing is lost in between.
 #[test]
 fn another_key_is_used_from_the_next_handshake_on() {
     let mut world = World::established();
@@ -72,15 +72,15 @@ fn another_key_is_used_from_the_next_handshake_on() {
     }
 }
 
-/// Who has this end's private key and the other's public one, and no pre-shared key, learns nothing and
-/// completes nothing.
+/// An attacker with this end's private key and the other's public key, but without the pre-shared key, learns nothing
+/// and completes nothing.
 #[test]
 fn a_stolen_private_key_is_not_enough() {
     let mut world = World::new([true, false]);
     world.preshare([None, Some(7)]);
     world.run_for(SECOND * 20);
     assert!(!world.is_established());
-    // Nor does it help to say that there is one.
+    // Claiming to have one does not help either.
     world.preshare([Some(0), Some(7)]);
     world.run_for(SECOND * 20);
     assert!(!world.is_established());

@@ -1,4 +1,4 @@
-//! Handshakes, renewal, restarts, roaming and peers that come and go, over a path that loses nothing.
+//! Handshakes, renewal, restarts, roaming and changes of the peer list, over a path without loss.
 
 use airlane_base::Duration;
 
@@ -36,7 +36,7 @@ fn either_end_can_begin() {
 fn handshakes_that_cross_end_in_one_session() {
     for (first, late) in [(0, 2), (0, 3), (0, 4), (0, 6), (1, 3), (1, 4), (1, 6)] {
         let mut world = World::new([true, true]);
-        // The one's initiation is on its way as long as the other's, or longer.
+        // One initiation is in flight as long as the other, or longer.
         world.timeout(first);
         world.fates.push_back(Fate(vec![DELAY / 2 * late]));
         world.drain(first);
@@ -45,7 +45,7 @@ fn handshakes_that_cross_end_in_one_session() {
         assert!(world.is_established());
         world.assert_works();
         assert_ne!(current(&world, 0).initiator, current(&world, 1).initiator);
-        // It lives on as any other: one handshake at its time.
+        // The session lives on like any other, with one handshake when it is due.
         for _ in 0..130 {
             world.run_for(SECOND);
             world.assert_works();
@@ -99,7 +99,7 @@ fn keys_are_renewed_after_so_many_messages() {
         world.run_for(SECOND);
         world.assert_works();
     }
-    // Every ten seconds for the number of messages, and never faster than the retries.
+    // Every ten seconds because of the number of messages, and never faster than the retries.
     let begun = initiations(&world).iter().sum::<u64>();
     assert!((15..=41).contains(&begun), "{begun}");
 }
@@ -112,7 +112,7 @@ fn keys_are_not_used_beyond_their_count() {
     };
     let mut world = World::with_limits([true, false], [few; 2]);
     world.run_for(SECOND);
-    // One was the confirmation.
+    // One message was the confirmation.
     for _ in 0..9 {
         assert!(world.seal(0, b"x").is_ok());
     }
@@ -151,7 +151,7 @@ fn expired_keys_are_refused() {
 #[test]
 fn the_responder_renews_when_the_initiator_cannot() {
     let mut world = World::established();
-    // Its clock is set back: its timestamps are refused, but for the one that must grow anyhow.
+    // Its clock is set back: its timestamps are refused, except for one that must grow anyway.
     let peer = world.peer(1);
     let future = world.wall(0).as_nanos() + 1_000_000_000_000_000;
     world.ends[1].peers.get_mut(&peer).unwrap().heard_timestamp = Some(future);
@@ -182,10 +182,10 @@ fn initiations_stop_when_nobody_wants_them() {
     world.dead = true;
     world.run_for(SECOND * 1_000);
     let [begun, _] = initiations(&world);
-    // After half a second, one, two and four more, then every five to five and a third.
+    // After 0.5, 1, 2 and 4 s, then every 5 to 5.33 s.
     assert!((20..=22).contains(&begun), "{begun} in 90 s");
     assert_eq!(world.ends[0].poll_timeout(), None);
-    // As long as somebody does they go on.
+    // They go on as long as there is something to send.
     for _ in 0..500 {
         let _no_session = world.send(0, b"anybody?");
         world.run_for(SECOND);
@@ -224,7 +224,7 @@ fn a_restarted_peer_begins_at_once() {
     let mut world = World::established();
     world.assert_works();
     world.ends[1] = node(world.now, 1, Some(address(1)), Limits::default(), 200);
-    // What was meant for the old process.
+    // A message for the old process.
     world.send(0, b"lost").unwrap();
     world.run_for(SECOND);
     assert_eq!(world.refused(1, Refused::UnknownIndex), 1);
@@ -264,7 +264,7 @@ fn a_restarted_peer_whose_clock_is_behind_is_found_by_the_other() {
 }
 
 impl World {
-    /// One end renews keys now.
+    /// One end renews its keys now.
     pub(super) fn rekey_and_run(&mut self, end: usize) {
         let peer = self.peer(end);
         self.run_for(SECOND * 6);
@@ -273,8 +273,8 @@ impl World {
     }
 }
 
-/// Whoever only asks learns the same, and leaves no trace: the peer goes on calling, and whoever comes next at that
-/// place need not wait until it has given up keys that are gone.
+/// An end that only asks learns the same and leaves no trace. The peer continues to call, and the next end at that
+/// address need not wait until the peer has given up keys that are gone.
 #[test]
 fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
     for (knows, psk) in [
@@ -292,7 +292,7 @@ fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
         assert_eq!(world.ends[0].counters().responses_sent, 0);
         assert!(!world.ends[1].is_established(world.now, asked));
         assert!(world.seal(1, b"anybody?").is_err());
-        // One of the same key starts, and knows no more than before.
+        // An end with the same key starts, and knows no more than before.
         let known = knows[0].then_some(address(2));
         world.ends[0] = node(world.now, 0, known, Limits::default(), 200);
         world.preshare([psk, psk]);
@@ -300,7 +300,7 @@ fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
         assert!(world.is_established(), "{knows:?}");
         world.assert_works();
     }
-    // Another pre-shared key is none that answers, as before.
+    // With another pre-shared key there is no answer, as before.
     let mut world = World::new([false, true]);
     world.preshare([Some(1), Some(2)]);
     world.ends[0].only_ask();
@@ -337,11 +337,11 @@ fn a_peer_that_moved_unseen_is_sought_where_it_is_configured() {
     world.ends[0].forget_address(peer);
     assert_eq!(world.ends[0].address(peer), Some(address(2)));
     assert_eq!(world.seal(0, b"where are you").unwrap().to, address(2));
-    // Its next word says where it is.
+    // Its next message shows where it is.
     let message = world.seal(1, b"here").unwrap();
     world.arrive(0, address(9), message.bytes()).unwrap();
     assert_eq!(world.ends[0].address(peer), Some(address(9)));
-    // Without a configured one the last is the best guess.
+    // Without a configured address, the last one is the best guess.
     let peer = world.peer(1);
     let before = world.ends[1].address(peer);
     world.ends[1].forget_address(peer);
@@ -364,7 +364,7 @@ fn an_old_message_moves_nobody() {
         }
     ));
     assert_eq!(world.ends[1].address(peer), Some(address(9)));
-    // Nor does one under retired keys, however new it is among them.
+    // Nor does a message under retired keys, however new it is among them.
     let retired = world.seal(0, b"in flight").unwrap();
     world.ends[1].rekey(world.now, peer);
     world.addresses[0] = address(9);
@@ -380,7 +380,7 @@ fn keys_can_be_changed_at_both_ends() {
     world.assert_works();
     let old = world.peer(0);
     let in_flight = world.seal(1, b"under the old key").unwrap();
-    // End 1 gets another private key; end 0 is told.
+    // End 1 gets a new private key, and end 0 is told.
     let fresh = crate::PrivateKey::generate([77; 32]);
     let replaced = SecurePeer {
         preshared: None,
@@ -398,8 +398,7 @@ fn keys_can_be_changed_at_both_ends() {
         world.ends[0].seal(world.now, old, &[b"x"], &mut [0; 100]),
         Err(SealError::UnknownPeer)
     );
-    // The old key does not get in any more.
-    // A peer that goes leaves nothing behind by which its messages could be found.
+    // The old key is no longer accepted. A removed peer leaves no index by which its messages could be found.
     let alone = crate::peer::Indices::default();
     world.ends[0].set_peers(world.now, &[]).unwrap();
     assert_eq!(format!("{:?}", world.ends[0].indices), format!("{alone:?}"));
@@ -417,7 +416,7 @@ fn keys_can_be_changed_at_both_ends() {
         Err(Refused::UnknownKey)
     );
     assert_eq!(world.snapshot(0), before);
-    // The new one does.
+    // The new key is.
     let peer = SecurePeer {
         preshared: None,
         key: key(0).public(),
@@ -453,7 +452,7 @@ fn peers_that_stay_keep_their_sessions() {
     let statuses: Vec<_> = world.ends[0].status(world.now).collect();
     assert_eq!(statuses.len(), 2);
     assert!(statuses[0].session_age.is_some() && statuses[1].session_age.is_none());
-    // A configured address that changes is taken over.
+    // A configured address that changes takes effect.
     let moved = SecurePeer {
         preshared: None,
         address: Some(address(8)),
@@ -526,8 +525,7 @@ fn what_nobody_sends_is_bounded_and_counted() {
     assert_eq!(world.ends[0].counters().queue_full, 100 - 64);
 }
 
-/// After a sleep, or in a copy of the machine, nothing of before is left: no keys, and no way to the same
-/// ones.
+/// After a sleep, or in a copy of the machine, nothing old is left: no keys, and no way to derive the same ones.
 #[test]
 fn a_renewed_end_has_no_keys_of_before_and_draws_others() {
     let mut world = World::new([true, true]);
@@ -538,12 +536,12 @@ fn a_renewed_end_has_no_keys_of_before_and_draws_others() {
     world.ends[0].renew(now, [77; 32]);
     let peer = world.peer(0);
     assert!(!world.ends[0].is_established(now, peer));
-    // What the other end sends meanwhile cannot be opened, and it need not hear of anything first.
+    // Meanwhile the other end's messages cannot be opened, and nothing needs to notify it first.
     world.run_for(SECOND);
     assert!(world.is_established());
     assert_ne!(current(&world, 0).local, before);
     world.assert_works();
-    // Another seed is another handshake: two copies of one end do not come to the same keys.
+    // Another seed gives another handshake: two copies of one end do not derive the same keys.
     let ephemeral = |seed| {
         let mut world = World::new([true, false]);
         world.ends[0].renew(world.now, [seed; 32]);

@@ -1,5 +1,5 @@
-//! Two nodes, the datagrams between them, and the time. A datagram arrives at whoever has the address
-//! that it was sent to, if anybody has.
+//! Two nodes, the datagrams between them, and time. A datagram arrives at the node that has its destination address, if
+//! any.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,11 +10,11 @@ use crate::{
     SealError, Secure, SecurePeer, Transmit, Wall,
 };
 
-/// Delay of a datagram that no fate says otherwise.
+/// Delay of a datagram without a fate.
 pub(super) const DELAY: Duration = Duration::from_millis(20);
 const ROOM: usize = 2_000;
 
-/// What becomes of a datagram: when its copies arrive.
+/// The fate of a datagram: when its copies arrive.
 #[derive(Clone, Debug)]
 pub(super) struct Fate(pub(super) Vec<Duration>);
 
@@ -29,15 +29,15 @@ pub(super) struct World {
     pub(super) now: Instant,
     pub(super) ends: [Secure; 2],
     pub(super) addresses: [PeerAddress; 2],
-    /// What each end's clock says at the origin of time.
+    /// The wall clock of each end at the origin of time.
     pub(super) walls: [Duration; 2],
-    /// Fates of the next datagrams; then all arrive.
+    /// Fates of the next datagrams; all later ones arrive.
     pub(super) fates: VecDeque<Fate>,
-    /// Loses everything.
+    /// Whether everything is lost.
     pub(super) dead: bool,
     flying: BTreeMap<(Instant, u64), Flying>,
     launched: u64,
-    /// What was opened at each end.
+    /// The payloads opened at each end.
     pub(super) got: [Vec<Vec<u8>>; 2],
 }
 
@@ -53,7 +53,7 @@ pub(super) fn address(host: u8) -> PeerAddress {
     socket_address([192, 0, 2, host], 4_000)
 }
 
-/// An end as it is after a start; `seed` differs from start to start.
+/// An end after a start; `seed` differs from start to start.
 pub(super) fn node(
     now: Instant,
     end: usize,
@@ -70,7 +70,7 @@ pub(super) fn node(
 }
 
 impl World {
-    /// `knows`: whether this end knows where the other is, and begins.
+    /// `knows`: whether each end knows the other's address and so initiates.
     pub(super) fn with_limits(knows: [bool; 2], limits: [Limits; 2]) -> Self {
         let addresses = [address(1), address(2)];
         let ends = [0, 1].map(|end: usize| {
@@ -82,7 +82,7 @@ impl World {
             now: Instant::ORIGIN,
             ends,
             addresses,
-            // Clocks agree badly; nothing compares one with the other.
+            // The clocks disagree; nothing compares them.
             walls: [Duration::from_secs(1_000_000), Duration::from_secs(50)],
             fates: VecDeque::new(),
             dead: false,
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Gives each end a pre-shared key for the other, as after another list of peers.
+    /// Gives each end a pre-shared key for the other, as a new list of peers would.
     pub(super) fn preshare(&mut self, keys: [Option<u8>; 2]) {
         for (end, byte) in keys.into_iter().enumerate() {
             let id = self.peer(end);
@@ -110,7 +110,7 @@ impl World {
         Self::with_limits(knows, [Limits::default(); 2])
     }
 
-    /// With a session that end 0 began.
+    /// A world with a session that end 0 initiated.
     pub(super) fn established() -> Self {
         let mut world = Self::new([true, false]);
         world.run_for(Duration::from_secs(1));
@@ -135,12 +135,12 @@ impl World {
         Wall::from_unix(self.walls[end] + elapsed)
     }
 
-    /// Everything of one end but counters.
+    /// The state of one end without its counters.
     pub(super) fn snapshot(&self, end: usize) -> String {
         format!("{:?}", self.ends[end])
     }
 
-    /// One end's data message with this payload, not sent yet.
+    /// A data message of one end with this payload, not sent yet.
     pub(super) fn seal(&mut self, end: usize, payload: &[u8]) -> Result<Transmit, SealError> {
         assert!(payload.len() + OVERHEAD <= crate::INITIATION_LEN);
         let (peer, mut out) = (self.peer(end), [0; ROOM]);
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// A datagram arrives at an end now.
+    /// Delivers a datagram to an end now.
     pub(super) fn arrive(
         &mut self,
         end: usize,
@@ -199,14 +199,14 @@ impl World {
         received
     }
 
-    /// Sends what an end has to send.
+    /// Sends everything that an end has to send.
     pub(super) fn drain(&mut self, end: usize) {
         while let Some(message) = self.ends[end].poll_transmit() {
             self.launch(end, &message);
         }
     }
 
-    /// The next message of an end, instead of sending it.
+    /// Takes the next message of an end instead of sending it.
     pub(super) fn intercept(&mut self, end: usize) -> Transmit {
         self.ends[end].poll_transmit().expect("a message")
     }
@@ -259,7 +259,7 @@ impl World {
         self.ends[end].counters().refused.of(reason)
     }
 
-    /// Whether payloads go through in both directions now.
+    /// Asserts that payloads arrive in both directions now.
     pub(super) fn assert_works(&mut self) {
         for end in [0, 1] {
             let payload = format!("from {end} at {:?}", self.now);

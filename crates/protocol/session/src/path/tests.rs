@@ -8,20 +8,20 @@ fn at(ms: u64) -> Instant {
     Instant::ORIGIN + MS * ms
 }
 
-/// A path under a search: what it takes and loses.
+/// A path under a search, with the size it carries and its loss.
 struct World {
     search: PathSearch,
     now: u64,
     takes: usize,
-    /// Part of the probes, and of the answers, that are lost whatever their length.
+    /// Share of probes and of answers that are lost, independent of their length.
     loss: f64,
     delay: u64,
     random: Rng,
-    /// When answers arrive, by their number.
+    /// When answers arrive, and their numbers.
     on_way: Vec<(u64, u64)>,
     sent: u64,
     sent_bytes: u64,
-    /// Whether long packets leave all the time.
+    /// Whether long packets are sent all the time.
     busy: bool,
 }
 
@@ -93,7 +93,7 @@ fn a_path_as_wide_as_the_interface_is_confirmed_by_one_pair() {
     let mut world = World::new(1500, 1500, 1);
     world.run(1_000);
     assert_eq!((world.mtu(), world.sent), (1500, 2));
-    // From then on a pair every five seconds.
+    // After that, one pair every five seconds.
     world.run(60_000);
     assert!((20..=26).contains(&world.sent), "{}", world.sent);
 }
@@ -107,7 +107,7 @@ fn an_idle_path_is_not_probed_and_is_confirmed_when_it_is_used_again() {
     let sent = world.sent;
     world.run(3_600_000);
     assert_eq!((world.mtu(), world.sent), (1400, sent));
-    // It became narrower meanwhile.
+    // The path has become narrower in the meantime.
     world.takes = 1300;
     world.busy = true;
     world.run(2_000);
@@ -146,7 +146,7 @@ fn a_hint_is_looked_into_and_no_more() {
     assert!(world.mtu() < 1500, "the truth, within a second");
     world.run(20_000);
     assert_eq!(world.mtu(), 1400);
-    // Said again and again it costs nothing more.
+    // Repeating the hint costs nothing more.
     let (sent, from) = (world.sent, world.now);
     for _ in 0..1_000 {
         world.search.hear(at(world.now), 1400);
@@ -155,7 +155,7 @@ fn a_hint_is_looked_into_and_no_more() {
     assert!(world.sent - sent < 20, "{} since {from}", world.sent - sent);
 }
 
-/// Nothing else would look for more on a path that idles from then on.
+/// Nothing else would search for more on a path that is idle from then on.
 #[test]
 fn a_hint_does_not_end_a_search() {
     let mut world = World::new(1500, 1400, 12);
@@ -180,7 +180,7 @@ fn a_path_that_becomes_wider_is_noticed_and_one_that_does_not_is_left_alone() {
     let mut world = World::new(1500, 1400, 5);
     world.run(3_600_000);
     let bytes = world.sent_bytes;
-    // Every five seconds what is used, every ten minutes one test of more.
+    // The size in use every five seconds, and one test of a larger size every ten minutes.
     assert!(bytes < 720 * 1500 + 40 * 4 * 1600, "{bytes} B in an hour");
 }
 
@@ -198,7 +198,7 @@ fn a_path_is_used_down_to_the_least_and_said_to_be_too_narrow_below() {
     let sent = world.sent;
     world.run(3_600_000);
     assert!(world.sent - sent < 100, "{}", world.sent - sent);
-    // Nothing else leaves on it, and it is looked at all the same.
+    // Nothing else is sent on it, and still it is tested.
     (world.busy, world.takes) = (false, 1_400);
     world.run(620_000);
     assert!(!world.search.is_too_narrow());
@@ -259,7 +259,7 @@ fn without_a_peer_nothing_is_sent() {
     assert!(world.search.poll_probe().is_some());
 }
 
-/// The answer of a look at what is used may come when the next search is due; that is not put off by it.
+/// The answer to a confirmation may arrive when the next search is due; it must not postpone that search.
 #[test]
 fn a_look_that_ends_when_a_search_is_due_does_not_put_it_off() {
     for delay in (100..5_000).step_by(100) {
@@ -275,8 +275,8 @@ fn a_look_that_ends_when_a_search_is_due_does_not_put_it_off() {
 }
 
 proptest! {
-    /// Whatever a path takes, loses and delays: once it stays as it is, exactly that is found, what is used
-    /// is within bounds all the time, and probes are few.
+    /// Whatever a path carries, loses and delays: once it stops changing, exactly its size is found, the size in use is
+    /// within bounds at all times, and probes are few.
     #[test]
     fn what_a_path_takes_is_found(
         most in 576..9_001usize,
@@ -293,7 +293,7 @@ proptest! {
                 prop_assert!((LEAST..=most).contains(&world.mtu()));
                 prop_assert!(world.sent - sent <= 60, "{} in a second", world.sent - sent);
             }
-            // A size may be taken for too long by bad luck; not for ever.
+            // Bad luck may make a size count as too long, but not forever.
             world.loss = 0.0;
             world.run(1_300_000);
             prop_assert_eq!(world.mtu(), world.takes);

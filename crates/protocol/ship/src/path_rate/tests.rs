@@ -7,10 +7,10 @@ use super::*;
 
 const PACKET: f64 = 1_450.0;
 
-/// Who sends over the bottleneck.
+/// A sender over the bottleneck.
 enum Flow {
     Paced(Box<PathRate>),
-    /// A TCP that halves its window where something is lost, once a round trip.
+    /// A TCP sender that halves its window after a loss, once per round trip.
     Reno {
         window: f64,
         flight: f64,
@@ -21,7 +21,7 @@ enum Flow {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Send(usize),
-    /// An acknowledgment of Reno: whether its packet came.
+    /// An acknowledgment for Reno: whether its packet arrived.
     Ack(usize, bool),
     Report(usize, u32, u64, i64),
 }
@@ -31,7 +31,7 @@ struct World {
     delay: Duration,
     room: Duration,
     loss: f64,
-    /// What exceeds this is dropped at once.
+    /// Drops at once what exceeds its rate.
     policer: Option<Bucket>,
     jitter: Duration,
     rng: Rng,
@@ -95,7 +95,7 @@ impl World {
         number
     }
 
-    /// When a packet comes out, if it does.
+    /// When a packet arrives, if it does.
     fn carry(&mut self, bytes: f64) -> Option<Instant> {
         if let Some(bucket) = &mut self.policer
             && !bucket.take(self.now, bytes as usize)
@@ -211,7 +211,7 @@ impl World {
 fn a_pause_says_nothing_of_the_path() {
     let mut rate = PathRate::new(Rate::from_bps(1_000_000_000).unwrap());
     for n in 1..4_u32 {
-        // A packet every three seconds.
+        // One packet every three seconds.
         let left = Instant::ORIGIN + Duration::from_secs(3) * u64::from(n);
         rate.departed(left, 1_500 * u64::from(n));
         let mark = rate.mark(left);

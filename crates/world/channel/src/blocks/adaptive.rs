@@ -1,5 +1,5 @@
-//! What a frame length that follows the link ([`FrameLength`]) is worth on a trace, computed as in
-//! [`retrace`](super::retrace): bytes of a lost frame are cut anew, and an outcome is known one loop later.
+//! The goodput on a trace of frames whose length adapts to the link ([`FrameLength`]), computed as in
+//! [`retrace`](super::retrace): the bytes of a lost frame are split anew, and an outcome is known one loop later.
 
 use std::collections::VecDeque;
 
@@ -8,17 +8,17 @@ use airlane_base::FrameLength;
 use super::Blocks;
 use super::retrace::Overhead;
 
-/// Lengths that Ludwig et al. have: up to the best one of their best link.
+/// The frame lengths of Ludwig et al., in blocks: up to the best one of their best link.
 pub const LENGTHS: [u32; 2] = [1, 47];
-/// Blocks until an outcome is known: a loop over interleaving both ways.
+/// Blocks until an outcome is known: one round trip, with interleaving in both directions.
 pub const LOOP: u32 = 14;
 
 impl Blocks {
-    /// Goodput, in bytes per second, of frames whose length follows the trace.
+    /// Goodput, in bytes per second, of frames whose length adapts to the trace.
     pub fn adaptive(&self, lengths: [u32; 2], overhead: Overhead, known_after: u32) -> f64 {
         let block = self.header.size.as_bytes() as f64;
         let [one, two] = [overhead.bytes(2), overhead.bytes(3)];
-        // What is not in proportion to the length.
+        // The overhead per block, and the part that does not depend on the length.
         let (each, fixed) = (two - one, 3.0 * one - 2.0 * two);
         let mut rule = FrameLength::new(lengths, fixed, block - each, 1.0);
         let mut pending: VecDeque<(u32, u32, bool)> = VecDeque::new();
@@ -45,8 +45,8 @@ impl Blocks {
         payload / (f64::from(at.max(1)) * self.header.block.as_secs_f64())
     }
 
-    /// Goodput, in bytes per second, if somebody knew the best length of each piece of so many blocks: a bound that no rule which
-    /// waits for a piece to end can reach.
+    /// Goodput, in bytes per second, if the best length for each piece of `piece` blocks were known in advance: an upper
+    /// bound for any rule that adapts only after a piece ends.
     pub fn oracle(&self, piece: u32, lengths: [u32; 2], overhead: Overhead) -> f64 {
         let piece = piece.max(lengths[1]);
         let (mut rest, mut sum, mut time) = (self.clone(), 0.0, 0.0);

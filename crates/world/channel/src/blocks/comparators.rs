@@ -1,12 +1,12 @@
-//! Traces beside a trace: with the same erasures otherwise placed, and as a model of others would draw them.
+//! Traces to compare a trace with: the same erasures placed differently, and traces drawn from a fitted model.
 //!
-//! - [`Blocks::single_burst`] has all erasures in one row: what burstiness can be worth at most.
+//! - [`Blocks::single_burst`] has all erasures in one run: the most that burstiness can be worth.
 //! - [`Mta`] is the Markov-based trace analysis of Konrad, Zhao, Joseph and Ludwig 2003. A *lossy* segment begins at an
-//!   erasure and ends at the last one before a run of at least Cs clean blocks, Cs being mean and standard deviation of
-//!   the bursts together; the rest are *clean* segments. The lossy ones, put together, are a Markov chain of the order at
-//!   which the conditional entropy levels off; the lengths of both kinds are exponential.
+//!   erasure and ends at the last one before a run of at least Cs clean blocks, where Cs is the mean plus the standard
+//!   deviation of the burst lengths. The rest are *clean* segments. The concatenated lossy segments form a Markov chain
+//!   of the order at which the conditional entropy levels off; the lengths of both kinds of segments are exponential.
 //!
-//! Left out of MTA: the runs test for stationarity, which decides nothing in it; empirical laws of lengths.
+//! Left out of MTA: the runs test for stationarity, which does not affect the result; empirical length distributions.
 
 use airlane_base::Rng;
 
@@ -15,11 +15,11 @@ use super::law;
 
 /// Orders of the chain that are tried.
 const ORDERS: std::ops::RangeInclusive<u32> = 1..=10;
-/// An order more that takes off less than this part of the entropy of order 1 is not worth it.
+/// A higher order must lower the entropy by at least this share of that of order 1.
 const LEVEL: f64 = 0.005;
 
 impl Blocks {
-    /// As many blocks and erasures, with these in one row in the middle.
+    /// The same number of blocks and erasures, with all erasures in one run in the middle.
     #[must_use]
     pub fn single_burst(&self) -> Self {
         let clean = self.len() - self.erased();
@@ -33,21 +33,21 @@ impl Blocks {
     }
 }
 
-/// A trace as MTA sees it.
+/// The parameters that MTA extracts from a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mta {
-    /// Cs: from so many clean blocks on a segment is clean.
+    /// Cs: a segment is clean from this many clean blocks on.
     pub change_of_state: f64,
-    /// Mean lengths of clean and of lossy segments.
+    /// Mean lengths of clean and of lossy segments, blocks.
     pub segments: [f64; 2],
     /// Order of the chain.
     pub order: u32,
-    /// How probable an erasure is behind each history, the newest block in the lowest bit.
+    /// Probability of an erasure after each history, with the newest block in the lowest bit.
     erased: Vec<f64>,
 }
 
 impl Mta {
-    /// None for a trace without an erasure, or without a clean segment.
+    /// `None` for a trace without an erasure, or without a clean segment.
     pub fn extract(blocks: &Blocks) -> Option<Self> {
         let lengths = || blocks.bursts().iter().map(|burst| f64::from(burst.len));
         let count = blocks.bursts().len() as f64;
@@ -57,7 +57,7 @@ impl Mta {
         let change_of_state = mean + deviation;
         let (mut series, mut lossy, mut clean) = (Vec::new(), 0_u64, [0_u64; 2]);
         for rows in blocks.rows() {
-            // Clean blocks of which the next erasure says what they are.
+            // Clean blocks whose segment is known only once the next erasure comes.
             let mut gap = None;
             for (erased, len) in rows {
                 if !erased {
@@ -91,7 +91,7 @@ impl Mta {
         let order = (1..=entropies.len()).find(levels)? as u32;
         let counts = transitions(&series, order);
         let erased = counts.iter().map(|[clean, erased]| match clean + erased {
-            // Such a history does not come about.
+            // This history never occurs.
             0 => 0.0,
             all => *erased as f64 / all as f64,
         });
@@ -106,7 +106,7 @@ impl Mta {
         })
     }
 
-    /// A trace like the one that this was extracted from.
+    /// Draws a trace of the same length and parts as the one these parameters come from.
     pub fn generate(&self, like: &Blocks, random: &mut Rng) -> Blocks {
         let mut drawn = Blocks::new(like.header.clone());
         let origin = like.header.origin.as_ref();
@@ -128,7 +128,7 @@ impl Mta {
     }
 }
 
-/// How often each history of so many blocks is followed by a clean block, and by an erased one.
+/// How often each history of `order` blocks is followed by a clean and by an erased block.
 fn transitions(series: &[bool], order: u32) -> Vec<[u64; 2]> {
     let mask = (1 << order) - 1;
     let mut counts = vec![[0; 2]; 1 << order];
@@ -142,7 +142,7 @@ fn transitions(series: &[bool], order: u32) -> Vec<[u64; 2]> {
     counts
 }
 
-/// H(k): what a history of so many blocks leaves open about the next one, in bits.
+/// H(k): conditional entropy of the next block given the `order` blocks before it, bits.
 fn entropy(series: &[bool], order: u32) -> f64 {
     let counts = transitions(series, order);
     let all = counts.iter().flatten().sum::<u64>() as f64;

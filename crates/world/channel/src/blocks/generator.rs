@@ -1,17 +1,16 @@
-//! Models that make traces of blocks, as they are written, drawn and computed.
+//! Models that generate traces of blocks: their notation, their draws and their closed forms.
 //!
 //! ```text
-//! bernoulli P                         each block is erased with probability P, whatever came before
-//! gilbert G B                         two states, one of which erases: from good to bad with G, back with B
-//! gilbert-elliott G B LG LB           as before, with erasures of probability LG and LB in the states
-//! markov P11 P12 ... / L1 L2 ...      a hidden chain of any number of states: all transitions, row by row, and erasures
-//! on-off BURSTS / GAPS                independent lengths of bursts and gaps: mixtures W1xM1+W2xM2+...
-//! minutes BAD OF EACH MEAN            of so many minutes so many have so many bursts, of this mean length
-//! onoff-b, onoff-c                    what reproduces the numbers that Ludwig et al. 1999 print of their traces B and C
-//! a-literal, a-outage                 two readings of what they print of trace A
+//! bernoulli P                        each block is erased with probability P, independently
+//! gilbert G B                        two states, one of which erases: from good to bad with G, back with B
+//! gilbert-elliott G B LG LB          the same, with erasure probabilities LG and LB in the states
+//! markov P11 P12 ... / L1 L2 ...     a hidden chain: all transitions, row by row, then the erasure probabilities
+//! on-off BURSTS / GAPS               independent lengths of bursts and gaps: mixtures W1xM1+W2xM2+...
+//! minutes BAD OF EACH MEAN           BAD minutes of every OF have EACH bursts of the mean length MEAN
+//! onoff-b, onoff-c                   fits to the numbers that Ludwig et al. 1999 print for their traces B and C
+//! a-literal, a-outage                two readings of what they print for trace A
 //! ```
-//! Chains begin in equilibrium, and so do bursts and gaps: whoever looks at the first blocks of a trace sees what
-//! somebody sees who comes later.
+//! Chains, bursts and gaps begin in equilibrium: the first blocks of a trace are distributed like all later ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,14 +20,14 @@ use airlane_base::Rng;
 use super::law::{Geometrics, LawError, draw};
 use super::{Blocks, BlocksHeader};
 
-/// States that a chain may have.
+/// Maximum number of states of a chain.
 const MOST_STATES: usize = 8;
 
 /// A model of erased blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Generator {
-    /// A hidden Markov chain, one step for each block; Bernoulli, Gilbert and Gilbert-Elliott are some.
+    /// A hidden Markov chain, one step per block; Bernoulli, Gilbert and Gilbert-Elliott are special cases.
     Markov(Chain),
     /// Bursts and gaps of independent lengths.
     OnOff {
@@ -37,15 +36,15 @@ pub enum Generator {
         /// Lengths of gaps.
         gaps: Geometrics,
     },
-    /// Minutes without an erasure, and a few with some.
+    /// Most minutes have no erasure, and a few have some.
     Minutes {
-        /// So many minutes have bursts.
+        /// Minutes of a group that have bursts.
         bad: u32,
-        /// Of so many.
+        /// Minutes of a group.
         of: u32,
-        /// So many bursts each.
+        /// Number of bursts in such a minute.
         bursts: u32,
-        /// Of so many blocks on average.
+        /// Mean burst length, blocks.
         mean: f64,
     },
 }
@@ -53,13 +52,13 @@ pub enum Generator {
 /// A hidden Markov chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// From each state into each.
+    /// Transition probabilities, `moves[from][to]`.
     moves: Vec<Vec<f64>>,
-    /// A block is erased in each state.
+    /// Erasure probability in each state.
     losses: Vec<f64>,
 }
 
-/// Why a model cannot be.
+/// Why a model is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GeneratorError {
@@ -69,33 +68,33 @@ pub enum GeneratorError {
          numbers, or onoff-b, onoff-c, a-literal, a-outage"
     )]
     Name(String),
-    /// Other numbers than the model needs.
+    /// The model needs other numbers.
     #[error("\"{text}\": {name} is written {form}")]
     Numbers {
-        /// What was written.
+        /// The text.
         text: String,
         /// The model.
         name: &'static str,
-        /// How it looks.
+        /// The notation of the model.
         form: &'static str,
     },
-    /// Something that is no probability.
+    /// A value is not a probability.
     #[error("\"{text}\": {value} is no probability; one is between 0 and 1")]
     Probability {
-        /// What was written.
+        /// The text.
         text: String,
         /// The value.
         value: f64,
     },
-    /// A chain that cannot be one.
+    /// The numbers do not make a chain.
     #[error("\"{text}\": {what}")]
     Chain {
-        /// What was written.
+        /// The text.
         text: String,
         /// What is wrong, and what would be right.
         what: &'static str,
     },
-    /// Lengths of rows.
+    /// The lengths do not make a mixture.
     #[error(transparent)]
     Law(#[from] LawError),
 }
@@ -125,10 +124,10 @@ const FORMS: [(&str, &str); 6] = [
 ];
 
 impl Chain {
-    /// A chain of the transitions from each state into each and the losses in each.
+    /// A chain from its transition probabilities, `moves[from][to]`, and its erasure probabilities.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// States what is wrong.
     pub fn new(mut moves: Vec<Vec<f64>>, losses: Vec<f64>) -> Result<Self, &'static str> {
         let states = losses.len();
         if !(1..=MOST_STATES).contains(&states) {
@@ -151,10 +150,10 @@ impl Chain {
         Ok(Self { moves, losses })
     }
 
-    /// Two states: from good to bad and back, and the losses in them.
+    /// A chain of two states, good and bad: the probabilities of leaving them, and of an erasure in them.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// States what is wrong.
     pub fn of_two(leave: [f64; 2], losses: [f64; 2]) -> Result<Self, &'static str> {
         let moves = vec![
             vec![1.0 - leave[0], leave[0]],
@@ -163,21 +162,21 @@ impl Chain {
         Self::new(moves, losses.into())
     }
 
-    /// From each state into each.
+    /// Transition probabilities, `moves[from][to]`.
     pub fn moves(&self) -> &[Vec<f64>] {
         &self.moves
     }
 
-    /// A block is erased in each state with this probability.
+    /// Erasure probability in each state.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
 
-    /// How much of the time it is in each state, over a long time, from the first one on.
+    /// Stationary distribution of the chain when started in the first state.
     pub fn equilibrium(&self) -> Vec<f64> {
         let n = self.losses.len();
-        // By squaring: after 2^40 steps a chain has forgotten where it began, also one that turns once in a day. The lazy
-        // chain has the same equilibrium and does not go round in circles.
+        // By repeated squaring: after 2^40 steps even a chain that moves once a day has forgotten its start. The lazy
+        // chain has the same equilibrium and is aperiodic.
         let mut power: Vec<Vec<f64>> = (0..n)
             .map(|i| {
                 (0..n)
@@ -199,7 +198,7 @@ impl Chain {
         power.swap_remove(0)
     }
 
-    /// F(n): a row of `n` blocks has an erased one.
+    /// F(n): probability that a run of `n` blocks has an erasure.
     fn frame_erasure_rate(&self, n: u32) -> f64 {
         let states = self.losses.len();
         let mut alive = self.equilibrium();
@@ -218,36 +217,36 @@ impl Chain {
 }
 
 impl Generator {
-    /// What reproduces the printed numbers of trace B of Ludwig et al. 1999.
+    /// Fit to the printed numbers of trace B of Ludwig et al. 1999.
     pub fn onoff_b() -> Self {
         "on-off 0.484x1.94+0.422x4.57+0.094x35 / 0.59x3.9+0.3982x71+0.0118x8000"
             .parse()
             .expect("this is a model")
     }
 
-    /// What reproduces the printed numbers of trace C.
+    /// Fit to the printed numbers of trace C of Ludwig et al. 1999.
     pub fn onoff_c() -> Self {
         "on-off 0.405x1.5+0.53x4.8+0.065x32 / 0.332x1.48+0.321x4.76+0.337x71.2+0.01x8040"
             .parse()
             .expect("this is a model")
     }
 
-    /// A model without memory.
+    /// A memoryless model.
     ///
     /// # Errors
-    /// If the rate is no probability.
+    /// If the rate is not a probability.
     pub fn bernoulli(rate: f64) -> Result<Self, &'static str> {
         Chain::new(vec![vec![1.0]], vec![rate]).map(Self::Markov)
     }
 
-    /// How probable it is that a block is erased.
+    /// Probability that a block is erased.
     pub fn erasure_rate(&self) -> f64 {
         self.frame_erasure_rate(1)
     }
 
-    /// F(n): how probable it is that a row of `n` blocks has an erased one.
+    /// F(n): probability that `n` consecutive blocks have an erasure.
     ///
-    /// `Minutes` counts its bursts as if they were far apart and whole.
+    /// For `Minutes` an approximation: its bursts count as far apart and never cut off.
     pub fn frame_erasure_rate(&self, n: u32) -> f64 {
         if n == 0 {
             return 0.0;
@@ -267,7 +266,7 @@ impl Generator {
         }
     }
 
-    /// A trace of so many blocks.
+    /// Draws a trace of `len` blocks.
     pub fn generate(&self, len: u32, header: BlocksHeader, random: &mut Rng) -> Blocks {
         let mut blocks = Blocks::new(header);
         let mut process = Process::new(self.clone(), random);
@@ -279,10 +278,10 @@ impl Generator {
     }
 }
 
-/// Blocks of a minute, of 20 ms.
+/// Blocks in a minute, at 20 ms each.
 const MINUTE: u32 = 3000;
 
-/// A model at work: rows of blocks, one after the other, without end.
+/// A running model: runs of blocks, one after the other, without end.
 #[derive(Clone, Debug)]
 pub struct Process {
     model: Generator,
@@ -292,21 +291,21 @@ pub struct Process {
 #[derive(Clone, Debug)]
 enum State {
     Chain(usize),
-    /// What comes next, and whether it is the first.
+    /// The kind of the next run, and whether it is the first.
     Rows {
         erased: bool,
         first: bool,
     },
     Minutes {
-        /// Bad minutes and all that are left of the group.
+        /// Bad minutes, and all minutes, left in the group.
         left: [u32; 2],
-        /// Rows of this minute, the last one first.
+        /// Runs of this minute, in reverse order.
         rows: Vec<(bool, u32)>,
     },
 }
 
 impl Process {
-    /// The model in equilibrium.
+    /// Starts the model in equilibrium.
     pub fn new(model: Generator, random: &mut Rng) -> Self {
         let state = match &model {
             Generator::Markov(chain) => State::Chain(pick(&chain.equilibrium(), random)),
@@ -322,7 +321,7 @@ impl Process {
         Self { model, state }
     }
 
-    /// Whether the next blocks are erased, and how many of them at least.
+    /// Whether the next blocks are erased, and how many; the following run may be of the same kind.
     pub fn next_row(&mut self, random: &mut Rng) -> (bool, u32) {
         match (&self.model, &mut self.state) {
             (Generator::Markov(chain), State::Chain(at)) => {
@@ -352,7 +351,7 @@ impl Process {
                     if left[1] == 0 {
                         *left = [*bad, *of];
                     }
-                    // So many of all that are left, each as probable as any other.
+                    // Each of the minutes left is equally likely to be bad.
                     let is_bad = random.uniform() * f64::from(left[1]) < f64::from(left[0]);
                     left[1] -= 1;
                     left[0] -= u32::from(is_bad);
@@ -360,13 +359,13 @@ impl Process {
                 }
                 rows.pop().expect("checked: there are rows")
             }
-            // A process keeps the state of its model.
+            // Unreachable: the state always fits the model.
             _ => (false, 1),
         }
     }
 }
 
-/// Rows of a minute with so many bursts that begin at random places, the last one first.
+/// The runs of a minute whose bursts begin at random places, in reverse order.
 fn minute(bursts: u32, mean: f64, random: &mut Rng) -> Vec<(bool, u32)> {
     let mut erased = vec![false; MINUTE as usize];
     for _ in 0..bursts {

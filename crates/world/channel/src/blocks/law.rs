@@ -1,15 +1,15 @@
-//! Lengths of rows: mixtures of geometric laws on 1, 2, ... (after Ji et al. 2004).
+//! Distributions of run lengths: mixtures of geometric distributions on 1, 2, ... (after Ji et al. 2004).
 
 use std::fmt;
 use std::str::FromStr;
 
 use airlane_base::Rng;
 
-/// A mixture of geometric laws: with weight w a length of mean m.
+/// A mixture of geometric distributions: weight and mean of each component.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometrics(Vec<[f64; 2]>);
 
-/// Why a mixture cannot be.
+/// Why a mixture is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{text}\" is no mixture of lengths: write WEIGHTxMEAN+WEIGHTxMEAN+..., such as 0.4x1.5+0.6x4.8, where weights \
@@ -20,10 +20,10 @@ pub struct LawError {
 }
 
 impl Geometrics {
-    /// A mixture of (weight, mean). Weights are made to sum up to 1.
+    /// A mixture of components `[weight, mean]`. Weights are normalised to a sum of 1.
     ///
     /// # Errors
-    /// If there is none, a weight is not above 0, or a mean below 1.
+    /// If there is no component, a weight is not above 0, or a mean is below 1.
     pub fn new(parts: Vec<[f64; 2]>) -> Result<Self, LawError> {
         let good = |[weight, mean]: &[f64; 2]| {
             *weight > 0.0 && weight.is_finite() && *mean >= 1.0 && *mean <= 1e9
@@ -38,7 +38,7 @@ impl Geometrics {
         Ok(Self(scaled.collect()))
     }
 
-    /// Weights and means.
+    /// The components, `[weight, mean]`.
     pub fn parts(&self) -> &[[f64; 2]] {
         &self.0
     }
@@ -48,7 +48,7 @@ impl Geometrics {
         self.0.iter().map(|[weight, mean]| weight * mean).sum()
     }
 
-    /// How probable a length above `len` is.
+    /// Probability of a length above `len`.
     pub fn above(&self, len: u32) -> f64 {
         let parts = self.0.iter();
         parts
@@ -56,7 +56,7 @@ impl Geometrics {
             .sum()
     }
 
-    /// How probable this length is.
+    /// Probability of the length `len`.
     pub fn at(&self, len: u32) -> f64 {
         let parts = self.0.iter().map(|[weight, mean]| {
             weight / mean * libm::exp(f64::from(len.saturating_sub(1)) * stays(*mean))
@@ -64,8 +64,8 @@ impl Geometrics {
         parts.sum()
     }
 
-    /// How probable it is that a block of such a row that was chosen at random has at least `n - 1` blocks of the row behind
-    /// it, times the mean: the sum over components of w m (1 - 1/m)^(n - 1).
+    /// The mean times the probability that a randomly chosen block of such runs is followed by at least `n - 1` blocks
+    /// of its run: the sum over components of w m (1 - 1/m)^(n - 1).
     pub fn lasts(&self, n: u32) -> f64 {
         let parts = self.0.iter().map(|[weight, mean]| {
             weight * mean * libm::exp(f64::from(n.saturating_sub(1)) * stays(*mean))
@@ -73,14 +73,14 @@ impl Geometrics {
         parts.sum()
     }
 
-    /// A length.
+    /// Draws a length.
     pub fn draw(&self, random: &mut Rng) -> u32 {
         let at = self.pick(random, |_| 1.0);
         draw(self.0[at][1], random)
     }
 
-    /// What is left of a row that is met at a random block: components count by how long they last, and a
-    /// geometric law does not know how old it is.
+    /// Draws the rest of a run that is met at a random block: components are weighted by their mean, and a geometric
+    /// distribution is memoryless.
     pub(super) fn draw_residual(&self, random: &mut Rng) -> u32 {
         let at = self.pick(random, |mean| mean);
         draw(self.0[at][1], random)
@@ -99,12 +99,12 @@ impl Geometrics {
     }
 }
 
-/// ln(1 - 1/m): how the probability of going on falls with each block.
+/// ln(1 - 1/m), by which the log probability of continuing falls with each block.
 pub(super) fn stays(mean: f64) -> f64 {
     libm::log1p(-1.0 / mean)
 }
 
-/// A length of a geometric law on 1, 2, ...
+/// Draws a length of a geometric distribution on 1, 2, ...
 pub(super) fn draw(mean: f64, random: &mut Rng) -> u32 {
     let u = random.uniform();
     if mean <= 1.0 {

@@ -10,30 +10,29 @@ use serde::{Deserialize, Serialize};
 use super::{Blocks, Generator, Process};
 use crate::trace::{TraceFileError, TraceStart};
 
-/// Erased blocks, of a file or of a model.
+/// Erased blocks, from a file or from a model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(deny_unknown_fields)]
 pub struct BlocksConfig {
-    /// This file has the trace. One of `file` and `model` is given.
+    /// This file has the trace. Give either `file` or `model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"radio.blocks")]
     pub file: Option<String>,
     /// This model draws blocks without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Generator>,
-    /// Where the trace of the file is when the run begins; it begins again after its end. Left out: at the
-    /// beginning.
+    /// The run begins at this place in the file's trace, which repeats after its end. Left out: at the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<TraceStart>,
-    /// Blocks of the model are on the air for so long; a file has its own. Left out: 20 ms.
+    /// Each block of the model is on the air for this long; a file has its own. Left out: 20 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Duration>,
     #[serde(skip)]
     loaded: Option<Loaded>,
 }
 
-/// A block of GSM's circuit-switched data.
+/// The block duration of GSM circuit-switched data.
 const BLOCK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ struct Loaded {
     digest: u64,
 }
 
-/// By what it was made of.
+/// Compared by digest.
 impl PartialEq for Loaded {
     fn eq(&self, other: &Self) -> bool {
         self.digest == other.digest
@@ -50,7 +49,7 @@ impl PartialEq for Loaded {
 }
 
 impl BlocksConfig {
-    /// A trace that has not been loaded yet.
+    /// A trace that is not loaded yet.
     pub const fn of_file(file: String, start: Option<TraceStart>) -> Self {
         Self {
             file: Some(file),
@@ -61,7 +60,7 @@ impl BlocksConfig {
         }
     }
 
-    /// A model.
+    /// Blocks drawn from a model.
     pub const fn of_model(model: Generator, block: Option<Duration>) -> Self {
         Self {
             file: None,
@@ -72,7 +71,7 @@ impl BlocksConfig {
         }
     }
 
-    /// Takes the bytes of the file.
+    /// Parses the bytes of the file.
     pub(crate) fn load(&mut self, bytes: &[u8]) -> Result<(), TraceFileError> {
         let file = self.file.clone().unwrap_or_default();
         let wrong = |reason: String| TraceFileError { file, reason };
@@ -85,27 +84,27 @@ impl BlocksConfig {
         Ok(())
     }
 
-    /// Whether nothing has to be read any more.
+    /// Whether no file is left to be loaded.
     pub const fn is_loaded(&self) -> bool {
         self.file.is_none() || self.loaded.is_some()
     }
 
-    /// Equal for equal files; none without one.
+    /// Digest of the file, equal for equal files; `None` without a file.
     pub fn digest(&self) -> Option<u64> {
         self.file.as_ref()?;
         Some(self.loaded.as_ref().map_or(0, |loaded| loaded.digest))
     }
 
-    /// The probability that a frame that is on the air for so long is lost, whenever it is sent.
+    /// Probability that a frame on the air for `on_air` is lost, if it is sent at a random time.
     pub(crate) fn loss(&self, on_air: Duration) -> f64 {
         let of = |block: Duration, rate: &dyn Fn(u32) -> f64| {
             let blocks = on_air.as_nanos() as f64 / block.as_nanos().max(1) as f64;
             let whole = libm::floor(blocks);
             let rest = blocks - whole;
-            // With the share of the last block that it does not fill, it touches one more.
+            // The remainder makes it overlap one more block, with a probability equal to the remainder.
             let n = whole as u32 + 1;
             if rest == 0.0 && n > 1 {
-                // On the grid it touches none beside its own; else one more.
+                // If aligned it overlaps exactly its own blocks, else one more.
                 return rate(n - 1);
             }
             (1.0 - rest) * rate(n) + rest * rate(n + 1)
@@ -121,10 +120,10 @@ impl BlocksConfig {
         }
     }
 
-    /// What is replayed.
+    /// Starts the replay.
     ///
     /// # Panics
-    /// If the file was not read: who runs a model has checked that.
+    /// If the file was not loaded; the caller checks that.
     pub(crate) fn replay(&self, streams: Streams, fades: &mut Rng) -> BlocksReplay {
         if let Some(model) = &self.model {
             let process = Process::new(model.clone(), fades);
@@ -159,12 +158,12 @@ impl BlocksConfig {
     }
 }
 
-/// Blocks as time goes by.
+/// Blocks in real time.
 #[derive(Debug)]
 pub struct BlocksReplay {
     block: Duration,
     source: Source,
-    /// The row of a model that is on the air: whether it is erased, its first block, and the first one behind it.
+    /// The model's current run: whether it is erased, its first block, and the first block after it.
     row: (bool, u64, u64),
 }
 
@@ -173,14 +172,14 @@ enum Source {
     Model(Box<Process>),
     File {
         blocks: Arc<Blocks>,
-        /// The block that is on the air at the origin.
+        /// The block on the air at the origin.
         first: u64,
     },
 }
 
 impl BlocksReplay {
-    /// Whether a block is erased that is on the air at some time of `[start, end)`; of a frame of no time, the block at
-    /// `start`. Starts do not go back.
+    /// Whether any block on the air during `[start, end)` is erased; for a frame of zero duration, the block at `start`.
+    /// Starts must not go back.
     pub(crate) fn erases(&mut self, start: Instant, end: Instant, fades: &mut Rng) -> bool {
         let block = self.block.as_nanos().max(1);
         let [from, last] = [
@@ -195,7 +194,7 @@ impl BlocksReplay {
                 }
                 let (a, b) = ((from + *first) % len, (last + *first) % len);
                 let hits = |a: u64, b: u64| {
-                    // The first burst that ends behind a is the only one that may begin before b and reach a.
+                    // The first burst that ends after a is the only one that may begin before b and reach a.
                     let bursts = blocks.bursts();
                     let at = bursts.partition_point(|burst| u64::from(burst.end()) <= a);
                     bursts
@@ -212,7 +211,7 @@ impl BlocksReplay {
                 let (mut erased, mut begin, mut end) = self.row;
                 let mut lost = false;
                 loop {
-                    // A row that reaches into the frame.
+                    // The run overlaps the frame.
                     lost |= erased && end > from && begin <= last;
                     if end > last {
                         break;

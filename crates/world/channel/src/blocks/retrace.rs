@@ -1,38 +1,38 @@
-//! Retrace analysis: what a link layer would have made of a trace at best (Ludwig et al. 1999, section 4).
+//! Retrace analysis: the best that a link layer could have achieved on a trace (Ludwig et al. 1999, section 4).
 //!
-//! A frame takes `n` blocks and fails if one of them is erased; a failed frame is sent again later. The link is never
-//! idle, nothing that has arrived is sent again, no window stalls and feedback is free, so the order of repairs does not
-//! matter and one pass over the frames tells all:
+//! A frame takes `n` blocks and fails if one of them is erased; a failed frame is retransmitted later. The link is never
+//! idle, nothing that has arrived is sent again, no window stalls and feedback is free, so the order of retransmissions
+//! does not matter and a single pass over the frames suffices:
 //!
 //! ```text
-//! goodput     payload (1 - F) / (n d)          F the share of frames with an erased block, d the time of a block
-//! payload     n b - o(n)                       b the bytes of a block, o what a frame has beside user data
+//! goodput     payload (1 - F) / (n d)          F: share of frames with an erased block; d: duration of a block
+//! payload     n b - o(n)                       b: bytes of a block; o: overhead of a frame
 //! o(n)        published 6 + n    stated 6, from two blocks on 6 + n    zero 0    end to end 47
 //! ```
-//! The overhead is 2 bytes of header, 3 of checksum and 1 of status, and a byte in front of each block by which a receiver
-//! finds the next frame; the printed numbers have that byte at one block, too, where the text has none. A sweep takes
-//! time by the bursts of a trace and not by its blocks.
+//! The overhead is 2 bytes of header, 3 of checksum and 1 of status, plus a byte in front of each block by which a
+//! receiver finds the next frame. The printed numbers include that byte for a single block, too; the text does not. The
+//! cost of a sweep grows with the number of bursts, not of blocks.
 //!
-//! Left out: delays, a receiver's buffer, congestion control end to end.
+//! Left out: delays, the receiver's buffer, end-to-end congestion control.
 
 use super::Blocks;
 
-/// Bytes of TCP, IP and PPP around a packet's data, where nothing below repairs.
+/// Bytes of TCP, IP and PPP around a packet's data, without a link layer that repairs.
 pub const END_TO_END: f64 = 47.0;
 
-/// What a frame has beside user data.
+/// The overhead of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Overhead {
-    /// 6 bytes, and one for each block: what the printed numbers have.
+    /// 6 bytes plus one per block, as in the printed numbers.
     Published,
-    /// 6 bytes, and one for each block where there are several.
+    /// 6 bytes, plus one per block if there are several, as in the text.
     Stated,
-    /// So many bytes, however long the frame is.
+    /// A fixed number of bytes per frame.
     Fixed(f64),
 }
 
 impl Overhead {
-    /// Bytes in a frame of `n` blocks.
+    /// Overhead of a frame of `n` blocks, bytes.
     pub fn bytes(self, n: u32) -> f64 {
         match self {
             Self::Published => 6.0 + f64::from(n),
@@ -43,12 +43,12 @@ impl Overhead {
     }
 }
 
-/// Frames of one length over a whole trace.
+/// The outcome for frames of one length over a whole trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frames {
-    /// Blocks of a frame.
+    /// Length of a frame, blocks.
     pub blocks: u32,
-    /// Frames that the trace has room for.
+    /// Frames that fit into the trace.
     pub sent: u32,
     /// Of these, frames with an erased block.
     pub lost: u32,
@@ -57,16 +57,16 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// The share of frames that are lost, which is that of transmissions that repeat others.
+    /// The share of lost frames, equal to the share of transmissions that are retransmissions.
     pub fn erasure_rate(&self) -> f64 {
         f64::from(self.lost) / f64::from(self.sent)
     }
 }
 
-/// Packets over a byte stream that frames of whole blocks do not follow.
+/// The outcome for packets over a byte stream, not aligned to blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packets {
-    /// Packets that the trace has room for.
+    /// Packets that fit into the trace.
     pub sent: u64,
     /// Of these, packets with an erased block.
     pub lost: u64,
@@ -75,14 +75,15 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// The share of packets that are lost.
+    /// The share of lost packets.
     pub fn erasure_rate(&self) -> f64 {
         self.lost as f64 / self.sent as f64
     }
 }
 
 impl Blocks {
-    /// Sends frames of `n` blocks over the trace, the first one `phase` blocks behind its beginning. None if not one fits.
+    /// Sends frames of `n` blocks over the trace, the first one `phase` blocks after its beginning. `None` if no frame
+    /// fits.
     pub fn frames(&self, n: u32, overhead: Overhead, phase: u32) -> Option<Frames> {
         let sent = self.len().checked_sub(phase)?.checked_div(n)?;
         if sent == 0 {
@@ -95,7 +96,7 @@ impl Blocks {
             if from >= to {
                 continue;
             }
-            // Frames from the first that no burst has hit yet to the last that this one hits.
+            // Frames from the first that no earlier burst has hit to the last that this one hits.
             let first = ((from - phase) / n).max(next);
             let last = (to - 1 - phase) / n;
             lost += (last + 1).saturating_sub(first);
@@ -112,7 +113,7 @@ impl Blocks {
         })
     }
 
-    /// [`frames`](Self::frames) with the means over all phases: what is left of chance where frames are long.
+    /// Like [`frames`](Self::frames), averaged over all phases, which reduces the noise for long frames.
     pub fn frames_of_all_phases(&self, n: u32, overhead: Overhead) -> Option<Frames> {
         let phases = (0..n).filter_map(|phase| self.frames(n, overhead, phase));
         let (mut sum, mut count) = (0.0, 0u32);
@@ -126,7 +127,7 @@ impl Blocks {
         first.map(|frames| Frames { goodput, ..frames })
     }
 
-    /// The length with the largest goodput, of these.
+    /// The frame length with the largest goodput among `lengths`.
     pub fn best_frame(
         &self,
         lengths: impl IntoIterator<Item = u32>,
@@ -140,8 +141,8 @@ impl Blocks {
         })
     }
 
-    /// The burst error factor: the best length over that of the trace with the same erasures far apart. Near 1 for what is
-    /// not bursty (Ludwig et al. 1999, section 4.3).
+    /// The burst error factor: the best length over the best length of the evenly spread trace. Near 1 if errors are not
+    /// bursty (Ludwig et al. 1999, section 4.3).
     pub fn burst_error_factor(&self, longest: u32, overhead: Overhead) -> Option<f64> {
         let of = |blocks: &Self| {
             let best = blocks.best_frame(1..=longest, overhead)?;
@@ -150,8 +151,8 @@ impl Blocks {
         Some(of(self)? / of(&self.even())?)
     }
 
-    /// Sends packets of `len` bytes, of which `data` are an application's, back to back over the bytes of the trace; one is
-    /// lost if any block that it has a byte in is erased. None if not one fits.
+    /// Sends packets of `len` bytes, of which `data` are application data, back to back over the bytes of the trace. A
+    /// packet is lost if any block with one of its bytes is erased. `None` if no packet fits.
     pub fn packets(&self, len: u32, data: u32) -> Option<Packets> {
         let size = self.header.size.as_bytes();
         let len = u64::from(len);
@@ -170,7 +171,7 @@ impl Blocks {
         })
     }
 
-    /// Lengths of rows of lost packets, as [`packets`](Self::packets) loses them.
+    /// Lengths of the runs of lost packets in [`packets`](Self::packets).
     pub fn packet_loss_rows(&self, len: u32) -> super::statistics::Lengths {
         let size = self.header.size.as_bytes();
         let len = u64::from(len);
@@ -194,7 +195,7 @@ impl Blocks {
         rows
     }
 
-    /// Packets that are lost, in rows of neighbours and each once.
+    /// Calls `lost` for each run of consecutive lost packets, each packet once.
     fn lost_packets(&self, len: u64, sent: u64, mut lost: impl FnMut(u64, u64)) {
         let size = self.header.size.as_bytes();
         let mut next = 0;

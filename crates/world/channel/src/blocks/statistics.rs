@@ -1,10 +1,10 @@
-//! How erasures are distributed over a trace.
+//! The distribution of erasures over a trace.
 
 use std::collections::BTreeMap;
 
 use super::Blocks;
 
-/// A row of so many blocks is one of so many others.
+/// A histogram: how many runs have each length.
 pub type Lengths = BTreeMap<u32, u64>;
 
 impl Blocks {
@@ -13,8 +13,8 @@ impl Blocks {
         counted(self.bursts().iter().map(|burst| burst.len))
     }
 
-    /// Lengths of the gaps between two bursts of one part. What stands at the edges of a part is left out, as nobody knows how
-    /// long it was.
+    /// Lengths of the gaps between two bursts of one part. Gaps at the edges of a part are left out, since their full
+    /// length is unknown.
     pub fn gap_lengths(&self) -> Lengths {
         let inner = self.rows().flat_map(|rows| {
             let last = rows.len().saturating_sub(1);
@@ -24,7 +24,7 @@ impl Blocks {
         counted(inner.map(|(_, (_, len))| len))
     }
 
-    /// The share of erased blocks in each piece of so many blocks; the rest of a part that is shorter is left out.
+    /// The share of erased blocks in each piece of `len` blocks; a shorter remainder of a part is left out.
     pub fn pieces(&self, len: u32) -> Vec<f64> {
         let len = len.max(1);
         let mut bursts = self.bursts().iter().copied().peekable();
@@ -48,15 +48,15 @@ impl Blocks {
         rates
     }
 
-    /// Pieces of a minute, as [`pieces`](Self::pieces).
+    /// Like [`pieces`](Self::pieces), with pieces of one minute.
     pub fn minutes(&self) -> Vec<f64> {
         let minute = airlane_base::Duration::from_secs(60).as_nanos();
         let blocks = minute / self.header.block.as_nanos().max(1);
         self.pieces(u32::try_from(blocks).unwrap_or(u32::MAX))
     }
 
-    /// F(n): the share of rows of `n` blocks, at any place within a part, that have an erased one. A frame of so many
-    /// blocks is lost with this probability. NaN where no part has so many.
+    /// F(n): the share of windows of `n` blocks within a part that have an erasure, which is the loss probability of a
+    /// frame of `n` blocks. NaN if every part is shorter.
     pub fn frame_erasure_rate(&self, n: u32) -> f64 {
         let n = n.max(1);
         let windows = |len: u32| u64::from(len.saturating_sub(n - 1));
@@ -67,24 +67,24 @@ impl Blocks {
     }
 }
 
-/// How many of the lengths are above `len`, as a share of all; 0 without any.
+/// The share of lengths above `len`; 0 if there are none.
 pub fn share_above(lengths: &Lengths, len: u32) -> f64 {
     let above: u64 = lengths.range(len.saturating_add(1)..).map(|(_, n)| n).sum();
     above as f64 / total(lengths).max(1) as f64
 }
 
-/// How many there are.
+/// The number of runs.
 pub fn total(lengths: &Lengths) -> u64 {
     lengths.values().sum()
 }
 
-/// The mean length; NaN without any.
+/// The mean length; NaN if there are none.
 pub fn mean(lengths: &Lengths) -> f64 {
     let sum: u64 = lengths.iter().map(|(len, n)| u64::from(*len) * n).sum();
     sum as f64 / total(lengths) as f64
 }
 
-/// The length that a share of `q` does not exceed; none without any.
+/// The smallest length that at least the share `q` does not exceed; `None` if there are none.
 pub fn quantile(lengths: &Lengths, q: f64) -> Option<u32> {
     let all = total(lengths) as f64;
     let mut until = 0;

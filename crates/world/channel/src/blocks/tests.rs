@@ -21,7 +21,7 @@ fn near(what: &str, is: f64, should: f64, within: f64) {
     assert!((is - should).abs() <= within, "{what}: {is}, not {should}");
 }
 
-/// What the two sets of docs/spec/gsm-rlp.md, section 5.3, promise, for lengths of 1, 7, 10, 20 and 50 blocks.
+/// The values of both sets in docs/spec/gsm-rlp.md, section 5.3, for lengths of 1, 7, 10, 20 and 50 blocks.
 #[test]
 fn closed_forms_of_the_published_links() {
     let published = |n: u32, loss: f64| (1450.0 - 300.0 / f64::from(n)) * (1.0 - loss);
@@ -77,12 +77,12 @@ fn long_traces_are_as_their_models_say() {
             near(text, blocks.frame_erasure_rate(n), should, 0.005);
         }
     }
-    // One trace of 18,000,000 blocks holds the burst tails that were fitted.
+    // The tails were fitted on one trace of 18,000,000 blocks.
     let bursts = generated("onoff-b", 6_000_000).burst_lengths();
     near("above 26", share_above(&bursts, 26), 0.0449, 0.004);
 }
 
-/// 6,000 minutes of each, in 60 pieces whose spread says how far the mean may be from the closed form.
+/// 6,000 minutes of each model, in 60 pieces whose spread bounds the distance of the mean from the closed form.
 #[test]
 fn six_thousand_minutes_agree_with_the_closed_forms() {
     const PIECES: u32 = 60;
@@ -132,7 +132,7 @@ fn even_traces_are_best_at_two_blocks() {
 
 #[test]
 fn packets_end_to_end_come_to_the_published_goodput() {
-    // Two readings of packets of 1500 B: whole blocks, or a stream that they do not follow.
+    // Packets of 1500 B in two readings: whole blocks, or a byte stream not aligned to blocks.
     let blocks = generated("onoff-c", 18_000_000);
     let whole = blocks.frames(50, Overhead::Fixed(END_TO_END), 0).unwrap();
     near("whole blocks", whole.goodput, 1196.2, 25.0);
@@ -143,7 +143,7 @@ fn packets_end_to_end_come_to_the_published_goodput() {
     near("two and more", share_above(&rows, 1), 0.69, 0.02);
 }
 
-/// Two models in turn, ten minutes each.
+/// Two models alternating every ten minutes.
 fn in_turn(models: [&str; 2], len: u32) -> Blocks {
     const TURN: u32 = 30_000;
     let all = models.map(|model| generated(model, len));
@@ -161,7 +161,7 @@ fn in_turn(models: [&str; 2], len: u32) -> Blocks {
     mixed
 }
 
-/// Konrad et al.'s model of a trace, and all erasures of it in one row (docs/spec/gsm-rlp.md, section 5.5).
+/// Konrad et al.'s model of a trace, and all its erasures in one run (docs/spec/gsm-rlp.md, section 5.5).
 #[test]
 fn comparators_are_drawn_after_a_trace() {
     for (name, change_of_state) in [("onoff-c", 16.5), ("onoff-b", 20.6)] {
@@ -171,7 +171,7 @@ fn comparators_are_drawn_after_a_trace() {
         let mut random = Streams::new(3, 0).stream("mta");
         let drawn = mta.generate(&blocks, &mut random);
         assert_eq!(drawn.len(), blocks.len());
-        // The share of erasures and the first lengths are the trace's; what hangs together for long is not.
+        // The erasure rate and the first lengths match the trace; long-range dependence does not.
         near("erased", drawn.erasure_rate(), blocks.erasure_rate(), 0.006);
         let lost = |blocks: &Blocks, n| {
             let frames = blocks.frames(n, Overhead::Published, 0).unwrap();
@@ -179,7 +179,7 @@ fn comparators_are_drawn_after_a_trace() {
         };
         near("F(2)", lost(&drawn, 2), lost(&blocks, 2), 0.006);
         assert!(lost(&drawn, 50) > lost(&blocks, 50), "{mta:?}");
-        // Of how long a burst has lasted the chain knows as far as its order, so long bursts are rarer.
+        // The chain knows a burst's age only up to its order, so long bursts are rarer.
         let again = Mta::extract(&drawn).unwrap().change_of_state;
         assert!(again < mta.change_of_state, "{again}: {mta:?}");
     }
@@ -191,13 +191,14 @@ fn comparators_are_drawn_after_a_trace() {
     );
     assert_eq!(single.bursts().len(), 1);
     let best = |blocks: &Blocks| blocks.best_frame(1..=100, Overhead::Published).unwrap();
-    // The longest, but for the frames at both ends of the burst: two of 100 blocks are what 86 have less.
+    // The longest length wins, except for partial frames at both ends of the burst: two frames of 100 blocks waste what
+    // 86 save.
     assert!((86..=100).contains(&best(&single).blocks));
     assert!(best(&single).goodput > best(&blocks).goodput);
     assert_eq!(Mta::extract(&generated("bernoulli 0", 1_000)), None);
 }
 
-/// What docs/spec/gsm-rlp.md, section 3.8, promises of its rule, against the best fixed length known afterwards.
+/// The rule of docs/spec/gsm-rlp.md, section 3.8, against the best fixed length chosen in hindsight.
 #[test]
 fn lengths_that_follow_the_link_are_as_good_as_the_best_fixed_one() {
     let of = |blocks: &Blocks| {
@@ -217,7 +218,7 @@ fn lengths_that_follow_the_link_are_as_good_as_the_best_fixed_one() {
     let ratio = of(&in_turn(["a-literal", "bernoulli 0.047"], 1_500_000));
     assert!(ratio >= 1.03, "A and Bernoulli in turn: {ratio}");
 
-    // Nobody who knows less than which length is best in each minute does better than who knows.
+    // The oracle knows the best length of each minute, so no adaptive rule exceeds it.
     let blocks = generated("onoff-c", 600_000);
     let best = blocks.best_frame(1..=47, Overhead::Published).unwrap();
     let oracle = blocks.oracle(3000, LENGTHS, Overhead::Published);
@@ -256,7 +257,7 @@ fn refusals_say_what_would_be_right() {
     assert!(refusal("on-off 1x0.5 / 1x10").contains("at least 1 block"));
 }
 
-/// A frame is lost if a block that it overlaps is erased, as long as it is on the air.
+/// A frame is lost if a block that it overlaps is erased.
 fn naive(blocks: &[bool], from_ms: u64, to_ms: u64) -> bool {
     let last = to_ms.saturating_sub(1).max(from_ms) / 20;
     (from_ms / 20..=last).any(|at| blocks[at as usize % blocks.len()])
@@ -344,7 +345,7 @@ proptest! {
     }
 }
 
-/// A model loses the share of frames that its closed form promises, wherever they begin.
+/// A model's loss rate agrees with its closed form, wherever frames begin.
 #[test]
 fn models_lose_what_they_promise() {
     let config = ErrorModelConfig::Blocks(BlocksConfig::of_model(model("gilbert 0.02 0.3"), None));
@@ -356,7 +357,7 @@ fn models_lose_what_they_promise() {
     let mut at = Instant::ORIGIN;
     for number in 0..u64::from(sent) {
         lost += u32::from(errors.loses(at, at + on_air, bytes));
-        // Away from the grid, at every phase alike.
+        // Not aligned to the blocks, so that all phases occur equally.
         at += on_air + Duration::from_micros(number * 7919 % 20_000);
     }
     let should = config.loss_probability(rate, bytes);

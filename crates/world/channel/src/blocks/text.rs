@@ -1,4 +1,4 @@
-//! The file of a trace of blocks; its form stands in the module above.
+//! The file format of block traces, which the parent module describes.
 
 use std::fmt::Write;
 
@@ -7,58 +7,58 @@ use airlane_base::Size;
 use super::{Blocks, BlocksHeader, MOST_BLOCKS};
 
 const FIRST: &str = "# airlane blocks 1";
-/// Characters of a line that is written.
+/// Characters per line when writing.
 const LINE: u32 = 100;
-/// Characters of a wrong word that an error repeats.
+/// Longest quotation of a wrong word in an error, characters.
 const WORD: usize = 20;
 
-/// Why a text is no trace of blocks.
+/// Why a text is not a trace of blocks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlocksError {
-    /// Something else than blocks, or lengths of rows.
+    /// A line is neither blocks nor run lengths.
     #[error(
         "line {line}: \"{found}\" is neither 0 nor 1; a line of row lengths is r and the lengths"
     )]
     Character {
         /// The line, from 1.
         line: usize,
-        /// What was found: the word of it that is not made of 0 and 1.
+        /// The first word that is not made of 0 and 1.
         found: String,
     },
-    /// A length that is no number.
+    /// A run length is not a number.
     #[error(
         "line {line}: \"{found}\" is no length of a row; lengths are whole numbers up to {MOST_BLOCKS}"
     )]
     Length {
         /// The line, from 1.
         line: usize,
-        /// What was found.
+        /// The word found.
         found: String,
     },
-    /// A header that cannot be read.
+    /// The header cannot be read.
     #[error(
         "line 2: {what}; it looks like # block = \"20 ms\"  size = \"30 B\"  origin = \"my radio\"  parts = [3000, 3000]"
     )]
     Header {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// Parts that are not as long as the trace.
+    /// The parts do not add up to the trace.
     #[error("line 2: parts have {parts} blocks together, the trace has {blocks}")]
     Parts {
-        /// Their sum.
+        /// The sum of the parts.
         parts: u64,
-        /// Blocks that there are.
+        /// Blocks in the trace.
         blocks: u32,
     },
-    /// Too long.
+    /// The trace is too long.
     #[error("line {line}: a trace has at most {MOST_BLOCKS} blocks")]
     TooLong {
         /// The line, from 1.
         line: usize,
     },
-    /// Nothing in it.
+    /// The trace has no blocks.
     #[error(
         "there are no blocks in it; write 0 for each block that came and 1 for each that was erased"
     )]
@@ -66,12 +66,12 @@ pub enum BlocksError {
 }
 
 impl Blocks {
-    /// Whether a file begins as one of these does.
+    /// Whether a file begins like a trace of blocks.
     pub fn is_blocks(bytes: &[u8]) -> bool {
         bytes.starts_with(FIRST.as_bytes())
     }
 
-    /// Reads a trace. Where the first two lines are missing, blocks are those of `BlocksHeader::default`.
+    /// Parses a trace. Without the first two lines, blocks are those of `BlocksHeader::default`.
     ///
     /// # Errors
     /// A [`BlocksError`] that names the line.
@@ -125,7 +125,7 @@ impl Blocks {
         }
     }
 
-    /// The trace, cut into parts of these lengths.
+    /// Splits the trace into parts of these lengths.
     fn cut(self, parts: &[u32]) -> Result<Self, BlocksError> {
         let sum: u64 = parts.iter().map(|len| u64::from(*len)).sum();
         if sum != u64::from(self.len()) {
@@ -151,7 +151,7 @@ impl Blocks {
         Ok(cut)
     }
 
-    /// The first two lines of its file.
+    /// The first two lines of the file.
     fn head(&self) -> String {
         let BlocksHeader {
             block,
@@ -175,7 +175,7 @@ impl Blocks {
         text
     }
 
-    /// Its file, with a character for each block.
+    /// The file with one character per block.
     pub fn to_text(&self) -> String {
         let mut text = self.head();
         text.reserve(self.len() as usize + (self.len() / LINE) as usize);
@@ -197,7 +197,7 @@ impl Blocks {
         text
     }
 
-    /// Its file, with the lengths of rows: short where erasures are rare.
+    /// The file with run lengths, which is short if erasures are rare.
     pub fn to_rows(&self) -> String {
         let mut text = self.head();
         let (mut erased, mut sum, mut lengths) = (false, 0u32, Vec::new());

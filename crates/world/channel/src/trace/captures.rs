@@ -1,11 +1,11 @@
 //! One trace from the captures (pcap or pcapng) of the two ends of a link.
 //!
-//! Packets have no number of their own there: one is known again by its first bytes, without what is changed on the way
-//! (code points, hops, checksums). Of copies that are alike those belong together whose times differ as those of other
-//! packets do. The first capture is that of the end which sends most: its own packets are those from the address
-//! that most of its bytes come from.
+//! Packets in a capture have no sequence number: one is recognised by its first bytes, without the fields that change on
+//! the way (code points, hop limits, checksums). Among identical copies, those belong together whose time difference
+//! matches that of other packets. The first capture is that of the end which sends most: its own packets come from the
+//! address that most of its bytes come from.
 //!
-//! Left out: fragments of one packet, addresses that are translated on the way.
+//! Left out: IP fragments, address translation on the way.
 
 use std::collections::BTreeMap;
 
@@ -18,30 +18,30 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use super::Trace;
 use super::record::{FrameId, TraceHeader, TraceRecord};
 
-/// So many bytes of a packet tell which it is; captures are seldom cut before.
+/// Leading bytes that identify a packet; captures are seldom truncated below that.
 const TELLING: usize = 96;
 
-/// Why two files make no trace.
+/// Why two files do not make a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapturesError {
-    /// Something else than a capture.
+    /// A file is not a capture.
     #[error("{file} is no capture: {reason}; give pcap or pcapng")]
     Unreadable {
-        /// Which of the two.
+        /// Which of the two files.
         file: &'static str,
-        /// What the reader says.
+        /// The reader's error.
         reason: String,
     },
-    /// A link whose packets cannot be found.
+    /// The packets of this link type cannot be located.
     #[error("{file} has link type {link}; give a capture of IP, Ethernet or Linux's \"any\"")]
     LinkType {
-        /// Which of the two.
+        /// Which of the two files.
         file: &'static str,
         /// Its link type.
         link: u32,
     },
-    /// They have nothing in common.
+    /// The captures have no packet in common.
     #[error("no packet is in both captures; take both ends of one link at the same time")]
     Strangers,
 }
@@ -120,7 +120,7 @@ fn packet(at: std::time::Duration, ip: &[u8]) -> Option<Seen> {
         }
         _ => return None,
     };
-    // A card may compute them after the packet was captured.
+    // A network card may compute checksums after the packet is captured.
     let sum = match protocol {
         6 => Some(16),
         17 => Some(6),
@@ -129,7 +129,7 @@ fn packet(at: std::time::Duration, ip: &[u8]) -> Option<Seen> {
     if let Some(sum) = sum.and_then(|sum| telling.get_mut(head + sum..head + sum + 2)) {
         sum.fill(0);
     }
-    // Bytes after the packet do not belong to it.
+    // Padding after the packet does not count.
     telling[(len as usize).min(TELLING)..].fill(0);
     let (source, to) = addresses.split_at(addresses.len() / 2);
     Some(Seen {
@@ -142,10 +142,10 @@ fn packet(at: std::time::Duration, ip: &[u8]) -> Option<Seen> {
 }
 
 impl Trace {
-    /// One trace of both directions.
+    /// Builds a trace of both directions.
     ///
     /// # Errors
-    /// If these are no captures, or not of the two ends of one link.
+    /// If a file is not a capture, or the two are not of the two ends of one link.
     pub fn of_captures(near: &[u8], far: &[u8], name: String) -> Result<Self, CapturesError> {
         let [near, far] = [read(near, "the first file")?, read(far, "the second file")?];
         let mut bytes: BTreeMap<&[u8], u64> = BTreeMap::new();
@@ -226,7 +226,7 @@ fn since(at: std::time::Duration, start: std::time::Duration) -> Duration {
     Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX / 1_000))
 }
 
-/// Which of the packets that were sent came, by their place, in the order in which they came.
+/// The packets received, in order of arrival, each with the index of its sent copy.
 fn matched<'a>(sent: &[Seen], came: &'a [Seen]) -> Vec<(usize, &'a Seen)> {
     let mut copies: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (place, seen) in sent.iter().enumerate() {

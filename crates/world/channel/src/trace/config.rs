@@ -1,4 +1,4 @@
-//! `errors = { kind = "trace", file = "hill-top.trace" }`: a recorded link in a file that people write.
+//! `errors = { kind = "trace", file = "hill-top.trace" }`: a recorded link in a configuration file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,11 +21,11 @@ pub struct TraceConfig {
     /// This file has the recording.
     #[schemars(example = &"hill-top.trace")]
     pub file: String,
-    /// Which of its directions. Left out: `in` downwards and `out` upwards, as if it was recorded at
-    /// the second end of the link.
+    /// This recorded direction is replayed. Left out: `in` downwards and `out` upwards, as if it was recorded at the
+    /// second end of the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Way>,
-    /// Where the recording is when the run begins.
+    /// The run begins at this place in the recording.
     #[schemars(default)]
     pub start: TraceStart,
     /// Whether frames are as late as the recorded ones were.
@@ -35,12 +35,12 @@ pub struct TraceConfig {
     loaded: Option<Loaded>,
 }
 
-/// Where a replay begins.
+/// The place in a recording at which a replay begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceStart {
-    /// So long after the beginning of the recording.
+    /// At this time after the beginning of the recording.
     At(Duration),
-    /// Anywhere, drawn for each run; all directions that replay one file begin at one place.
+    /// At a random place, drawn for each run; all directions that replay one file begin at the same place.
     Random,
 }
 
@@ -51,41 +51,42 @@ impl Default for TraceStart {
     }
 }
 
-/// A recorded link delays as it did.
+/// The default of `delays`.
 const fn late() -> bool {
     true
 }
 
-/// What a file says, once it was read.
+/// The decoded file.
 #[derive(Clone, Debug)]
 struct Loaded {
     replay: Arc<Replay>,
     way: Way,
-    /// Both directions of a link must not lose at the same moments because only one was recorded.
+    /// Offset into the recording. If only one direction was recorded, the other replays it half a recording later, so
+    /// that the two do not lose frames at the same moments.
     shift: Duration,
-    /// Equal for equal files.
+    /// Digest of the file, equal for equal files.
     digest: u64,
 }
 
-/// By what it was made of: a recording may have millions of points.
+/// Compared by origin: a recording may have millions of points.
 impl PartialEq for Loaded {
     fn eq(&self, other: &Self) -> bool {
         (self.way, self.shift, self.digest) == (other.way, other.shift, other.digest)
     }
 }
 
-/// Why a trace that a file names cannot be replayed.
+/// Why a configured trace cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub struct TraceFileError {
-    /// The trace.
+    /// The file.
     pub file: String,
-    /// What is wrong, and what would be right.
+    /// The problem, and what would be right.
     pub reason: String,
 }
 
 impl TraceConfig {
-    /// A replay that has not been loaded yet: see [`load_traces`](crate::load_traces).
+    /// A replay that is not loaded yet: see [`load_traces`](crate::load_traces).
     pub fn new(
         file: String,
         direction: Option<Way>,
@@ -101,11 +102,11 @@ impl TraceConfig {
         }
     }
 
-    /// Takes the bytes of the file. `usual` is the direction to replay where none is named; if only
-    /// the other one was recorded, that one is, half the recording later.
+    /// Parses the bytes of the file. `usual` is the direction to replay if none is configured; if only the other one was
+    /// recorded, that one is replayed, half a recording later.
     ///
     /// # Errors
-    /// If they are no trace, or have nothing of the direction.
+    /// If the bytes are not a trace, or record nothing for the direction.
     pub(crate) fn load(&mut self, bytes: &[u8], usual: Way) -> Result<(), TraceFileError> {
         let wrong = |reason: String| TraceFileError {
             file: self.file.clone(),
@@ -142,26 +143,26 @@ impl TraceConfig {
         Ok(())
     }
 
-    /// Whether the file was read.
+    /// Whether the file has been loaded.
     pub const fn is_loaded(&self) -> bool {
         self.loaded.is_some()
     }
 
-    /// Equal for equal recordings; zero if none was read.
+    /// Digest of the recording, equal for equal ones; zero before it is loaded.
     pub fn digest(&self) -> u64 {
         self.loaded.as_ref().map_or(0, |loaded| loaded.digest)
     }
 
-    /// The part of the recorded frames that was lost.
+    /// The share of recorded frames that were lost.
     pub(crate) fn loss(&self) -> f64 {
         let loaded = self.loaded.as_ref();
         loaded.map_or(0.0, |loaded| loaded.replay.loss())
     }
 
-    /// What to replay, and from where on.
+    /// The recording to replay, and the place to begin at.
     ///
     /// # Panics
-    /// If the file was not read: who runs a model has checked that.
+    /// If the file was not loaded; the caller checks that.
     pub(crate) fn replay(&self, streams: Streams) -> (Arc<Replay>, Duration) {
         let loaded = self.loaded.as_ref();
         let loaded = loaded.expect("checked: a trace is read before it is replayed");
@@ -173,7 +174,7 @@ impl TraceConfig {
                 span.mul_f64(places.uniform())
             }
         };
-        // Both are far below where nanoseconds end once they are within the recording.
+        // Reduced to the recording's length, both are far within the range of nanoseconds.
         let within = |time: Duration| Duration::from_nanos(time.as_nanos() % span.as_nanos());
         let start = within(within(start) + within(loaded.shift));
         (Arc::clone(&loaded.replay), start)
@@ -232,7 +233,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Recorded at the receiver: a frame a millisecond, of which each twentieth is lost.
+    /// A recording at the receiver: a frame per millisecond, of which every twentieth is lost.
     fn recording() -> Vec<u8> {
         let received = (0..10_000u64)
             .filter(|number| number % 20 != 7)
@@ -287,9 +288,9 @@ mod tests {
             errors.down.loss_probability(Rate::from_bps(1).unwrap(), 1),
             0.05
         );
-        // Nobody knows the other direction; it loses as many, half the recording apart.
+        // The other direction was not recorded; it loses as many frames, half a recording apart.
         let up = lost(&errors.up, 0, 4_000);
-        // Half a millisecond beside the recorded frames: 200, with a deviation of 10.
+        // Half a millisecond off the recorded frames: 200, with a standard deviation of 10.
         assert!((160..=240).contains(&up.len()), "{}", up.len());
         assert_ne!(up[..100], expected[..100]);
 
@@ -301,7 +302,7 @@ mod tests {
         assert_ne!(lost(&random, 1, 5_000), lost(&random, 2, 5_000));
     }
 
-    /// Frames that are sent at other times than the recorded ones lose as many.
+    /// Frames sent at other times than the recorded ones have the same loss rate.
     #[test]
     fn other_frames_lose_as_many() {
         let errors = loaded("errors = { kind = 'trace', file = 'right.trace' }").unwrap();
@@ -314,7 +315,7 @@ mod tests {
                 .filter(|i| model.loses(at(*i), at(i + 1), 99))
                 .count();
             let ratio = lost as f64 / frames as f64;
-            // 0.05 with a standard error of 0.0009 at most; four of them.
+            // 0.05 with a standard error of at most 0.0009; four of them.
             assert!((ratio - 0.05).abs() < 0.0036, "{ratio} every {ns} ns");
         }
     }
@@ -373,7 +374,7 @@ mod tests {
         let text = "errors.down = { kind = 'trace', file = 'x', direction = 'out' }";
         let mut expected = vec![1; 100];
         expected[50] = 16;
-        // The next one had to wait for it.
+        // The next frame waited for it.
         expected[51] = 6;
         assert_eq!(arrivals(text), expected);
         let without = text.replace("'out'", "'out', delays = false");

@@ -1,4 +1,4 @@
-//! Reading a trace. Whatever the bytes are, it neither panics nor takes more memory than they are worth.
+//! Decodes a trace. Whatever the bytes are, it neither panics nor allocates out of proportion to their number.
 
 use airlane_base::{Duration, varint};
 
@@ -11,63 +11,63 @@ use super::format::{
 };
 use super::record::{FrameId, TraceHeader, TraceRecord};
 
-/// Why bytes are no trace.
+/// Why bytes are not a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// Something else.
+    /// The file does not begin like a trace.
     #[error("this is no trace: it does not begin with \"airtrace\"; `airlane record` makes one")]
     Magic,
-    /// Another version.
+    /// The file has another version.
     #[error("a trace of version {got}; this program reads version {VERSION}")]
     Version {
         /// The version found.
         got: u8,
     },
-    /// The header ends too early or is no header.
+    /// The header is truncated or malformed.
     #[error("the header at byte {offset} is damaged: {problem}")]
     Header {
-        /// Where it begins.
+        /// Its offset in the file, bytes.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A block is damaged.
     #[error("the block at byte {offset} is damaged: {problem}")]
     Block {
-        /// Where it begins.
+        /// Its offset in the file, bytes.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// Bytes of a block are not those that were written.
+    /// The checksum of a block does not match.
     #[error(
         "the block at byte {offset} is damaged: its checksum is {stated:08x}, its records have {got:08x}"
     )]
     Checksum {
-        /// Where it begins.
+        /// Its offset in the file, bytes.
         offset: u64,
-        /// What the file says.
+        /// The checksum in the file.
         stated: u32,
-        /// What the records give.
+        /// The checksum of the records.
         got: u32,
     },
-    /// A record has no meaning.
+    /// A record is malformed.
     #[error("the record at byte {offset} makes no sense: {problem}")]
     Record {
-        /// Where it begins.
+        /// Its offset in the file, bytes.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
 }
 
 impl Trace {
-    /// Reads a trace. One that is cut off within its last block gives what is before it, and says so
-    /// in [`Trace::cut_at`].
+    /// Decodes a trace. One that is truncated within its last block gives the blocks before it, and [`Trace::cut_at`]
+    /// reports it.
     ///
     /// # Errors
-    /// What is wrong, and at which byte.
+    /// Names the problem and its offset.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(TraceError::Magic)?;
         let (&version, rest) = rest.split_first().ok_or(TraceError::Magic)?;
@@ -166,7 +166,7 @@ fn read_block(records: &[u8], at: u64, view: &mut Vec<TraceRecord>) -> Result<()
 
 const ENDLESS: &str = "a number does not end";
 
-/// The next record; none for one that only changes the state.
+/// The next record; `None` for one that only changes the state.
 fn read_record(rest: &mut &[u8], state: &mut State) -> Result<Option<TraceRecord>, &'static str> {
     let (&first, behind) = rest.split_first().ok_or("there is none")?;
     *rest = behind;

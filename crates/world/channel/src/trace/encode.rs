@@ -1,13 +1,13 @@
-//! Writing a trace, block by block, while a link runs: nothing is allocated once a block was full.
+//! Encodes a trace, block by block, while a link runs: nothing is allocated after the first full block.
 
 use airlane_base::{Instant, varint};
 
 use super::format::{BLOCK_HEAD, CRC, LATEST_US, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION};
 use super::record::{FrameId, TraceEnd, TraceHeader, TraceRecord, whole_us};
 
-/// A block is finished when it has so many bytes.
+/// A block is finished once it has this many bytes.
 const FULL: usize = 1 << 14;
-/// More than a record takes.
+/// Upper bound for a record, bytes.
 const LONGEST_RECORD: usize = 64;
 
 pub(super) const SENT: u8 = 0;
@@ -18,17 +18,17 @@ pub(super) const NEXT: u8 = 1 << 2;
 pub(super) const SAME_LEN: u8 = 1 << 3;
 pub(super) const SAME_QUEUE: u8 = 1 << 4;
 pub(super) const TIME_SHIFT: u8 = 5;
-/// The time does not fit the first byte.
+/// Times from this value on do not fit the first byte.
 pub(super) const LONG_TIME: u64 = 7;
 
 impl TraceHeader {
-    /// Appends what a trace begins with.
+    /// Appends the file's magic, version and header.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut fields = Vec::new();
         varint::write(&mut fields, self.rate_bps);
         varint::write(&mut fields, u64::from(self.overhead_bytes));
         varint::write(&mut fields, self.started_unix_s);
-        // A name is a word; whatever would not be read back is left out.
+        // A name is short; what would not be read back is cut off.
         let room = LONGEST_HEADER - 64;
         let end = (0..=self.name.len().min(room))
             .rev()
@@ -41,7 +41,7 @@ impl TraceHeader {
     }
 }
 
-/// Appends a block of records as they stand in the file.
+/// Appends a finished block of records.
 pub fn write_block(end: TraceEnd, records: &[u8], out: &mut Vec<u8>) {
     out.reserve(BLOCK_HEAD + records.len());
     out.push(end as u8);
@@ -50,25 +50,25 @@ pub fn write_block(end: TraceEnd, records: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(records);
 }
 
-/// What the next record of one kind is told apart from.
+/// The last record of one kind, which the next one is encoded against.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Last {
     pub(super) key: Option<u32>,
-    /// The number that is expected.
+    /// The number expected next.
     pub(super) next: u64,
     pub(super) len: u32,
     pub(super) queue: u32,
 }
 
-/// What a block's records are told apart from.
+/// The encoder's state within a block, which records are encoded against.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
     pub(super) at_us: u64,
-    /// Sent, received.
+    /// By kind: sent, received.
     pub(super) last: [Last; 2],
 }
 
-/// Turns records into blocks.
+/// Encodes records into blocks.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     end: TraceEnd,
@@ -78,7 +78,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Begins a block of an end, without records.
+    /// Begins an empty block of one end.
     pub fn new(end: TraceEnd) -> Self {
         Self {
             end,
@@ -98,7 +98,7 @@ impl Encoder {
         });
     }
 
-    /// Adds a frame that came at `now`.
+    /// Adds a frame that arrived at `now`.
     pub fn received(&mut self, start: Instant, now: Instant, frame: FrameId, len: usize) {
         self.push(&TraceRecord::Received {
             at: whole_us(start, now),
@@ -107,13 +107,13 @@ impl Encoder {
         });
     }
 
-    /// Says that records are missing.
+    /// Notes that `records` records are missing.
     pub fn missed(&mut self, start: Instant, now: Instant, records: u64) {
         let at = whole_us(start, now);
         self.push(&TraceRecord::Missed { at, records });
     }
 
-    /// Adds a record. Time does not go back.
+    /// Adds a record. Times must not go back.
     pub fn push(&mut self, record: &TraceRecord) {
         self.count += 1;
         let at_us = (record.at().as_nanos() / 1_000).min(LATEST_US);
@@ -186,14 +186,14 @@ impl Encoder {
         self.count
     }
 
-    /// Forgets the block. How many records it had.
+    /// Discards the block. Returns how many records it had.
     pub fn drop_block(&mut self) -> u64 {
         let count = self.count;
         self.begin();
         count
     }
 
-    /// Appends the block to `out`, if it has a record, and begins the next one.
+    /// Appends the block to `out` unless it is empty, and begins the next one.
     pub fn finish_block(&mut self, out: &mut Vec<u8>) {
         if self.count == 0 {
             return;

@@ -1,4 +1,4 @@
-//! One trace from the recordings of the two ends of a link.
+//! Joins the recordings of the two ends of a link.
 
 use super::Trace;
 use super::path::Way;
@@ -8,13 +8,13 @@ use super::record::TraceHeader;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// One of them has both ends.
+    /// One recording already has the views of both ends.
     #[error("\"{name}\" has the views of both ends already; join the recordings of single ends")]
     Joined {
         /// Name of the recording.
         name: String,
     },
-    /// They have nothing in common.
+    /// The recordings have no frame in common.
     #[error(
         "no frame that one end sent was received in the other's recording, either way; record both ends of \
          one link at the same time"
@@ -23,10 +23,10 @@ pub enum JoinError {
 }
 
 impl Trace {
-    /// One trace from the recordings of the two ends.
+    /// Joins the recordings of the two ends.
     ///
     /// # Errors
-    /// If they are not the two ends of one link at one time.
+    /// If they are not of the two ends of one link at the same time.
     pub fn join(near: Self, far: Self) -> Result<Self, JoinError> {
         if let Some(both) = [&near, &far].into_iter().find(|t| !t.far.is_empty()) {
             let name = both.header.name.clone();

@@ -1,14 +1,13 @@
-//! How late frames were, from two clocks that nobody has set.
+//! How late frames were, from two clocks that are not synchronised.
 //!
-//! Arrival less departure is the delay, plus the difference of the clocks, plus their drift. The line
-//! that lies below all of these differences and as near to them as can be is what a frame without a
-//! wait would have shown; it is the edge of their lower convex hull over their mean time (Moon, Skelly
-//! and Towsley, INFOCOM 1999). What a frame is above it, it was late.
+//! Arrival less departure is the delay, plus the offset of the clocks, plus their drift. The highest line below all of
+//! these differences is what a frame that did not wait would have shown: the edge of their lower convex hull at their
+//! mean time (Moon, Skelly and Towsley, INFOCOM 1999). A frame is late by its distance above that line.
 
-/// Faster than this no two clocks part; a steeper line is a queue that grew.
+/// Largest credible drift between two clocks; a steeper line is a growing queue.
 const MOST_DRIFT: f64 = 200e-6;
 
-/// What departure times become on the other end's clock, for a frame that did not wait.
+/// Maps departure times to the other end's clock, for frames that did not wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Baseline {
     from_ns: f64,
@@ -17,7 +16,7 @@ pub(super) struct Baseline {
 }
 
 impl Baseline {
-    /// Of frames by their departure and arrival; none without frames.
+    /// Fits departures and arrivals; `None` without frames.
     pub(super) fn of(frames: &[(u64, u64)]) -> Option<Self> {
         let difference = |&(left, came): &(u64, u64)| came as i64 - left as i64;
         let mut points: Vec<(u64, i64)> = frames.iter().map(|f| (f.0, difference(f))).collect();
@@ -28,7 +27,7 @@ impl Baseline {
         let mut hull: Vec<(u64, i64)> = Vec::new();
         for point in points {
             while let [.., a, b] = hull[..] {
-                // Whether b is on or above the way from a to the point. Exact: 128 bits have room.
+                // Whether b is on or above the line from a to the point. Exact in 128 bits.
                 let (bx, by) = (i128::from(b.0 - a.0), i128::from(b.1 - a.1));
                 let (px, py) = (i128::from(point.0 - a.0), i128::from(point.1 - a.1));
                 if by * px < py * bx {
@@ -40,7 +39,7 @@ impl Baseline {
         }
         let edge = hull.windows(2).find(|edge| x(&edge[1]) >= mean);
         let drift = edge.map(|edge| (edge[1].1 - edge[0].1) as f64 / (x(&edge[1]) - x(&edge[0])));
-        // A vertical edge, of frames that left at once, has none either.
+        // A vertical edge, of frames that left at the same time, has no drift either.
         let line = edge
             .zip(drift)
             .filter(|(_, drift)| drift.abs() <= MOST_DRIFT);
@@ -59,8 +58,8 @@ impl Baseline {
         })
     }
 
-    /// When a frame that left at this time would have come without a wait. The start of the other
-    /// recording if that is earlier.
+    /// When a frame that left at this time would have arrived without waiting; not before the start of the other
+    /// recording.
     pub(super) fn soonest(&self, left_ns: u64) -> u64 {
         let x = left_ns as f64 - self.from_ns;
         (left_ns as f64 + self.offset_ns + self.drift * x).max(0.0) as u64

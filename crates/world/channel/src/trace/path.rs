@@ -1,4 +1,4 @@
-//! What became of the frames of one direction: the views of its two ends laid beside each other.
+//! The fate of the frames of one direction, from the views of its two ends.
 
 use airlane_base::Duration;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use super::Trace;
 use super::lateness::Baseline;
 use super::record::{FrameId, TraceRecord};
 
-/// A direction, as the near end sees it.
+/// A direction, as seen from the near end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -18,49 +18,48 @@ pub enum Way {
     Out,
 }
 
-/// What became of frames.
+/// The fate of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameOutcome {
-    /// They never came.
+    /// They never arrived.
     Lost,
-    /// It came so much later than a frame that does not wait; none: only one end was recorded.
+    /// It arrived this much later than a frame that does not wait; `None` if only one end was recorded.
     Received(Option<Duration>),
 }
 
-/// A frame, or several in a row that were lost.
+/// A frame, or a run of lost ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceSample {
-    /// When the first left, by the near end's clock and less the delay of a frame that does not wait;
-    /// for lack of a better one, when it came or should have come.
+    /// When the first frame left, by the near end's clock and without the delay of a frame that does not wait; if that
+    /// is unknown, when it arrived or should have arrived.
     pub at: Duration,
-    /// When the last left, told as for the first.
+    /// When the last frame left, in the same sense.
     pub last: Duration,
-    /// How many frames these are.
+    /// Number of frames.
     pub frames: u64,
-    /// Bytes of one. Zero: nobody knows.
+    /// Length of one frame, bytes; zero if unknown.
     pub len: u32,
-    /// Bytes that waited behind it.
+    /// Bytes that waited behind the frame.
     pub queue: Option<u32>,
-    /// What became of them.
+    /// Their fate.
     pub outcome: FrameOutcome,
 }
 
 /// All frames of one direction whose fate is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectionTrace {
-    /// In the order of time.
+    /// In order of time.
     pub samples: Vec<TraceSample>,
-    /// Frames that came.
+    /// Frames that arrived.
     pub received: u64,
-    /// Frames that did not.
+    /// Frames that did not arrive.
     pub lost: u64,
-    /// Frames of which nobody knows: sent while the other end did not record, or missed by a
-    /// recording.
+    /// Frames of unknown fate: sent while the other end did not record, or missed by a recording.
     pub unknown: u64,
 }
 
 impl DirectionTrace {
-    /// The part of the frames that was lost; zero without frames.
+    /// The share of lost frames; zero without frames.
     pub fn loss(&self) -> f64 {
         match self.received + self.lost {
             0 => 0.0,
@@ -77,14 +76,15 @@ impl DirectionTrace {
     }
 }
 
-/// Longest row of numbers in one view that were lost and not skipped, such as by another peer.
+/// Longest run of missing numbers that counts as lost; a longer one was skipped, for example because another peer used
+/// them.
 const LONGEST_ROW: u64 = 1 << 24;
 
-/// A frame that came, and when.
+/// A frame that arrived, and when.
 type Arrival = (FrameId, Duration);
 
 impl Trace {
-    /// What became of the frames of a direction. None if its receiver was not recorded.
+    /// The fate of the frames of a direction. `None` if its receiver was not recorded.
     pub fn path(&self, way: Way) -> Option<DirectionTrace> {
         let (sender, receiver) = match way {
             Way::In => (&self.far, &self.near),
@@ -102,7 +102,7 @@ impl Trace {
         Some(path)
     }
 
-    /// From the first record of the near end to its last.
+    /// Time from the first to the last record of the near end.
     pub fn span(&self) -> Duration {
         let first = self.near.first().map_or(Duration::ZERO, TraceRecord::at);
         let last = self.near.last().map_or(Duration::ZERO, TraceRecord::at);
@@ -110,7 +110,7 @@ impl Trace {
     }
 }
 
-/// Every frame that came, by its number.
+/// All frames that arrived, sorted by number.
 fn arrivals(receiver: &[TraceRecord]) -> Vec<(Arrival, u32)> {
     let received = receiver.iter().filter_map(|record| match *record {
         TraceRecord::Received { at, frame, len } => Some(((frame, at), len)),
@@ -122,7 +122,7 @@ fn arrivals(receiver: &[TraceRecord]) -> Vec<(Arrival, u32)> {
     arrivals
 }
 
-/// When a view has holes.
+/// The periods in which a view has missing records.
 struct Holes(Vec<(Duration, Duration)>);
 
 impl Holes {
@@ -132,7 +132,7 @@ impl Holes {
         Self(holes.map(|pair| (pair[0].at(), pair[1].at())).collect())
     }
 
-    /// Whether one of them meets the time from `from` to `to`, both included.
+    /// Whether a hole overlaps the time from `from` to `to`, both inclusive.
     fn meet(&self, from: Duration, to: Duration) -> bool {
         let first = self.0.partition_point(|(_, end)| *end < from);
         self.0.get(first).is_some_and(|(begin, _)| *begin <= to)
@@ -167,7 +167,7 @@ fn by_receiver(receiver: &[TraceRecord]) -> DirectionTrace {
             path.unknown = path.unknown.saturating_add(row);
             continue;
         }
-        // They left between the two that came, evenly for all that is known.
+        // The lost frames left between the two that arrived; evenly, for lack of better knowledge.
         let between = (end.as_nanos() - begin.as_nanos()) / (row + 1);
         path.add(TraceSample {
             at: begin + Duration::from_nanos(between),
@@ -216,7 +216,7 @@ fn by_both(sender: &[TraceRecord], receiver: &[TraceRecord], way: Way) -> Direct
         let soonest = Duration::from_nanos(baseline.soonest(at.as_nanos()));
         let outcome = match came(frame) {
             Some(came) => FrameOutcome::Received(Some(came.saturating_sub(soonest))),
-            // Nobody was there to see it, or what was seen is missing.
+            // The receiver was not recording at that time, or its records are missing.
             None if soonest < first || soonest > last || holes.meet(soonest, soonest) => {
                 path.unknown += 1;
                 continue;

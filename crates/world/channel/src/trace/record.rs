@@ -1,17 +1,17 @@
-//! What an end of a link sees, and what is known of its recording.
+//! What an end of a link sees, and the header of its recording.
 
 use airlane_base::{Duration, Instant};
 
-/// About a recording.
+/// The header of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceHeader {
-    /// What its link is called.
+    /// Name of the link.
     pub name: String,
-    /// Rate that the link was shaped to.
+    /// Rate to which the link was shaped, bit/s.
     pub rate_bps: u64,
-    /// What lies below each datagram, bytes: lengths in the trace are without it.
+    /// Bytes below each datagram; lengths in the trace do not include them.
     pub overhead_bytes: u32,
-    /// When it began, s since 1970.
+    /// Start of the recording, s since 1970.
     pub started_unix_s: u64,
 }
 
@@ -20,16 +20,16 @@ pub struct TraceHeader {
 pub enum TraceEnd {
     /// The one that recorded, or the first of two.
     Near = 0,
-    /// The other one.
+    /// The other end.
     Far = 1,
 }
 
-/// Names a frame: the secure session numbers all datagrams under one pair of keys.
+/// Identifies a frame: a secure session numbers all datagrams under one pair of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrameId {
     /// The receiver's index of the keys.
     pub key: u32,
-    /// Its number under them.
+    /// Its number under these keys.
     pub number: u64,
 }
 
@@ -38,35 +38,35 @@ pub struct FrameId {
 pub enum TraceRecord {
     /// A frame left.
     Sent {
-        /// When it was.
+        /// When the frame left.
         at: Duration,
-        /// Which frame it was.
+        /// Which frame.
         frame: FrameId,
         /// Its length, bytes.
         len: u32,
-        /// What waited in the port behind it, bytes.
+        /// Bytes that waited in the port behind it.
         queue: u32,
     },
-    /// A frame came.
+    /// A frame arrived.
     Received {
-        /// When it was.
+        /// When the frame arrived.
         at: Duration,
-        /// Which frame it was.
+        /// Which frame.
         frame: FrameId,
         /// Its length, bytes.
         len: u32,
     },
-    /// Records before this are missing.
+    /// Records before this one are missing.
     Missed {
-        /// When recording went on.
+        /// When recording resumed.
         at: Duration,
-        /// How many are missing.
+        /// How many records are missing.
         records: u64,
     },
 }
 
 impl TraceRecord {
-    /// When it was.
+    /// The time of the record.
     pub const fn at(&self) -> Duration {
         match *self {
             Self::Sent { at, .. } | Self::Received { at, .. } | Self::Missed { at, .. } => at,
@@ -74,7 +74,7 @@ impl TraceRecord {
     }
 }
 
-/// Time as a trace has it.
+/// A time in the trace's resolution.
 pub(super) fn whole_us(since: Instant, now: Instant) -> Duration {
     Duration::from_micros(now.saturating_since(since).as_nanos() / 1_000)
 }

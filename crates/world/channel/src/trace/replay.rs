@@ -1,27 +1,27 @@
-//! A direction of a trace as a link for other frames.
+//! Replays one direction of a trace as a link for other frames.
 //!
-//! Another protocol sends other frames at other times, so losses go by time and not by number: they
-//! belong to the moments when the link was bad. A recorded frame speaks for its moment. Between two of
-//! them the probability of loss goes along the straight line from one to the other, so that frames sent
-//! when the recorded ones were meet the same fates, several within a burst are all lost, and as many
-//! frames as were recorded lose as many. A frame speaks for [`REACH`] at most: in a longer silence, where
-//! nobody tried, the probability is the mean of the recording. Delays go along such a line, too.
+//! Another protocol sends other frames at other times, so losses follow time and not frame numbers: they belong to the
+//! moments when the link was bad. A recorded frame is a sample at its time. Between two samples the loss probability is
+//! interpolated linearly, so that frames sent when the recorded ones were meet the same fates, several frames within a
+//! burst are all lost, and the loss rate is that of the recording. A sample holds for at most [`REACH`]: in a longer
+//! pause, during which nothing was sent, the probability is the mean of the recording. Delays are interpolated in the
+//! same way.
 //!
-//! After its end a trace begins again.
+//! After its end the trace repeats.
 
 use airlane_base::{Duration, Instant};
 
 use super::path::{DirectionTrace, FrameOutcome};
 
-/// A recorded frame says nothing about the link so long before or after it.
+/// How long before and after it a recorded frame counts as a sample of the link.
 pub const REACH: Duration = Duration::from_millis(20);
 
-/// A broken line through points of time.
+/// A piecewise linear function of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Line {
-    /// Time in ns, and the value then; in the order of time.
+    /// Time in ns and value, in order of time.
     points: Vec<(u64, f32)>,
-    /// The mean, which holds where there are no points.
+    /// The mean, which holds away from all points.
     mean: f64,
 }
 
@@ -46,19 +46,19 @@ impl Line {
     }
 }
 
-/// A direction of a trace, ready to be replayed.
+/// One direction of a trace, ready to be replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// Probability of loss.
     losses: Line,
-    /// Delay beyond the least, ns.
+    /// Delay beyond the smallest, ns.
     delays: Line,
-    /// After so long it begins again; at least a microsecond.
+    /// The period of the replay, ns; at least a microsecond.
     span: u64,
 }
 
 impl Replay {
-    /// Makes a replay of a recording that lasted for `span`.
+    /// Prepares the replay of a recording that lasted for `span`.
     pub fn new(path: &DirectionTrace, span: Duration) -> Self {
         let mut losses = Line::default();
         let mut delays = Line::default();
@@ -81,7 +81,7 @@ impl Replay {
                 losses.points.push((sample.last.as_nanos(), lost));
             }
         }
-        // Rows of lost frames may reach into each other where frames came out of their order.
+        // Runs of lost frames may overlap where frames arrived out of order.
         losses.points.sort_by_key(|(at, _)| *at);
         losses.mean = path.loss();
         delays.mean = sum / count.max(1) as f64;
@@ -93,12 +93,12 @@ impl Replay {
         }
     }
 
-    /// How long it is.
+    /// Duration of the recording.
     pub const fn span(&self) -> Duration {
         Duration::from_nanos(self.span)
     }
 
-    /// The part of the recorded frames that was lost.
+    /// The share of recorded frames that were lost.
     pub const fn loss(&self) -> f64 {
         self.losses.mean
     }
@@ -108,12 +108,12 @@ impl Replay {
         (now.as_nanos() % self.span + start) % self.span
     }
 
-    /// Probability that a frame sent at `now` is lost, where the trace begins at `start`.
+    /// Probability that a frame sent at `now` is lost, if the replay began at `start`.
     pub(crate) fn loss_at(&self, start: Duration, now: Instant) -> f64 {
         self.losses.at(self.place(start, now))
     }
 
-    /// How late such a frame is.
+    /// How late such a frame arrives.
     pub(crate) fn delay_at(&self, start: Duration, now: Instant) -> Duration {
         Duration::from_nanos(self.delays.at(self.place(start, now)) as u64)
     }
@@ -162,7 +162,7 @@ mod tests {
                 assert_eq!(replay.loss_at(start, now), f64::from(u8::from(*lost)));
             }
         }
-        // Within a burst, beside it, and later than it by an offset.
+        // Within a burst, at its edge, and later by an offset.
         assert_eq!(replay.loss_at(Duration::ZERO, at(9_000)), 1.0);
         assert_eq!(replay.loss_at(Duration::ZERO, at(7_000)), 0.5);
         assert_eq!(replay.loss_at(MS * 3, at(6_000)), 1.0);

@@ -1,4 +1,4 @@
-//! What is written is read back; what is damaged is found; both ends tell what became of frames.
+//! Encoding and decoding agree, damage is found, and two views tell the fate of each frame.
 
 use airlane_base::{Duration, Instant, Streams};
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ proptest! {
         let mut bytes = trace.to_bytes();
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
-        // A length that grows looks as if the end were missing, and an end may be taken for the other.
+        // A length that grows looks like a truncated file, and a flipped end is still a valid end.
         match Trace::read(&bytes) {
             Ok(read) => prop_assert!(read != trace),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
@@ -119,7 +119,7 @@ fn refusals_say_what_and_where() {
     assert!(refusal(&bad).contains("neither end"));
     bad[block + 1] = 0xff;
     assert!(refusal(&bad).contains("longer than 1 MB"));
-    // A received frame under no keys, with a checksum that holds.
+    // A received frame without keys, with a valid checksum.
     let mut bad = good[..block].to_vec();
     bad.extend_from_slice(&[0, 0, 0, 0, 1]);
     bad.extend_from_slice(&CRC.checksum(&[encode::RECEIVED]).to_be_bytes());
@@ -136,7 +136,7 @@ fn a_busy_link_takes_few_bytes_for_a_frame() {
     let (mut out, mut now) = (Vec::new(), 0);
     let frames = 100_000;
     for i in 0..frames {
-        // Full frames at 20 Mbit/s with a queue, and every other an acknowledgment comes.
+        // Full frames at 20 Mbit/s with a queue; for every second one an acknowledgment arrives.
         now += 600_000 + rng.next_u64() % 10_000;
         let frame = |key| FrameId { key, number: i };
         let (start, now) = (Instant::ORIGIN, Instant::from_nanos(now));
@@ -156,8 +156,8 @@ fn a_busy_link_takes_few_bytes_for_a_frame() {
     assert!(each < 4.5, "{each} bytes for each of the frames");
 }
 
-/// Two ends of a link with clocks of their own; every `lose`th frame from the left is lost, and every
-/// `late`th frame waits.
+/// Two ends of a link with clocks of their own: every `lose`th frame from the left is lost, and every `late`th frame
+/// waits.
 fn two_ends(frames: u64, lose: u64, late: u64) -> [Trace; 2] {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for i in 0..frames {
@@ -238,9 +238,9 @@ fn one_view_knows_what_was_lost_on_the_way_to_it() {
     let [left, right] = two_ends(1_000, 20, 7);
     assert_eq!(right.path(Way::Out), None);
     let path = right.path(Way::In).unwrap();
-    // The last frame is lost, and no later one tells.
+    // The last frame is lost, too, but no later one reveals it.
     assert_eq!((path.received, path.lost), (950, 49));
-    // Between frame 18, and frame 20, which waited.
+    // Between frames 18 and 20; the latter waited.
     let lost: Vec<_> = path
         .samples
         .iter()
@@ -253,7 +253,7 @@ fn one_view_knows_what_was_lost_on_the_way_to_it() {
 #[test]
 fn what_was_not_recorded_is_not_lost() {
     let [left, mut right] = two_ends(1_000, 20, 7);
-    // The right end began later, ended earlier, and missed a part.
+    // The right end started later, stopped earlier, and missed some records.
     let at = |record: &TraceRecord| record.at().as_nanos() / 10_000_000;
     right
         .near

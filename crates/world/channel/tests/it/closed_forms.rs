@@ -5,8 +5,8 @@ use airlane_base::{Duration, Instant, Probability, Rate, Size, Streams};
 use airlane_channel::{ErrorModel, ErrorModelConfig};
 
 const FRAMES: u64 = 1_000_000;
-/// Independent repetitions: their spread gives the standard error, which the bursts of a model
-/// with memory make larger than that of independent losses.
+/// Independent repetitions: their spread gives the standard error, which for a model with memory is larger than for
+/// independent losses.
 const RUNS: u64 = 50;
 
 fn p(p: f64) -> Probability {
@@ -99,8 +99,8 @@ fn pcs_two_state() {
                 ber_good: p(1e-6),
                 ber_bad: p(1e-2),
             };
-            // Idle time between frames: small frames too then meet thousands of fades, and the
-            // start in the good state weighs nothing.
+            // Idle time between frames: even small frames then meet thousands of fades, and the start in the good state
+            // does not matter.
             let gap = Duration::from_millis(60);
             let measured = measure(&config, rate, bytes, gap);
             assert_within_three_errors(measured, config.loss_probability(rate, bytes), percent);
@@ -116,7 +116,7 @@ fn two_state_decided_at_arrival() {
         ber_good: p(1e-6),
         ber_bad: p(1.0),
     };
-    // 500 of 10,500 ms are bad; of the others 1 - (1 - 1e-6)^2008 fall to single bits.
+    // 500 of 10,500 ms are bad; in the rest, single bits lose 1 - (1 - 1e-6)^2008.
     let rate = Rate::from_bps(64_000).unwrap();
     let measured = measure(&config, rate, 251, Duration::from_millis(60));
     assert_within_three_errors(measured, config.loss_probability(rate, 251), 4.95);
@@ -130,13 +130,13 @@ fn gilbert_elliott_stationary() {
         loss_good: p(0.001),
         loss_bad: p(0.6),
     };
-    // A tenth of the frames meet the bad state: 0.9 * 0.001 + 0.1 * 0.6.
+    // A tenth of the frames meets the bad state: 0.9 * 0.001 + 0.1 * 0.6.
     let rate = Rate::from_bps(1_000_000).unwrap();
     let measured = measure(&config, rate, 500, Duration::ZERO);
     assert_within_three_errors(measured, config.loss_probability(rate, 500), 6.09);
 }
 
-/// Bursts of the Gilbert-Elliott chain are geometric with mean `1 / bad_to_good`.
+/// Burst lengths of the Gilbert-Elliott chain are geometric with mean `1 / bad_to_good`.
 #[test]
 fn gilbert_elliott_bursts() {
     let config = ErrorModelConfig::GilbertElliott {
@@ -159,8 +159,8 @@ fn gilbert_elliott_bursts() {
     assert!((mean - 4.0).abs() <= 3.0 * error, "{mean} +- {error}");
 }
 
-/// Two schemes that send at different times and sizes see the same fades: wherever one finds the
-/// channel dead, the other finds it dead.
+/// Two schemes that send at different times and sizes see the same fades: when one finds the channel dead, so does the
+/// other.
 #[test]
 fn two_schemes_see_the_same_fades() {
     let config = ErrorModelConfig::TwoState {
@@ -189,7 +189,7 @@ fn two_schemes_see_the_same_fades() {
     assert!(fades > 1000, "only {fades} frames met a fade");
 }
 
-/// Two directions that share their fades are dead at the same time and draw their losses apart.
+/// Two directions that share their fades are dead at the same time and draw their losses independently.
 #[test]
 fn shared_fades_are_the_same_in_both_directions() {
     let config = ErrorModelConfig::TwoState {
@@ -209,8 +209,8 @@ fn shared_fades_are_the_same_in_both_directions() {
             .collect()
     };
     let (down, up) = (map("link.radio.down"), map("link.radio.up"));
-    // A frame of 100 bytes survives the bad state with 45 %. Losses of the two directions must then
-    // coincide with 55 % where independent fades would give half of that.
+    // A frame of 100 bytes survives the bad state with 45 %. Losses of the two directions must coincide with 55 %; with
+    // independent fades it would be half of that.
     let lost = down.iter().filter(|lost| **lost).count() as f64;
     let both = down.iter().zip(&up).filter(|(a, b)| **a && **b).count() as f64;
     let expected = 1.0 - libm::exp(800.0 * libm::log1p(-0.001));

@@ -1,5 +1,5 @@
-//! What a channel does to frames, against closed forms and for any input.
-//! All files are modules of one program: each program is linked on its own, which takes seconds.
+//! What a channel does to frames, against closed forms and for any input. All files are modules of one program, because
+//! linking a program takes seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,5 +1,5 @@
-//! Whatever is sent when: frames are conserved, stay in order, respect the queue limit, and take
-//! exactly their serialisation and propagation time.
+//! For any input, frames are conserved, stay in order, respect the queue limit, and take exactly their serialisation and
+//! propagation time.
 
 use airlane_base::{Duration, Instant, Probability, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig};
@@ -29,7 +29,7 @@ proptest! {
         let mut channel = Channel::new(ChannelConfig { rate, delay, queue }, errors);
 
         let mut now = Instant::ORIGIN;
-        // The naive model: every accepted frame with start and departure, in order.
+        // The naive model: start and departure of every accepted frame, in order.
         let mut accepted: Vec<(Instant, Instant, usize)> = Vec::new();
         let mut expected = Vec::new();
         for (i, &(wait, len)) in frames.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A rate that changes is a link's: what waits leaves at the rate of then, whenever it was handed over.
+//! A queued frame leaves at the rate in force when it is sent, whenever it was handed over.
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, LinkRate, RateSteps};
@@ -21,7 +21,7 @@ fn channel(every: Duration, bps: &[u64]) -> Channel<usize> {
     Channel::new(config, errors).with_rate(&rate)
 }
 
-/// When each frame has left.
+/// The departure of each frame.
 fn departures(channel: &mut Channel<usize>) -> Vec<Instant> {
     let next = || {
         let at = channel.poll_timeout()?;
@@ -30,7 +30,7 @@ fn departures(channel: &mut Channel<usize>) -> Vec<Instant> {
     std::iter::from_fn(next).collect()
 }
 
-/// A hundred frames of 1250 B, 10 kbit each, handed over at once.
+/// A hundred frames of 1250 B (10 kbit) handed over at once; departures in ms.
 fn queue(every: Duration, bps: &[u64]) -> Vec<u64> {
     let mut channel = channel(every, bps);
     for id in 0..100 {
@@ -43,16 +43,16 @@ fn queue(every: Duration, bps: &[u64]) -> Vec<u64> {
 #[test]
 fn a_queue_drains_at_the_rate_after_the_step() {
     let second = Duration::from_secs(1);
-    // 20 frames in the first second at 0.2 Mbit/s, and the other 80 at 20 Mbit/s in 40 ms.
+    // 20 frames in the first second at 0.2 Mbit/s, and the other 80 in 40 ms at 20 Mbit/s.
     let up = queue(second, &[200_000, 20_000_000]);
     assert_eq!((up[0], up[19], up[99]), (50, 1_000, 1_040));
-    // 80 in 40 ms at 20 Mbit/s; of the next one 8 kbit leave at 0.2 Mbit/s and 2 kbit at 20 Mbit/s again.
+    // 80 frames in 40 ms at 20 Mbit/s; of the next one 8 kbit leave at 0.2 Mbit/s and 2 kbit at 20 Mbit/s again.
     let down = queue(Duration::from_millis(40), &[20_000_000, 200_000]);
     assert_eq!((down[79], down[80]), (40, 80));
 }
 
 proptest! {
-    /// Frames leave back to back, and between any two departures no more bytes leave than the rates carry, which this
+    /// Frames leave back to back, and between any two departures no more bytes leave than the rates carry, which the
     /// test adds up step by step.
     #[test]
     fn no_more_leaves_than_the_rates_carry(
@@ -70,7 +70,7 @@ proptest! {
             left.push((now, channel.send(now, len, id).unwrap(), len));
         }
         prop_assert_eq!(departures(&mut channel).len(), frames.len());
-        // Bits times nanoseconds from the origin on, added up step by step.
+        // Bits times nanoseconds from the origin, added up step by step.
         let carried = |until: Instant| {
             let (mut sum, mut at, mut step) = (0u128, 0, 0usize);
             while at < until.as_nanos() {
@@ -86,17 +86,17 @@ proptest! {
             let bits = *len as u128 * 8_000_000_000;
             let could = carried(*departed) - carried(start);
             prop_assert!(could >= bits, "{len} B from {start:?} to {departed:?}");
-            // Nor does it leave later: a nanosecond before, a part of it was still there.
+            // Nor does it leave later: a nanosecond earlier it was not complete.
             let before = carried(*departed - Duration::from_nanos(1)) - carried(start);
             prop_assert!(before < bits, "{len} B from {start:?} to {departed:?}");
             free = *departed;
         }
-        // All that could leave has left, or nothing waited.
+        // Either all that could leave has left, or nothing waited.
         let used = channel.utilisation(free);
         prop_assert!(used <= 1.0, "{used}");
     }
 
-    /// One rate again and again is a constant rate.
+    /// A cycle of one rate is a constant rate.
     #[test]
     fn steps_of_one_rate_are_that_rate(
         every_us in 1u64..100_000,
