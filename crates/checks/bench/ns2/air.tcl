@@ -1,9 +1,9 @@
-# Files over TCP from stations of 802.11b to one among them, in ns-2, as crates/checks/bench/src/ns2/air.rs asks:
+# Files over TCP from stations of 802.11b to one of them, in ns-2, for crates/checks/bench/src/ns2/air.rs:
 #
 #   ns air.tcl tcp=Reno stations=5 attempts=1 seed=1999 run=0
 #
-# What is said in chain.tcl of headers holds here, too: 14 bytes beside a segment's 1,000 and 40 make a frame as long as
-# Airlane's. TCP is that of July 2002, as in studies/gopal-2007. It prints when the last file was there, as a bit rate.
+# Headers are as in chain.tcl: 14 bytes in addition to a segment's 1,000 and 40 make a frame as long as Airlane's. TCP is
+# that of July 2002, as in studies/gopal-2007. It prints the bits of all files over the time until the last was complete.
 
 array set opt {tcp Reno stations 1 attempts 7 seed 1 run 0 segments 1000}
 foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
@@ -64,7 +64,7 @@ for {set i 0} {$i < $count} {incr i} {
   set node($i) [$ns node]
   $node($i) random-motion 0
   $node($i) set Z_ 0
-  # The one in the middle has the sinks; the others stand around it.
+  # The station in the middle has the sinks; the others are around it.
   set angle [expr $i * 6.283185307179586 / $opt(stations)]
   $node($i) set X_ [expr $i == 0 ? 20 : 20 + 7.2 * cos($angle)]
   $node($i) set Y_ [expr $i == 0 ? 20 : 20 + 7.2 * sin($angle)]

@@ -2,12 +2,12 @@
 #
 #   ns bulk.tcl key=value ...      prints one line of key=value pairs
 #
-# `snoop=1` puts ns-2's Snoop at the base station of LAN1 and WAN1; world.tcl has everything else.
+# `snoop=1` puts ns-2's Snoop at the base station of LAN1 and WAN1; world.tcl documents the other options.
 
 source [file join [file dirname [info script]] world.tcl]
 take_options {tcp Reno  segments 1000}
 
-# Only the headers that are used: ns-2 is twice as fast without the others.
+# Only the headers in use: ns-2 is twice as fast without the others.
 remove-all-packet-headers
 add-packet-header Common Flags IP TCP
 if {$o(snoop)} { add-packet-header Snoop LL Mac ARP }

@@ -1,10 +1,10 @@
-# A saturating flow over a chain of 802.11b stations in ns-2, relay by relay, as crates/checks/bench/src/ns2/chain.rs asks:
+# A saturating flow over a chain of 802.11b stations in ns-2, for crates/checks/bench/src/ns2/chain.rs:
 #
 #   ns chain.tcl hops=3 seed=1999 run=0
 #
-# There is no static routing for wireless nodes in Debian's ns-2, and a routing protocol would send packets of its own:
-# each relay has an agent that hands on what it gets. The MAC header of ns-2 2.35 has 34 bytes and not the 28 that Airlane
-# has, and packets here carry 20 bytes of a routing header there: 1014 and 1020 bytes make frames of one length.
+# Debian's ns-2 has no static routing for wireless nodes, and a routing protocol would send packets of its own, so each
+# relay has an agent that forwards packets. The MAC header of ns-2 2.35 has 34 bytes, Airlane's has 28, and Airlane's
+# packets include a routing header of 20 bytes: 1014 bytes here and 1020 bytes there make frames of the same length.
 
 array set opt {hops 1 seed 1 run 0 spacing 200 from 2 seconds 40}
 foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
@@ -23,7 +23,7 @@ Phy/WirelessPhy set CSThresh_ 5.011872e-12
 Phy/WirelessPhy set CPThresh_ 10
 Agent/MessagePassing set packetSize_ 3000
 
-# Run 0 of a seed and run 1 draw other numbers.
+# Each run of a seed draws different numbers.
 ns-random [expr $opt(seed) * 1000 + $opt(run)]
 set ns [new Simulator]
 $ns trace-all [open /dev/null w]
@@ -60,7 +60,7 @@ for {set i 0} {$i < $count} {incr i} {
   if {$i < $opt(hops)} { $agent($i) set next [$node([expr $i + 1]) node-addr] }
 }
 
-# One packet each millisecond, more than the channel carries.
+# One packet per millisecond, more than the channel carries.
 proc send {} {
   global ns agent
   $agent(0) sendto 1014 x [$agent(0) set next] 42

@@ -1,9 +1,9 @@
-# A saturated grid of 4 by 4 stations of 802.11b in ns-2: a flow over three hops and three over one hop beside it, as
-# crates/checks/bench/src/mesh.rs asks:
+# A saturated grid of 4 by 4 stations of 802.11b in ns-2: one flow over three hops, and three over one hop next to it, for
+# crates/checks/bench/src/mesh.rs:
 #
 #   ns mesh.tcl seconds=60 seed=1999 run=0
 #
-# What is said in chain.tcl of relays and headers holds here, too.
+# Relays and headers are as in chain.tcl.
 
 array set opt {seed 1 run 0 spacing 170 seconds 60}
 foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
@@ -56,7 +56,7 @@ foreach {from to} {1 6  6 11  11 14  9 12  10 15  5 0} {
   $agent($from) set next [$node($to) node-addr]
 }
 
-# One packet each millisecond from each source, more than the channel carries.
+# One packet per millisecond from each source, more than the channel carries.
 proc send {} {
   global ns agent
   foreach source {1 9 10 5} { $agent($source) sendto 1014 x [$agent($source) set next] 42 }

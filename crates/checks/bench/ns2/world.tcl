@@ -1,13 +1,13 @@
-# What transfers and pages share: options, random streams, lossy links, topologies, Snoop, TCP as ns-2 had it in 1999.
+# Shared by transfers and pages: options, random streams, lossy links, topologies, Snoop, and TCP as in ns-2 of 1999.
 #
 # LAN1, WAN1   server --wired-- base --wireless-- client, over a fast and a slow wired link
 # LAN2, WAN2   server --wireless-- base --wired-- base --wireless-- client
 #
-# Errors act behind the transmitter, so a lost frame uses air time. They are independent for each
+# Errors act after the transmitter, so a lost frame uses air time. They are independent for each
 # direction of each wireless link:
 #   pkt        every packet is lost with probability `loss`, data and acknowledgments alike
 #   byteexp    each byte is bad with probability `ber`; any bad byte loses the packet
-#   time2      exponential good and bad periods; what arrives in a bad one is lost; and as byteexp
+#   time2      exponential good and bad periods; packets that arrive in a bad one are lost; and as byteexp
 
 array set o {
     topology LAN1  window 20  queue 1000
@@ -15,7 +15,7 @@ array set o {
     errors none  loss 0  ber 0  good 10  bad 0.1
     seed 1  run 0  snoop 0  maxrto 64
 }
-# Takes `key=value ...`; `own` are the options that one script has beside these.
+# Takes `key=value ...`; `own` are the additional options of one script.
 proc take_options {own} {
     global o argv
     array set o $own
@@ -28,7 +28,7 @@ proc take_options {own} {
     }
 }
 
-# Repetition k is substream k of every stream: seeds that follow each other give correlated runs.
+# Repetition k is substream k of every stream: consecutive seeds give correlated runs.
 proc substream {rng} {
     global o
     for {set k 0} {$k < $o(run)} {incr k} { $rng next-substream }
@@ -40,7 +40,7 @@ proc variable_of {class} {
     return $variable
 }
 
-# A loss module behind a simplex link's transmitter and delay.
+# A loss module after a simplex link's transmitter and delay.
 proc lossy {from to unit rate} {
     global ns
     set model [new ErrorModel]
@@ -53,7 +53,7 @@ proc lossy {from to unit rate} {
     $model drop-target [new Agent/Null]
     return $model
 }
-# Everything that arrives in a bad period is lost; periods follow the clock, not the traffic.
+# Packets that arrive in a bad period are lost; periods follow the clock, not the traffic.
 proc fade {model durations bad} {
     global ns o
     $model set rate_ $bad
@@ -61,9 +61,9 @@ proc fade {model durations bad} {
     $ns at [expr {[$ns now] + [$durations value]}] "fade $model $durations [expr {!$bad}]"
 }
 
-# ns-2's Snoop at the base station's end of a wireless link, above the queue: its copies and its repairs alike wait at the
-# tail. The module belongs to a local network, where a link layer marks what goes down and a channel what goes up; so the way
-# back ends in such a network, of no length.
+# ns-2's Snoop at the base station's end of a wireless link, above the queue: copies and repairs both wait at its tail. The
+# module is made for a local network, where the link layer marks downlink packets and the channel uplink packets; so the
+# reverse direction ends in such a network, without delay.
 proc snoop {base client} {
     global ns
     set down [$ns link $base $client]

@@ -1,11 +1,11 @@
-// Stations of 802.11b in ns-3, as crates/checks/bench/src/mesh.rs asks: flows of UDP, each faster than the channel, over
-// fixed routes.
+// Stations of 802.11b in ns-3, for crates/checks/bench/src/mesh.rs: UDP flows, each faster than the channel, over fixed
+// routes.
 //
 //   mesh spacing=170 columns=4 nodes=16 routes=1-6-11-14,9-12 seconds=60 seed=1999 run=0
 //
-// It prints how many packets each flow got. LLC, IP and UDP take 36 of the 1,020 bytes that a packet of Airlane has on the air,
-// headers included. The two-ray model and its thresholds are ns-2's: a frame is decoded from -64.4 dBm on (250 m) and sensed
-// from -83 dBm on (730 m); what overlaps is judged by ns-3's own SINR.
+// It prints how many packets of each flow arrived. LLC, IP and UDP take 36 of the 1,020 bytes that a packet of Airlane has
+// on the air, headers included. The two-ray model and its thresholds are ns-2's: a frame is decoded from -64.4 dBm on (250 m)
+// and sensed from -83 dBm on (730 m); overlapping frames are subject to ns-3's own SINR.
 
 #include <cstdlib>
 #include <iostream>
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     auto device = DynamicCast<WifiNetDevice>(devices.Get(i));
     device->GetRemoteStationManager()->SetShortPreambleEnabled(true);
     auto addAll = [&](Ptr<NetDevice> other) {
-      // Ad hoc stations learn of each other by frames; all of them have short preambles.
+      // Ad hoc stations learn about each other from frames; all of them have short preambles.
       auto address = Mac48Address::ConvertFrom(other->GetAddress());
       device->GetRemoteStationManager()->AddAllSupportedModes(address);
       device->GetRemoteStationManager()->AddSupportedPhyPreamble(address, true);

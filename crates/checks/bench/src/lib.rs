@@ -1,14 +1,14 @@
-//! What compares Airlane with others and runs it for long. Development only, as [`airlane_testkit`] is.
+//! Compares Airlane with other programs, and runs it for a long time. For development only, like [`airlane_testkit`].
 //!
-//! * [`bench_live`]: Airlane beside other tunnels, on a clean and on an impaired link.
+//! * [`bench_live`]: Airlane and other tunnels, on a clean and on an impaired link.
 //! * [`confusion`]: which service each kind of traffic gets.
-//! * [`kernel`]: the kernel's TCP beside ours.
-//! * [`mesh`]: a saturated grid of radio stations, for ns-2, [`ns3`] and ours.
-//! * [`ns2`]: bulk transfers in ns-2 beside ours.
-//! * [`packetdrill`]: scripts of others against our TCP.
-//! * [`relay`]: relays of split connections beside each other.
-//! * [`send`]: files by `airlane send`, live.
-//! * [`soak`]: a link for a long time under everything that happens to links.
+//! * [`kernel`]: the kernel's TCP and ours.
+//! * [`mesh`]: a saturated grid of radio stations, in ns-2, [`ns3`] and ours.
+//! * [`ns2`]: bulk transfers in ns-2 and in ours.
+//! * [`packetdrill`]: packetdrill's scripts against our TCP.
+//! * [`relay`]: relays of split connections.
+//! * [`send`]: files with `airlane send`, live.
+//! * [`soak`]: a link over a long time, under everything that happens to links.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ pub mod soak;
 
 use std::process::ExitCode;
 
-/// How a program of these ends: 0 if all that it asks for holds, 1 if not, 2 if it could not be measured.
+/// The exit code of these programs: 0 if all criteria hold, 1 if not, 2 if it could not be measured.
 pub fn exit_code(held: Result<bool, String>) -> ExitCode {
     match held {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,15 +1,15 @@
-//! A saturated grid of radio stations in three simulators: a flow over three hops, and three over one hop beside it, on
-//! the world of Gopal 2007, section 5.3.
+//! A saturated grid of radio stations in three simulators: one flow over three hops, and three over one hop next to
+//! it, in the world of Gopal 2007, section 5.3.
 
 use airlane_sim::{Scenario, run};
 
-/// Metres between neighbours: diagonal ones receive each other, and the whole grid senses itself.
+/// Metres between neighbours: diagonal neighbours receive each other, and the whole grid is within sensing range.
 pub const SPACING: u32 = 170;
 /// Stations in a row, and rows.
 pub const SIDE: usize = 4;
-/// The nodes of each flow's way.
+/// The nodes on each flow's path.
 pub const ROUTES: [&[usize]; 4] = [&[1, 6, 11, 14], &[9, 12], &[10, 15], &[5, 0]];
-/// A flow has a packet of so many bits each millisecond, more than the channel carries.
+/// Each flow sends a packet of this many bits per millisecond, more than the channel carries.
 const PACKET_BITS: f64 = 8_000.0;
 
 /// The grid for so many seconds.
@@ -44,7 +44,7 @@ pub fn scenario(seconds: u32) -> Scenario {
     Scenario::from_toml(&text, "grid").expect("the text is a scenario")
 }
 
-/// What each flow got in Airlane, bit/s.
+/// The throughput of each flow in Airlane, bit/s.
 ///
 /// # Errors
 /// If the run fails.
@@ -56,7 +56,7 @@ pub fn airlane(seconds: u32, seed: u64) -> Result<Vec<f64>, String> {
         .collect())
 }
 
-/// The flows of a program's output: packets that each got, a line each, as `packets=N`.
+/// Parses a program's output: the packets of each flow, one line each, as `packets=N`.
 pub(crate) fn flows(text: &str, seconds: u32) -> Option<Vec<f64>> {
     let found = text
         .lines()
@@ -70,8 +70,8 @@ pub(crate) fn flows(text: &str, seconds: u32) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// What ns-2 2.35 gave, bit/s: means of five runs of 60 s, of the flow over three hops, and of the three beside it
-    /// together.
+    /// Results of ns-2 2.35, bit/s, means of five runs of 60 s: the flow over three hops, and the sum of the three
+    /// others.
     const NS2: [f64; 2] = [680_160.0, 4_129_627.0];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Running ns-3: a program of ours (`ns3/mesh.cc`), which is compiled where Debian's libns3-dev is installed.
+//! Runs ns-3: our program `ns3/mesh.cc`, compiled if Debian's libns3-dev is installed.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const MODULES: [&str; 6] = [
     "ns3-traffic-control",
 ];
 
-/// Why ns-3 gave nothing.
+/// Why ns-3 gave no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ns3Error {
@@ -25,15 +25,15 @@ pub enum Ns3Error {
         "ns-3 is not installed; as root: apt-get install libns3-dev libgsl-dev libsqlite3-dev pkg-config g++"
     )]
     Missing,
-    /// It is there, but could not be run.
+    /// It is installed, but could not be run.
     #[error("ns-3 could not be run: {0}")]
     Io(#[from] io::Error),
-    /// A program said something else than results.
+    /// A program printed something other than results.
     #[error("{program}: {said}")]
     Said {
-        /// Which.
+        /// The program.
         program: &'static str,
-        /// What it said.
+        /// The output.
         said: String,
     },
 }
@@ -42,7 +42,7 @@ pub enum Ns3Error {
 #[derive(Debug)]
 pub struct Ns3 {
     program: PathBuf,
-    /// Holds the program, and goes with this value.
+    /// Holds the program; removed when this value is dropped.
     _directory: tempfile::TempDir,
 }
 
@@ -77,7 +77,7 @@ impl Ns3 {
         })
     }
 
-    /// What each flow of the saturated grid got, bit/s.
+    /// The throughput of each flow of the saturated grid, bit/s.
     ///
     /// # Errors
     /// If ns-3 fails.
@@ -106,7 +106,7 @@ impl Ns3 {
     }
 }
 
-/// What a program that has succeeded printed.
+/// The output of a program that has succeeded.
 fn succeeded(program: &'static str, output: Output) -> Result<String, Ns3Error> {
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),

@@ -1,11 +1,11 @@
-//! One line on stderr about what is being measured: a bar on a terminal, a line a step elsewhere.
+//! Progress on stderr: a bar on a terminal, one line per step elsewhere.
 
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How far the bench is.
+/// The progress of the bench.
 #[derive(Debug)]
 pub struct ProgressLine {
     bar: Option<ProgressBar>,
@@ -14,7 +14,7 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Begins a progress of so many steps.
+    /// Starts with this many steps.
     pub fn new(steps: u64) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(steps);

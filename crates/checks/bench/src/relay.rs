@@ -1,5 +1,5 @@
-//! Relays of split connections beside each other over loopback: how fast one is, whether it keeps anything of
-//! connections that are over, and how soon one side hears that the other was killed.
+//! Compares relays of split connections over loopback: throughput, what a relay still holds after connections have
+//! ended, and how soon one side learns that the other was killed.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,15 +13,15 @@ use airlane_testkit::program::Program;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::SockRef;
 
-/// Connections that are opened at once, and how often, behind a first time that fills pools and caches.
+/// Connections opened at the same time, and how many times, after a first round that fills pools and caches.
 const CONNECTIONS: usize = 1_000;
 const TIMES: usize = 3;
-/// What each of them carries there and back.
+/// Bytes that each of them carries in each direction.
 const QUESTION: usize = 1_000;
-/// Against hanging only.
+/// Only against hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What carries connections on.
+/// A relay.
 #[derive(Clone, Debug)]
 pub enum Tool {
     /// The program under test.
@@ -89,7 +89,7 @@ impl Tool {
     }
 }
 
-/// What a process and its children have.
+/// The resources of a process and its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Held {
     /// Descriptors.
@@ -98,29 +98,29 @@ pub struct Held {
     pub resident_bytes: u64,
 }
 
-/// What one relay did.
+/// The results of one relay.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct RelayRow {
-    /// Which.
+    /// Its name.
     pub tool: &'static str,
-    /// Bit/s of one connection.
+    /// Throughput of one connection, bit/s.
     pub throughput_bps: f64,
-    /// Processor time of the relay for a gigabyte.
+    /// Processor time of the relay per gigabyte.
     pub processor_s_per_gb: f64,
-    /// The most memory that it had while one connection ran as fast as it could.
+    /// Its maximum memory while one connection ran at full speed.
     pub running_resident_bytes: u64,
-    /// With no connection, after the first thousand; with a thousand; and after three times a thousand.
+    /// Without connections, after the first thousand.
     pub before: Held,
-    /// See `before`.
+    /// With a thousand connections.
     pub during: Held,
-    /// See `before`.
+    /// After three times a thousand.
     pub after: Held,
-    /// Until the client hears that the server was killed, and the server that the client was; none if it does not
-    /// hear of a reset.
+    /// Time until the client learns that the server was killed, and the server that the client was; none if there is
+    /// no reset.
     pub reset_s: [Option<f64>; 2],
 }
 
-/// Lets this process have as many descriptors as it may.
+/// Raises this process's limit on descriptors to the maximum.
 ///
 /// # Errors
 /// If the system does not allow enough of them.
@@ -142,7 +142,7 @@ pub fn raise_limits() -> Result<(), String> {
 /// Measures one relay.
 ///
 /// # Errors
-/// If it does not start, or does not carry what it is given.
+/// If it does not start, or does not carry the data.
 pub fn measure(tool: &Tool, duration: Duration) -> Result<RelayRow, LiveError> {
     let directory = tempfile::tempdir().map_err(LiveError::Traffic)?;
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -155,7 +155,7 @@ pub fn measure(tool: &Tool, duration: Duration) -> Result<RelayRow, LiveError> {
         .map_err(LiveError::Traffic)?;
     let mut relay = Program::start(command, directory.path(), "relay")?;
     relay.wait_until(|| TcpStream::connect(listen).is_ok())?;
-    // What asked whether it is up.
+    // The connection that tested whether it is up.
     drop(server.accept());
     let path = Carried {
         relay: relay.id(),
@@ -167,7 +167,7 @@ pub fn measure(tool: &Tool, duration: Duration) -> Result<RelayRow, LiveError> {
     Ok(row)
 }
 
-/// A relay that runs, and the server behind it.
+/// A running relay, and the server beyond it.
 struct Carried {
     relay: u32,
     listen: SocketAddr,
@@ -202,7 +202,7 @@ impl Carried {
         Ok((client, bound(server)?))
     }
 
-    /// Bit/s, seconds of processor for a gigabyte, and the most memory meanwhile.
+    /// Bit/s, processor seconds per gigabyte, and the maximum memory.
     fn run_fast(&self, duration: Duration) -> io::Result<(f64, f64, u64)> {
         let (mut client, mut server) = self.pair()?;
         let used = processor(self.relay)?;
@@ -216,7 +216,7 @@ impl Carried {
         });
         let mut block = vec![0; 256 << 10];
         let (mut bytes, mut most, mut looked) = (0u64, 0, begun);
-        // A child's time is gone with it, so the last look counts.
+        // The time of a child is lost when it ends, so the last sample counts.
         let mut for_each = 0.0;
         loop {
             match server.read(&mut block)? {
@@ -236,7 +236,7 @@ impl Carried {
         Ok((bytes as f64 * 8.0 / took, for_each * 1e9, most))
     }
 
-    /// A thousand connections at once, each with a question and an answer; what the relay holds meanwhile.
+    /// A thousand connections at once, each with a request and a reply; returns what the relay holds meanwhile.
     fn many(&self) -> io::Result<Held> {
         let mut pairs = (0..CONNECTIONS)
             .map(|_| self.pair())
@@ -253,7 +253,7 @@ impl Carried {
         held(self.relay)
     }
 
-    /// What it holds when connections are over, which it may hear of a little later.
+    /// What it holds after the connections have ended, which it may learn a little later.
     fn settled(&self) -> io::Result<Held> {
         let mut last = held(self.relay)?;
         for _ in 0..50 {
@@ -267,7 +267,7 @@ impl Carried {
         Ok(last)
     }
 
-    /// One side is killed in the middle of a connection; how long the other does not hear of it.
+    /// Kills one side in the middle of a connection; returns how long the other does not notice.
     fn kill(&self, server_dies: bool) -> io::Result<Option<f64>> {
         let (client, server) = self.pair()?;
         let (dies, mut lives) = match server_dies {
@@ -288,21 +288,21 @@ impl Carried {
     }
 }
 
-/// Nothing waits for ever.
+/// Sets timeouts, so that nothing blocks forever.
 fn bound(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
 }
 
-/// What a process and its children hold.
+/// The resources of a process and its children.
 fn held(process: u32) -> io::Result<Held> {
     let mut all = Held {
         descriptors: 0,
         resident_bytes: 0,
     };
     for id in family(process)? {
-        // A child may end meanwhile.
+        // A child may have ended meanwhile.
         let Ok(descriptors) = fs::read_dir(format!("/proc/{id}/fd")) else {
             continue;
         };
@@ -315,7 +315,7 @@ fn held(process: u32) -> io::Result<Held> {
     Ok(all)
 }
 
-/// The fields of a process' statistics behind its name, of which the first is its state.
+/// The fields of /proc/PID/stat after the name; the first is the state.
 fn statistics(process: &str) -> Option<Vec<u64>> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(") ")?;
@@ -341,7 +341,7 @@ fn family(process: u32) -> io::Result<Vec<String>> {
     Ok(all)
 }
 
-/// Seconds of processor that a process and its children have used.
+/// Processor seconds that a process and its children have used.
 fn processor(process: u32) -> io::Result<f64> {
     let times =
         |id: &String| statistics(id).map(|fields| fields.iter().skip(11).take(2).sum::<u64>());

@@ -1,5 +1,5 @@
-//! `airlane send` live: a file over a clean veth, and over an emulated link that loses, alone, beside a call, and with a
-//! sender that is killed on its way.
+//! `airlane send` live: a file over a clean veth, and over a lossy emulated link: alone, with a call at the same
+//! time, and with a sender that is killed on the way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,58 +13,58 @@ use airlane_testkit::program::Program;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Against hanging only.
+/// Only against hanging.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// What the emulated link carries: that of `demo/air.toml`.
+/// Rate of the emulated link, as in `demo/air.toml`.
 const AIR_BPS: f64 = 20e6;
-/// How long a call is measured, and how long a file lasts at the link's whole rate.
+/// How long a call is measured, and how long a file takes at the full rate of the link.
 const CALL: Duration = Duration::from_secs(20);
 const WARMUP: Duration = Duration::from_secs(2);
-/// A file beside a call has begun so long before: first its ends find each other, and its rate.
+/// How much earlier than the call a file starts, so that its session and rate are established.
 const HEAD_START: Duration = Duration::from_secs(3);
 
-/// How a file travels.
+/// The conditions of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// Over a veth, with nothing beside it.
+    /// Over a veth, alone.
     Clean,
-    /// Over the emulated link, with nothing beside it.
+    /// Over the emulated link, alone.
     Lossy,
-    /// Over the emulated link beside a call.
+    /// Over the emulated link, with a call at the same time.
     BesideCall,
-    /// Over the emulated link, by a sender that is killed half-way and started again.
+    /// Over the emulated link, with a sender that is killed half-way and restarted.
     Killed,
 }
 
 /// A transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct SendRow {
-    /// Over what, beside what.
+    /// Its conditions.
     pub way: Way,
-    /// How much came, the same as was sent.
+    /// Bytes received, as many as were sent.
     pub bytes: u64,
-    /// By the sender's own report.
+    /// According to the sender's report.
     pub goodput_bps: f64,
-    /// What of it an earlier receiver had left.
+    /// Bytes that an earlier receiver had already stored.
     pub resumed_bytes: u64,
-    /// Of a call beside it: the share that was lost, and the delay that 1 % exceed.
+    /// The call, if there was one: its loss ratio, and the 99th percentile of its delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<(f64, f64)>,
 }
 
-/// What is measured: the program, the emulated link's file, and the length of the file over the veth, bytes.
+/// The settings: the program, the emulated link's file, and the length of the file over the veth in bytes.
 #[derive(Clone, Debug)]
 pub struct SendBench {
     /// The program.
     pub airlane: PathBuf,
-    /// File of the emulator.
+    /// The emulator's file.
     pub air: PathBuf,
-    /// So much goes over the veth.
+    /// Bytes to send over the veth.
     pub bytes: u64,
 }
 
-/// Two hosts that reach each other at 192.0.2.1 and 192.0.2.2, and where files and programs' output lie.
+/// Two hosts that reach each other at 192.0.2.1 and 192.0.2.2, and the folder for files and output.
 struct Pair<'a> {
     bench: &'a SendBench,
     hosts: [&'a Namespace; 2],
@@ -75,7 +75,7 @@ impl SendBench {
     /// One file over a veth.
     ///
     /// # Errors
-    /// If a program fails, or what came is not what was sent.
+    /// If a program fails, or the received file differs from the sent one.
     pub fn clean(&self) -> Result<SendRow, LiveError> {
         let hosts = [Namespace::new("send")?, Namespace::new("recv")?];
         hosts[0].join("wire", &hosts[1], "wire")?;
@@ -92,7 +92,7 @@ impl SendBench {
         pair.carry(Way::Clean, self.bytes)
     }
 
-    /// Three files over the emulated link: alone, beside a call, killed half-way.
+    /// Three files over the emulated link: alone, with a call, killed half-way.
     ///
     /// # Errors
     /// As [`clean`](Self::clean).
@@ -136,7 +136,7 @@ impl SendBench {
             let carried = carried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             Ok::<_, LiveError>((carried, call))
         })?;
-        // The server speaks from the file's side, so that its voice stands in the same queue.
+        // The server is on the sender's side, so that its voice shares the queue with the file.
         beside.call = call
             .voice_down
             .map(|voice| (voice.loss, voice.delay_p99_ns as f64 / 1e9));
@@ -153,7 +153,7 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> LiveError + use<> {
     |source| LiveError::File { path, source }
 }
 
-/// Bytes that nothing makes shorter.
+/// Incompressible bytes.
 fn content(bytes: u64) -> Vec<u8> {
     let words = (0..bytes.div_ceil(8)).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i << 17);
     let mut content: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
@@ -162,7 +162,7 @@ fn content(bytes: u64) -> Vec<u8> {
 }
 
 impl Pair<'_> {
-    /// Carries a file from the first host to the second.
+    /// Sends a file from the first host to the second.
     fn carry(&self, way: Way, bytes: u64) -> Result<SendRow, LiveError> {
         let [file, to, key] = ["file", "to", "key"].map(|name| self.folder.join(name));
         let sent = content(bytes);
@@ -187,7 +187,7 @@ impl Pair<'_> {
             sender.kill();
             sender = start(0, "send", &file, &["192.0.2.2"])?;
         }
-        // A receiver waits for ever for a sender that has failed.
+        // A receiver waits forever for a sender that has failed, so the sender's result is read first.
         let (said, heard) = (sender.run(PATIENCE)?, receiver.run(PATIENCE)?);
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let came = to.join("file");

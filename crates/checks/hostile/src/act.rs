@@ -1,4 +1,4 @@
-//! What faults do to a world, when they begin and when they are over.
+//! Applies faults to a world, and ends them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::world::{Event, World};
 
 impl World {
-    /// Starts an end again, without anything that it knew before.
+    /// Restarts an end, without any of its previous state.
     pub(crate) fn restart(&mut self, end: usize) -> Result<(), String> {
         let seed = self.draw.key();
         self.ends[end].start(self.now, seed)?;
@@ -16,7 +16,7 @@ impl World {
         self.input(end)
     }
 
-    /// A datagram comes that none of the ends has sent.
+    /// Injects a datagram that none of the ends has sent.
     fn inject(&mut self, at: u64, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
         let arrive = Event::Arrive {
             from,
@@ -27,7 +27,7 @@ impl World {
         self.push(at, arrive);
     }
 
-    /// A fault begins.
+    /// Begins a fault.
     pub(crate) fn begin(&mut self, number: usize) -> Result<(), String> {
         let fault = self.faults[number].clone();
         let now = self.now;
@@ -124,7 +124,7 @@ impl World {
         Ok(())
     }
 
-    /// Reads a file again in which a weight is another.
+    /// Reloads a file with another weight.
     fn reload(&mut self, end: usize) -> Result<(), String> {
         if !self.ends[end].is_awake(self.now) {
             return Ok(());
@@ -146,7 +146,7 @@ impl World {
         self.input(end)
     }
 
-    /// A fault is over.
+    /// Ends a fault.
     pub(crate) fn end(&mut self, number: usize) -> Result<(), String> {
         match self.faults[number] {
             Fault::CutAll { .. } => self.pipes.iter_mut().for_each(|pipe| pipe.is_cut = false),

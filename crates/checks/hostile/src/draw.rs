@@ -1,8 +1,8 @@
-//! What is drawn from the stream of a world.
+//! Draws from a world's random stream.
 
 use airlane_base::random::{Rng, Streams};
 
-/// A stream of draws.
+/// A random stream.
 #[derive(Debug)]
 pub(crate) struct Draw(Rng);
 
@@ -15,12 +15,12 @@ impl Draw {
         self.0.next_u64()
     }
 
-    /// One of `from..to`, which is not empty.
+    /// A number in `from..to`, which must not be empty.
     pub(crate) fn within(&mut self, from: u64, to: u64) -> u64 {
         from + self.bits() % (to - from).max(1)
     }
 
-    /// Nanoseconds between so many milliseconds.
+    /// Nanoseconds, from a range in milliseconds.
     pub(crate) fn ms(&mut self, from: u64, to: u64) -> u64 {
         self.within(from * 1_000_000, to * 1_000_000)
     }

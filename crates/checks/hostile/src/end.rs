@@ -1,4 +1,4 @@
-//! One end: a node, its file and keys, its clock and its place.
+//! One end: a node, its file and keys, its clock and its address.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -11,15 +11,15 @@ use airlane_secure::{PeerAddress, PrivateKey, Wall};
 use crate::draw::Draw;
 use crate::files::{file, public};
 
-/// The wall clocks say about this, ns since 1970.
+/// Approximate wall clock time of all nodes, ns since 1970.
 const WALL: u64 = 1_800_000_000_000_000_000;
 
-/// A clock that is not the world's.
+/// A clock that differs from the world's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// Ahead by so much, ns.
+    /// Offset, ns.
     ahead: u64,
-    /// Faster by so many millionths.
+    /// Drift, ppm.
     ppm: i64,
 }
 
@@ -36,7 +36,7 @@ impl Clock {
         Instant::from_nanos((world + self.ahead).saturating_add_signed(drift))
     }
 
-    /// The first moment of the world at which this clock says `instant`.
+    /// The earliest world time at which this clock shows `instant`.
     pub(crate) fn world(self, instant: Instant) -> u64 {
         let own = instant.saturating_since(Instant::ORIGIN).as_nanos();
         let about = own.saturating_sub(self.ahead);
@@ -48,23 +48,23 @@ impl Clock {
     }
 }
 
-/// A node, and what it needs to be started again.
+/// A node, and what it takes to restart it.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) config: LiveConfig,
     key: PrivateKey,
     pub(crate) clock: Clock,
-    /// Where it listens, and how others see it.
+    /// The address where it listens, and the one that others see.
     pub(crate) listen: SocketAddr,
     pub(crate) public: SocketAddr,
     pub(crate) address: Ipv4Addr,
     /// None while it is off.
     pub(crate) node: Option<Node>,
-    /// Until when it does nothing, ns.
+    /// Until when it is suspended, ns.
     pub(crate) sleeps: u64,
-    /// Whether its interface is there.
+    /// Whether its interface is up.
     pub(crate) is_wired: bool,
-    /// Turns at one moment that only its deadline asked for.
+    /// Turns at the same time that only its deadline caused.
     pub(crate) idle_turns: u32,
     /// When it is woken next, ns.
     pub(crate) wake: u64,
@@ -92,7 +92,7 @@ impl End {
         }
     }
 
-    /// Ends with these keys: the first with all others, each of those with it alone.
+    /// Ends with these keys: the first is a peer of all others, each of the others only of the first.
     pub(crate) fn all(
         keys: Vec<PrivateKey>,
         rate: &str,
@@ -115,7 +115,7 @@ impl End {
         ends.collect()
     }
 
-    /// Starts the node, without anything that it knew before.
+    /// Starts the node, without any of its previous state.
     pub(crate) fn start(&mut self, world: u64, seed: [u8; 32]) -> Result<(), String> {
         let secrets = self.secrets();
         let paths = vec![PathFacts::UNKNOWN; self.config.peers().len()];
@@ -142,7 +142,7 @@ impl End {
         }
     }
 
-    /// Whether it does anything.
+    /// Whether it is running.
     pub(crate) fn is_awake(&self, world: u64) -> bool {
         self.node.is_some() && self.sleeps <= world
     }
@@ -175,7 +175,7 @@ impl End {
         }
     }
 
-    /// Answers what the node asks; `said` is what a router said of the path.
+    /// Handles the node's requests; `said` is the path MTU that a router reported, if any.
     pub(crate) fn answer(&mut self, world: u64, said: Option<usize>) {
         let now = self.clock.at(world);
         let listen = self.listen;
@@ -189,7 +189,7 @@ impl End {
                 }
                 Request::Mtu(mtu) => node.handle_mtu(now, mtu),
                 Request::Port(port) => {
-                    // Any that is free: the next one.
+                    // Zero asks for any free port: the next one.
                     let port = if port == 0 {
                         self.listen.port() + 1
                     } else {
@@ -209,7 +209,7 @@ impl End {
         }
     }
 
-    /// When it wants to be woken, in the world's time.
+    /// When it is to be woken, in world time.
     pub(crate) fn deadline(&self, world: u64) -> u64 {
         let Some(node) = &self.node else {
             return u64::MAX;

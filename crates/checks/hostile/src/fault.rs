@@ -1,10 +1,10 @@
-//! What goes wrong.
+//! Faults.
 
 use std::fmt;
 
 use crate::draw::Draw;
 
-/// Nanoseconds, which are read as milliseconds.
+/// Nanoseconds, displayed as milliseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Ns(pub(crate) u64);
 
@@ -14,7 +14,7 @@ impl fmt::Debug for Ns {
     }
 }
 
-/// One fault. Pipes and ends are by number.
+/// One fault. Pipes and ends are referred to by number.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     Cut {
@@ -55,12 +55,12 @@ pub(crate) enum Fault {
         mtu: usize,
         lasts: Ns,
     },
-    /// Datagrams that were seen come again, from where they came or from elsewhere.
+    /// Datagrams seen before are repeated, from their source or from another one.
     Replay {
         count: u64,
         elsewhere: bool,
     },
-    /// Somebody sends bytes to an end: anything, or what was seen and changed.
+    /// An unknown sender sends bytes to an end: random ones, or modified datagrams seen before.
     Stranger {
         end: usize,
         count: u64,
@@ -70,11 +70,11 @@ pub(crate) enum Fault {
         end: usize,
         lasts: Ns,
     },
-    /// The end gets another address.
+    /// The end's address changes.
     Move {
         end: usize,
     },
-    /// A translation between forgets, and gives another port.
+    /// A NAT loses its mapping and assigns another port.
     Rebind {
         end: usize,
     },
@@ -86,7 +86,7 @@ pub(crate) enum Fault {
         end: usize,
         lasts: Ns,
     },
-    /// Another weight or share, and back.
+    /// Reloads the file with another weight or share, and back.
     Reload {
         end: usize,
     },
@@ -160,7 +160,7 @@ impl Fault {
         }
     }
 
-    /// How long it lasts.
+    /// Its duration.
     pub(crate) const fn lasts(&self) -> u64 {
         match self {
             Self::Cut { lasts, .. }

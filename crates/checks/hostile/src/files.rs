@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use airlane_base::config::load;
 use airlane_node::config::LiveConfig;
 
-/// The services of a file, or none for those that there are by default. Those of a stated `sr-m2` have the options of the
-/// default ones: without keepalives and repeated requests, as the works have it, a lost tail comes a frame a timeout, and
-/// the law of liveness does not hold.
+/// The services of a file, or none for the default ones. Explicit `sr-m2` services have the options of the default
+/// ones: without keepalives and repeated requests, as in the published works, a lost tail recovers by one frame per
+/// timeout, and the liveness law does not hold.
 pub(crate) const SERVICES: [&str; 4] = [
     "",
     "",
@@ -22,7 +22,7 @@ pub(crate) fn public(end: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(host), 7007)
 }
 
-/// The file of an end. Idle ends ask for each other within the time that the law of liveness gives, and not every 20 s.
+/// The file of an end. Idle ends must probe each other within the time of the liveness law, and not every 20 s.
 pub(crate) fn file(
     end: usize,
     rate: &str,

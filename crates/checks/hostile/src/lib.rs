@@ -1,25 +1,25 @@
-//! Nodes in hostile networks. A seed draws a world: two ends or a base with stations, their files, the paths between
-//! them, traffic, and faults; then laws are checked that must hold in every world.
+//! Runs nodes in hostile networks. A seed draws a world: two ends or a base with stations, their files, the paths
+//! between them, traffic, and faults. Laws are then checked that must hold in every world.
 //!
 //! ```text
-//! traffic ─► node ─► pipe: rate, queue, loss, overtaking, copies, damage, MTU, outages ─► node ─► what arrived
-//!              ▲       translation of addresses, replays, datagrams of strangers           ▲
-//!              └── restarts, sleep, reloads, another address, a clock of its own ──────────┘
+//! traffic ─► node ─► pipe: rate, queue, loss, reordering, copies, damage, MTU, outages ─► node ─► deliveries
+//!              ▲       NAT, replays, datagrams of unknown senders                          ▲
+//!              └── restarts, suspends, reloads, new addresses, a clock of its own ─────────┘
 //! ```
 //!
-//! Everything happens in virtual time and in one order, so a seed gives the same datagrams again, and a broken law is
-//! one command: `airlane-hostile --seed N`.
+//! Everything happens in virtual time and in one order, so a seed reproduces the same datagrams, and a broken law
+//! takes one command to repeat: `airlane-hostile --seed N`.
 //!
 //! Laws:
-//! * *Integrity*: a packet that an application gets is one that was sent to it, and it gets it once.
-//! * *Liveness*: ten seconds after the last fault every flow moves within three, or as many times longer as more is offered
-//!   than its path carries.
-//! * *Thrift*: what leaves is in proportion to what applications send, and to time.
-//! * *Time*: what is due is done by the one call that it asked for.
-//! * *Memory*: the packets of a node stay within what it may have.
+//! * *Integrity*: a packet delivered to an application was sent to it, and is delivered once.
+//! * *Liveness*: from ten seconds after the last fault, every flow progresses within three seconds, or within a
+//!   multiple of that if more is offered than its path carries.
+//! * *Thrift*: the number of datagrams is proportional to the applications' packets, and to time.
+//! * *Time*: a node's deadline is handled by a single call.
+//! * *Memory*: the packets of a node stay within its limit.
 //! * *Sameness*: the same seed gives the same datagrams, to the byte.
 //!
-//! Left out: congestion control of applications; what the kernel does (`airlane-live` has its own tests).
+//! Left out: congestion control of applications, and the kernel (`airlane-live` has its own tests).
 
 mod act;
 mod draw;

@@ -1,4 +1,4 @@
-//! `airlane-hostile`: runs worlds, and says which break a law.
+//! `airlane-hostile`: runs worlds, and reports those that break a law.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 #![expect(
@@ -14,26 +14,26 @@ use airlane_hostile::run;
 use clap::Parser;
 use rayon::prelude::*;
 
-/// Run live nodes in hostile networks that are drawn from seeds
+/// Run live nodes in hostile networks drawn from seeds
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Examples:\n  airlane-hostile\n  airlane-hostile --from 5000 --seconds 600\n  \
     airlane-hostile --seed 77\n\nExit codes: 0 every law holds; 1 one does not; 2 bad input."
 )]
 struct Args {
-    /// Run this world alone, twice, and say what went wrong in it
+    /// Run only this world, twice, and report what went wrong in it
     #[arg(long)]
     seed: Option<u64>,
-    /// Say every half second how its ends stand
+    /// Print the state of its ends every half second
     #[arg(long, requires = "seed")]
     watch: bool,
     /// The first of many worlds
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How long to begin new ones
+    /// For how long to start new ones
     #[arg(long, default_value_t = 120)]
     seconds: u64,
-    /// How many at most; as many as there is time for by default
+    /// The largest number of worlds [default: as many as there is time for]
     #[arg(long)]
     worlds: Option<u64>,
 }

@@ -1,21 +1,21 @@
-//! The paths between the ends: what becomes of a datagram on its way.
+//! The paths between the ends: the fate of each datagram.
 
 use crate::draw::Draw;
 
 /// Bytes of UDP and IP around a datagram.
 const HEADERS: usize = 28;
 
-/// One way from one end to another.
+/// One direction between two ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe {
-    /// Bits in a second, and how long a bit takes to the other end, ns.
+    /// Bits per second, and the propagation delay, ns.
     pub(crate) rate: u64,
     pub(crate) delay: u64,
-    /// Bytes that may wait.
+    /// Queue limit, bytes.
     pub(crate) room: u64,
     pub(crate) loss: f64,
     pub(crate) copies: f64,
-    /// How often a datagram is late, and by how much at most, ns.
+    /// Probability that a datagram is late, and its largest extra delay, ns.
     pub(crate) late: (f64, u64),
     pub(crate) damage: f64,
     /// Longest IP packet.
@@ -35,7 +35,7 @@ impl Pipe {
         Self::new(rate, delay, room, loss)
     }
 
-    /// One that does nothing else to datagrams.
+    /// A pipe without any other faults.
     pub(crate) const fn new(rate: u64, delay: u64, room: u64, loss: f64) -> Self {
         Self {
             rate,
@@ -51,7 +51,7 @@ impl Pipe {
         }
     }
 
-    /// Becomes as it usually is; what waits goes on waiting.
+    /// Restores the usual settings; waiting datagrams keep waiting.
     pub(crate) fn restore(&mut self, usual: &Self) {
         *self = Self {
             free: self.free,
@@ -59,7 +59,7 @@ impl Pipe {
         };
     }
 
-    /// When a datagram that leaves at `now` is there: not at all, once, or twice.
+    /// When a datagram that leaves at `now` arrives: never, once, or twice.
     pub(crate) fn carry(&mut self, now: u64, length: usize, draw: &mut Draw) -> Vec<u64> {
         let length = length + HEADERS;
         let waits = self.free.saturating_sub(now);

@@ -1,11 +1,11 @@
-//! What applications send, and what they get.
+//! The packets that applications send and receive.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use crate::draw::Draw;
 
-/// Bytes of IPv4 and UDP, and the least that follows them.
+/// Header bytes of IPv4 and UDP, and the smallest packet.
 const HEADERS: usize = 28;
 pub(crate) const LEAST: usize = HEADERS + 16;
 
@@ -17,25 +17,25 @@ pub(crate) struct Flow {
     pub(crate) from: usize,
     pub(crate) to: usize,
     ports: [u16; 2],
-    /// From one packet to the next, ns, on average, and how long packets are.
+    /// Mean time between packets, ns, and the range of their lengths.
     pub(crate) every: u64,
     lengths: (usize, usize),
     pub(crate) sent: u64,
     got: HashSet<u64>,
-    /// When the last new one came, ns.
+    /// When the last new packet arrived, ns.
     pub(crate) last: u64,
 }
 
-/// What an application got that it must not get.
+/// A wrong delivery to an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// Nobody sends such a packet.
+    /// No application sends such a packet.
     Unknown,
-    /// It has been there before.
+    /// It has been delivered before.
     Twice { flow: u16, number: u64 },
-    /// It is of another end.
+    /// It belongs to another end.
     Elsewhere { flow: u16 },
-    /// Its bytes are others.
+    /// Its bytes differ.
     Altered { flow: u16, number: u64 },
 }
 
@@ -46,7 +46,7 @@ impl Flow {
         Self::new(number, (from, to), port, draw.ms(4, 200), lengths)
     }
 
-    /// Packets of these lengths, one each `every` ns on average.
+    /// Packets of these lengths, one per `every` ns on average.
     pub(crate) fn new(
         number: u16,
         (from, to): (usize, usize),
@@ -67,7 +67,7 @@ impl Flow {
         }
     }
 
-    /// What it offers.
+    /// Its offered load.
     pub(crate) const fn bits_per_second(&self) -> u64 {
         (self.lengths.0 + self.lengths.1) as u64 * 4_000_000_000 / self.every
     }
@@ -79,7 +79,7 @@ impl Flow {
         packet
     }
 
-    /// The packet of a number: its length and bytes follow from that.
+    /// The packet of a number, which determines its length and bytes.
     fn packet(&self, number: u64, addresses: &[Ipv4Addr]) -> Vec<u8> {
         let mut draw = Draw::new(number, "packet");
         let (least, most) = self.lengths;
@@ -114,7 +114,7 @@ fn checksum(header: &[u8]) -> u16 {
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// Takes a packet that the end `at` was given.
+/// Checks a packet that was delivered to the end `at`.
 pub(crate) fn take(
     flows: &mut [Flow],
     at: usize,
@@ -134,7 +134,7 @@ pub(crate) fn take(
     if number >= of.sent {
         return Err(Wrong::Unknown);
     }
-    // The mark of congestion may change on the way, and the checksum with it.
+    // The ECN field may change on the way, and the checksum with it.
     let expected = of.packet(number, addresses);
     let same = |a: &[u8], b: &[u8]| a[2..10] == b[2..10] && a[12..] == b[12..];
     if packet.len() != expected.len() || !same(packet, &expected) {

@@ -1,4 +1,4 @@
-//! A world: drawn, run, and judged.
+//! A world: drawn, run, and checked.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,20 +16,20 @@ use crate::traffic::{self, Flow};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
-/// A driver lets so much time pass between two turns that only deadlines ask for.
+/// The time that a driver lets pass between two turns that only deadlines caused, ns.
 const QUANTUM: u64 = 250_000;
-/// Datagrams that a replay can choose from.
+/// The number of datagrams that a replay can choose from.
 const SEEN: usize = 512;
-/// Turns in a row at which a deadline is due again at once.
+/// Turns in a row after which a deadline may not be due again at once.
 const IDLE_TURNS: u32 = 20;
-/// How long after the last fault flows have to move, and within how long each.
+/// How long after the last fault flows must progress, and the longest gap, ns.
 const PATIENCE: u64 = 10 * SECOND;
 const WITHIN: u64 = 3 * SECOND;
-/// What the packets of a node may take of memory, bytes: more than the queues of one peer ask for. With 8 MB a base drops
-/// packets of peers whose own queues are short.
+/// Limit on a node's packet memory, bytes: more than the queues of one peer need. With 8 MB a base drops packets of
+/// peers whose own queues are short.
 const MEMORY: usize = 64 << 20;
 
-/// A law that does not hold.
+/// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The world.
@@ -38,7 +38,7 @@ pub struct Broken {
     pub at_ms: u64,
     /// What happened.
     pub what: String,
-    /// What went wrong in it before, in words.
+    /// The faults before it.
     pub faults: Vec<String>,
 }
 
@@ -51,20 +51,20 @@ impl fmt::Display for Broken {
     }
 }
 
-/// What a world came to.
+/// The result of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Events that were worked off.
+    /// Events handled.
     pub events: u64,
-    /// Datagrams that left, and a checksum of them.
+    /// Datagrams sent, and a checksum of them.
     pub datagrams: u64,
     /// See [`Outcome::datagrams`].
     pub checksum: u64,
-    /// Packets of applications that were sent, and that arrived.
+    /// Packets of applications sent, and delivered.
     pub sent: u64,
     /// See [`Outcome::sent`].
     pub arrived: u64,
-    /// What went wrong in it, in words.
+    /// Its faults.
     pub faults: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct World {
     pub(crate) now: u64,
     order: u64,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    /// Of what happens to datagrams, and of what nodes are started with.
+    /// For the fate of datagrams, and the seeds of nodes.
     pub(crate) draw: Draw,
     pub(crate) ends: Vec<End>,
     addresses: Vec<Ipv4Addr>,
@@ -103,10 +103,10 @@ pub(crate) struct World {
     done: Outcome,
 }
 
-/// Runs the world of a seed; `watch`, if there is one, is told how its ends stand, each half second.
+/// Runs the world of a seed; `watch`, if there is one, gets the state of its ends every half second.
 ///
 /// # Errors
-/// The first law that does not hold.
+/// The first broken law.
 pub fn run(seed: u64, watch: Option<fn(u64, &str)>) -> Result<Outcome, Broken> {
     let broken = |at: u64, what: String, faults: &[String]| Broken {
         seed,
@@ -134,7 +134,7 @@ impl World {
         let usual: Vec<Pipe> = (1..ends)
             .flat_map(|_| {
                 let pipe = Pipe::draw(&mut draw);
-                // Mostly the same both ways.
+                // Usually the same in both directions.
                 let back = match draw.chance(0.7) {
                     true => pipe.clone(),
                     false => Pipe::draw(&mut draw),
@@ -170,7 +170,7 @@ impl World {
         Self::start(seed, draw, all, (usual, flows), faults)
     }
 
-    /// A world of these ends, pipes, flows and faults; `draw` goes on to say when flows begin.
+    /// A world of these ends, pipes, flows and faults; `draw` also gives the start times of the flows.
     fn start(
         seed: u64,
         mut draw: Draw,
@@ -250,7 +250,7 @@ impl World {
             self.handle(event)?;
         }
         self.now = end;
-        // Frames, acknowledgments and repairs of each packet, and hellos, probes and requests of each end.
+        // Frames, acknowledgments and repairs for each packet, and hellos, probes and requests of each end.
         let most = 12 * self.done.sent + end / SECOND * 200 * self.ends.len() as u64;
         if self.done.datagrams > most {
             let (datagrams, packets) = (self.done.datagrams, self.done.sent);
@@ -272,7 +272,8 @@ impl World {
         Ok(())
     }
 
-    /// How long a flow may take to move: longer where more is offered than the pipe carries, as all share it.
+    /// How long a flow may take to progress: longer if more is offered than the pipe carries, since all flows share
+    /// it.
     fn within(&self, flow: &Flow) -> u64 {
         let Some(pipe) = pipe_of(flow.from, flow.to) else {
             return WITHIN;
@@ -287,7 +288,7 @@ impl World {
         WITHIN * (1 + offered / self.usual[pipe].rate).min(5)
     }
 
-    /// What the ends say of themselves.
+    /// The state of the ends, as they report it.
     fn states(&self) -> String {
         let ends = self.ends.iter().enumerate().map(|(number, end)| {
             let now = end.clock.at(self.now);
@@ -392,7 +393,7 @@ impl World {
                         .node
                         .as_ref()
                         .map_or(0, airlane_node::Node::memory_bytes);
-                    // What one frame may bring beyond it.
+                    // Tolerance for one frame.
                     if taken > MEMORY + MEMORY / 8 + (1 << 18) {
                         return Err(format!("the packets of end {number} take {taken} B"));
                     }
@@ -402,13 +403,13 @@ impl World {
         }
     }
 
-    /// Something was given to an end.
+    /// An end has had an input.
     pub(crate) fn input(&mut self, end: usize) -> Result<(), String> {
         self.ends[end].idle_turns = 0;
         self.settle(end)
     }
 
-    /// Takes out of a node what it has to give, and sees when it wants to be woken.
+    /// Polls all outputs of a node, and its next deadline.
     fn settle(&mut self, end: usize) -> Result<(), String> {
         let now = self.now;
         let said = self.said(end);
@@ -490,7 +491,7 @@ impl World {
         }
     }
 
-    /// What routers say of the ways from an end: some do, and are right.
+    /// The path MTU that routers report to an end: some do, correctly.
     fn said(&self, end: usize) -> Option<usize> {
         let says = self.seed.is_multiple_of(2);
         let ways = (0..self.ends.len()).filter_map(|other| pipe_of(end, other));
@@ -499,7 +500,7 @@ impl World {
     }
 }
 
-/// The number of the pipe from one end to another: all go to the first end, or come from there.
+/// The number of the pipe from one end to another: all lead to the first end, or away from it.
 const fn pipe_of(from: usize, to: usize) -> Option<usize> {
     match (from, to) {
         (0, 0) => None,

@@ -1,8 +1,8 @@
-//! Some worlds of every kind, as many as take a moment; `make hostile` goes on from there.
+//! Some worlds of every kind, as many as take a moment; `make hostile` runs more.
 
 use airlane_hostile::run;
 
-/// Worlds in which a law was broken once.
+/// Worlds that once broke a law.
 const FOUND: [u64; 14] = [
     31, 105, 237, 339, 392, 475, 1081, 1403, 1822, 2568, 2772, 4779, 5335, 6692,
 ];

@@ -1,23 +1,23 @@
-//! What happens to frames on their way.
+//! What a channel does to frames.
 
 use airlane_base::{Duration, Instant, Rng, Streams};
 use airlane_link::Frame;
 
 use crate::TestPacket;
 
-/// What becomes of one frame.
+/// The fate of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It never arrives.
+    /// It is lost.
     Lose,
-    /// It arrives, later than it would by this much.
+    /// It arrives, delayed by this much.
     Deliver(Duration),
-    /// It arrives twice.
+    /// It arrives twice, with these delays.
     Twice(Duration, Duration),
 }
 
 impl Fate {
-    /// It arrives when it should.
+    /// It arrives on time.
     pub const ARRIVE: Self = Self::Deliver(Duration::ZERO);
 }
 
@@ -34,7 +34,7 @@ pub struct FrameDeparture<'a> {
     pub frame: &'a Frame<TestPacket>,
 }
 
-/// Decides over every frame. A closure is one.
+/// Decides the fate of every frame. A closure is an adversary.
 pub trait Adversary {
     /// The fate of a frame.
     fn fate(&mut self, departure: FrameDeparture<'_>) -> Fate;
@@ -46,7 +46,7 @@ impl<F: FnMut(FrameDeparture<'_>) -> Fate> Adversary for F {
     }
 }
 
-/// One fate after the other, for both directions together; afterwards everything arrives.
+/// A fixed sequence of fates for both directions together; afterwards everything arrives.
 #[derive(Clone, Debug)]
 pub struct Scripted {
     script: Vec<Fate>,
@@ -54,7 +54,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// An adversary that follows the script once.
+    /// Follows the script once.
     pub fn new(script: Vec<Fate>) -> Self {
         Self { script, at: 0 }
     }
@@ -78,7 +78,7 @@ impl Adversary for Scripted {
     }
 }
 
-/// Loses, doubles and delays at random until a given time; afterwards everything arrives.
+/// Loses, duplicates and delays at random until a given time; afterwards everything arrives.
 #[derive(Clone, Debug)]
 pub struct RandomAdversary {
     rng: Rng,
@@ -89,7 +89,7 @@ pub struct RandomAdversary {
 }
 
 impl RandomAdversary {
-    /// Loses with this probability, for ever, and does nothing else.
+    /// Loses frames with this probability, with no end, and does nothing else.
     pub fn losing(seed: u64, loss: f64) -> Self {
         Self {
             rng: Streams::new(seed, 0).stream("adversary"),
@@ -100,14 +100,14 @@ impl RandomAdversary {
         }
     }
 
-    /// Lets everything through from a given time on.
+    /// Delivers everything from a given time on.
     #[must_use]
     pub fn until(mut self, until: Instant) -> Self {
         self.until = until;
         self
     }
 
-    /// Has frames come twice with this probability, and late by up to `jitter`.
+    /// Also duplicates frames with this probability, and delays them by up to `jitter`.
     #[must_use]
     pub fn confusing(mut self, twice: f64, jitter: Duration) -> Self {
         (self.twice, self.jitter) = (twice, jitter);

@@ -1,33 +1,31 @@
-//! A link below the link that is slower than the ports were told.
+//! A link below the ports' link, slower than the rate that the ports were given.
 
 use airlane_base::{Duration, Instant, Payload, Rate, Rng, Streams};
 
 use crate::{Adversary, Fate, FrameDeparture};
 
-/// In each direction a queue of limited length in front of a rate, and losses on the air behind it.
+/// In each direction a queue of limited length before a rate, and losses on the air after it.
 ///
-/// A frame takes on the pair's own channel what it takes at the ports' rate; here it waits for what
-/// that leaves out.
+/// On the pair's own channel a frame takes the time of the ports' rate; here it waits for the difference.
 #[derive(Clone, Debug)]
 pub struct Bottleneck {
     rate: Rate,
-    /// Bytes of each frame that its payload does not show.
+    /// Bytes of each frame in addition to its payload.
     overhead: usize,
     longest: Duration,
     free_at: [Instant; 2],
     loss: f64,
     rng: Rng,
-    /// The longest that a frame has waited, and frames for which there was no room, since
-    /// [`Self::forget`].
+    /// The longest wait of a frame since [`Self::forget`].
     pub waited: Duration,
-    /// Frames for which there was no room.
+    /// Frames dropped from a full queue.
     pub overflowed: u64,
-    /// Frames that came.
+    /// Frames that arrived at the queue.
     pub offered: u64,
 }
 
 impl Bottleneck {
-    /// With room for what leaves within `longest`.
+    /// The queue holds what leaves within `longest`.
     pub fn new(rate: Rate, overhead: usize, longest: Duration, loss: f64) -> Self {
         Self {
             rate,
@@ -42,12 +40,12 @@ impl Bottleneck {
         }
     }
 
-    /// Counts anew.
+    /// Resets the counters.
     pub fn forget(&mut self) {
         (self.waited, self.overflowed, self.offered) = (Duration::ZERO, 0, 0);
     }
 
-    /// Becomes as fast as this.
+    /// Changes the rate.
     pub fn become_as_fast_as(&mut self, rate: Rate) {
         self.rate = rate;
     }

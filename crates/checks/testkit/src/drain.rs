@@ -1,9 +1,9 @@
-//! What a driver does after every input, at its shortest.
+//! What a driver does after every input, in its simplest form.
 
 use airlane_base::Instant;
 use airlane_link::{Frame, Packet, Port};
 
-/// Where a port's outputs go.
+/// Receives the outputs of a port.
 pub trait Sink<P> {
     /// A frame leaves for the link.
     fn transmit(&mut self, frame: Frame<P>);
@@ -11,7 +11,7 @@ pub trait Sink<P> {
     fn deliver(&mut self, packet: P);
 }
 
-/// Takes everything out of a port that it has to give now, and says when to come back.
+/// Takes all outputs that a port has now, and returns its next deadline.
 pub fn drain<P: Packet>(
     port: &mut Port<P>,
     now: Instant,

@@ -1,4 +1,4 @@
-//! What goes wrong where real programs run.
+//! Errors of experiments with real programs.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use airlane_probe::{ProbeError, ServeError};
 
 use crate::netns::NetnsError;
 
-/// Why an experiment could not be made.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
     /// The namespaces.
     #[error(transparent)]
     Netns(#[from] NetnsError),
-    /// A program of the experiment ended early, or did not come up.
+    /// A program of the experiment ended early, or did not start.
     #[error("`{what}` {problem}\n{said}")]
     Program {
         /// The command.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// Its last words.
+        /// The end of its output.
         said: String,
     },
     /// The traffic.
@@ -38,7 +38,7 @@ pub enum LiveError {
     File {
         /// Its path.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -1,12 +1,12 @@
-//! What Airlane is tested with. Development only: nothing that is shipped depends on it.
+//! The test kit of Airlane. For development only: nothing that is shipped depends on it.
 //!
-//! * [`Pair`]: two ports joined by a channel that an [`Adversary`] rules, in virtual time.
-//! * [`drain`](mod@drain): everything out of a port, as drivers do it.
-//! * [`machine`]: how much of its time was not there for a measurement.
+//! * [`Pair`]: two ports connected by a channel under an [`Adversary`], in virtual time.
+//! * [`drain`](mod@drain): takes all outputs of a port, as drivers do.
+//! * [`machine`]: CPU time that other work took during a measurement.
 //! * [`netns`]: network namespaces that clean up after themselves.
-//! * [`program`]: programs that run beside a measurement.
-//! * [`traffic`]: bulk TCP, pings and floods, besides what [`airlane_probe`] carries.
-//! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
+//! * [`program`]: programs that run during a measurement.
+//! * [`traffic`]: bulk TCP, pings and floods, in addition to [`airlane_probe`].
+//! * [`live`]: two hosts connected by an emulated lossy link, with and without Airlane.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Two hosts joined by an emulated lossy link, with and without Airlane.
+//! Two hosts connected by an emulated lossy link, with and without Airlane.
 //!
 //! ```text
 //!       left                          air                            right
@@ -11,8 +11,8 @@
 //!  └─────────────┘                                             └─────────────┘
 //! ```
 //!
-//! The programs under test are the real ones, run on the files that users read: the emulator's file
-//! joins `to-left` and `to-right`, the ends' files use the addresses of `wire`.
+//! The programs under test are the real ones, run with the files that users read: the emulator's file connects
+//! `to-left` and `to-right`, the ends' files use the addresses of `wire`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -34,25 +34,25 @@ use crate::traffic::flood;
 
 /// The server's address on the wire.
 pub const WIRE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-/// The server's address in the tunnel that the demo's files make.
+/// The server's address in the tunnel of the demo's files.
 pub const TUNNEL_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 7, 0, 1));
 
-/// What is run.
+/// The settings of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment<'a> {
     /// The program `airlane`.
     pub airlane: &'a Path,
     /// File of the emulator.
     pub air: &'a Path,
-    /// Seed of the emulator, instead of the file's.
+    /// Seed of the emulator, overriding that of its file.
     pub seed: u64,
     /// Files of the left and the right end; none for the raw link.
     pub ends: Option<[&'a Path; 2]>,
-    /// Load before measuring.
+    /// Duration of the load before the measurement.
     pub warmup: Duration,
-    /// Time to measure.
+    /// Duration of the measurement.
     pub measure: Duration,
-    /// Whether pages are fetched, besides the file and voice.
+    /// Whether pages are fetched, in addition to the file and voice.
     pub pages: bool,
 }
 
@@ -66,24 +66,24 @@ impl Experiment<'_> {
     }
 }
 
-/// Load behind the measuring, in which stragglers count.
+/// Load after the measurement, in which late packets still count.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// What came out.
+/// The results.
 #[derive(Clone, Debug)]
 pub struct ExperimentOutcome {
-    /// What the applications got.
+    /// The results of the applications.
     pub traffic: TrafficReport,
     /// Status of the left and the right end after the traffic.
     pub status: Option<[serde_json::Value; 2]>,
-    /// The emulator's report, asked and delivered: `airlane_live::air::AirReport`.
+    /// The emulator's final report: `airlane_live::air::AirReport`.
     pub air: serde_json::Value,
 }
 
-/// Builds the link, runs the three applications over it, and takes everything down again.
+/// Builds the link, runs the three applications over it, and removes everything.
 ///
 /// # Errors
-/// If something does not start, ends early, or the server cannot be reached.
+/// If a program does not start or ends early, or the server cannot be reached.
 pub fn run(experiment: &Experiment<'_>) -> Result<ExperimentOutcome, LiveError> {
     let mut link = EmulatedLink::new(experiment)?;
     let server = match experiment.ends {
@@ -111,10 +111,10 @@ pub fn run(experiment: &Experiment<'_>) -> Result<ExperimentOutcome, LiveError> 
     })
 }
 
-/// The three namespaces with the emulator running. Dropping it takes everything down.
+/// The three namespaces with a running emulator. Dropping it removes everything.
 #[derive(Debug)]
 pub struct EmulatedLink {
-    // Programs before namespaces: fields are dropped in this order.
+    // Programs come before namespaces: fields are dropped in this order.
     ends: Vec<Program>,
     air: Program,
     /// How many programs were started.
@@ -138,7 +138,7 @@ impl EmulatedLink {
             source,
         })?;
         let air = Namespace::new("air")?;
-        // A wire neither greets nor announces itself.
+        // A wire sends nothing of its own.
         air.sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
         air.sysctl("net/ipv6/conf/all/disable_ipv6", "1")?;
         let hosts = [Namespace::new(NAMES[0])?, Namespace::new(NAMES[1])?];
@@ -168,10 +168,10 @@ impl EmulatedLink {
         })
     }
 
-    /// Replaces the emulator by another one; what is on its way is lost.
+    /// Replaces the emulator; frames in flight are lost.
     ///
     /// # Errors
-    /// If the old one did not end well or the new one does not start.
+    /// If the old emulator reports an error or the new one does not start.
     pub fn change_air(&mut self, file: &Path, seed: u64) -> Result<(), LiveError> {
         self.air.finish()?;
         let name = self.next_name("air");
@@ -180,7 +180,7 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// A name for the output of the next program.
+    /// A name for the output file of the next program.
     fn next_name(&mut self, what: &str) -> String {
         self.starts += 1;
         format!("{what}-{}", self.starts)
@@ -199,7 +199,7 @@ impl EmulatedLink {
     /// Starts Airlane at both ends and waits until they have a session.
     ///
     /// # Errors
-    /// If an end refuses its file or the ends do not meet.
+    /// If an end refuses its file or no session is established.
     pub fn up(&mut self, files: [&Path; 2]) -> Result<(), LiveError> {
         for (end, file) in files.into_iter().enumerate() {
             let program = self.start(end, file, None)?;
@@ -223,7 +223,7 @@ impl EmulatedLink {
     /// Waits until an end has a session that the other end has confirmed.
     ///
     /// # Errors
-    /// If it ends, or has none in time.
+    /// If it ends, or has no session in time.
     pub fn wait_for_session(&mut self, end: usize) -> Result<(), LiveError> {
         let ask = self.ask(end);
         self.ends[end].wait_until(|| {
@@ -231,27 +231,27 @@ impl EmulatedLink {
         })
     }
 
-    /// Asks a running end to end. Its last status.
+    /// Stops a running end with SIGTERM, and returns its last status.
     ///
     /// # Errors
-    /// If it does not end well.
+    /// If it exits with an error.
     pub fn stop_end(&mut self, end: usize) -> Result<serde_json::Value, LiveError> {
         let said = self.ends[end].finish()?;
         serde_json::from_str(&said)
             .map_err(|error| self.ends[end].failed(format!("gave no last status: {error}")))
     }
 
-    /// Ends a running end as a crash would.
+    /// Kills a running end, as in a crash.
     ///
     /// # Errors
-    /// If it has ended before.
+    /// If it has already ended.
     pub fn kill_end(&mut self, end: usize) -> Result<(), LiveError> {
         self.ends[end].check()?;
         self.ends[end].kill();
         Ok(())
     }
 
-    /// Starts an end that was stopped or killed, and does not wait for anything.
+    /// Restarts an end that was stopped or killed, without waiting for anything.
     ///
     /// # Errors
     /// If the program does not start.
@@ -260,7 +260,7 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// Starts an end that was stopped or killed, with its log in a file, `/dev/full` for instance.
+    /// Restarts an end that was stopped or killed, with its log in a file such as `/dev/full`.
     ///
     /// # Errors
     /// If the program does not start.
@@ -274,19 +274,19 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// SIGHUP to a running end.
+    /// Sends SIGHUP to a running end.
     ///
     /// # Errors
-    /// If it has ended before.
+    /// If it has already ended.
     pub fn hang_up(&mut self, end: usize) -> Result<(), LiveError> {
         self.ends[end].check()?;
         self.ends[end].signal(Signal::HUP)
     }
 
-    /// Gives a running end a changed file.
+    /// Reloads a running end with a changed file.
     ///
     /// # Errors
-    /// If it refuses.
+    /// If it refuses the file.
     pub fn reload(&self, end: usize, file: &Path) -> Result<(), LiveError> {
         let mut command = Command::new(&self.airlane);
         command.arg("reload").arg(file);
@@ -295,16 +295,16 @@ impl EmulatedLink {
         ask(command).map(drop)
     }
 
-    /// Whether all programs still run.
+    /// Checks that all programs are still running.
     ///
     /// # Errors
-    /// With the last words of one that does not.
+    /// With the end of the output of one that is not.
     pub fn check(&mut self) -> Result<(), LiveError> {
         let mut programs = self.ends.iter_mut().chain([&mut self.air]);
         programs.try_for_each(Program::check)
     }
 
-    /// Where the programs' files are. They stay.
+    /// The folder of the programs' files, which will be kept.
     pub fn keep_files(&mut self) -> &Path {
         self.directory.disable_cleanup(true);
         self.directory.path()
@@ -344,11 +344,11 @@ impl EmulatedLink {
         report
     }
 
-    /// Does something while a stranger in the namespace of one end sends so many datagrams a second at
-    /// it. How many were sent.
+    /// Calls `work` while an unknown sender in the namespace of one end sends datagrams to it at this rate. Also
+    /// returns how many were sent.
     ///
     /// # Errors
-    /// If the stranger has no socket.
+    /// If the sender gets no socket.
     pub fn flooded<T>(
         &mut self,
         end: usize,
@@ -371,7 +371,7 @@ impl EmulatedLink {
     /// Resident memory of one end, bytes.
     ///
     /// # Errors
-    /// If the end is not there any more.
+    /// If the end has ended.
     pub fn resident(&mut self, end: usize) -> Result<u64, LiveError> {
         let path = PathBuf::from(format!("/proc/{}/status", self.ends[end].id()));
         let text = std::fs::read_to_string(&path);
@@ -381,15 +381,15 @@ impl EmulatedLink {
         Ok(kb.unwrap_or_default() * 1024)
     }
 
-    /// Status of one end, as `airlane status --json` gives it.
+    /// Status of one end, as `airlane status --json` prints it.
     ///
     /// # Errors
-    /// If the end does not answer.
+    /// If the end does not respond.
     pub fn status(&self, end: usize) -> Result<serde_json::Value, LiveError> {
         self.ask(end)()
     }
 
-    /// Status of both ends when packets on their way have come, or after ten seconds.
+    /// Status of both ends once packets in flight have arrived, or after ten seconds.
     fn settled(&self) -> Result<[serde_json::Value; 2], LiveError> {
         let services = |status: &serde_json::Value| status["peers"][0]["services"].clone();
         let packets = |status: &serde_json::Value| -> Vec<serde_json::Value> {
@@ -417,10 +417,10 @@ impl EmulatedLink {
         Ok([self.status(0)?, self.status(1)?])
     }
 
-    /// Ends all programs as a user would. Gives the emulator's report.
+    /// Stops all programs as a user would, and returns the emulator's report.
     ///
     /// # Errors
-    /// If one of them does not end well.
+    /// If one of them exits with an error.
     pub fn finish(mut self) -> Result<serde_json::Value, LiveError> {
         for mut end in std::mem::take(&mut self.ends) {
             end.finish()?;
@@ -455,7 +455,7 @@ pub fn status(airlane: &Path, socket: &Path) -> Result<serde_json::Value, LiveEr
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// A server for whoever is in the same namespaces, for as long as they want.
+/// A server that every client in the same namespaces may use, for any time.
 pub fn server() -> ServerConfig {
     ServerConfig {
         lifetime: DAY,
@@ -465,7 +465,7 @@ pub fn server() -> ServerConfig {
     }
 }
 
-/// Runs a command that answers at once: its words and what it printed.
+/// Runs a short command; returns its words and its output.
 fn ask(mut command: Command) -> Result<(String, Vec<u8>), LiveError> {
     let what = netns::describe(&command);
     let failed = |what: String, problem: String, said: &[u8]| LiveError::Program {
@@ -484,7 +484,7 @@ fn ask(mut command: Command) -> Result<(String, Vec<u8>), LiveError> {
     }
 }
 
-/// Starts the emulator on a file with a seed, and waits until it carries frames.
+/// Starts the emulator with a file and a seed, and waits until it carries frames.
 fn start_air(
     airlane: &Path,
     between: &Namespace,
@@ -496,7 +496,7 @@ fn start_air(
     command.args(["air", "--json"]).arg(file);
     command.args(["--set", &format!("seed={seed}")]);
     let mut program = Program::start(command, folder, name)?;
-    // It hears frames for everybody from the moment on that it can carry them.
+    // Its sockets are promiscuous from the moment when it can carry frames.
     program.wait_until(|| {
         let promiscuous = |interface: &&str| {
             between
@@ -508,7 +508,7 @@ fn start_air(
     Ok(program)
 }
 
-/// The path as a string of TOML.
+/// The path as a TOML string.
 pub fn toml_string(path: &Path) -> String {
     format!("'{}'", path.display())
 }

@@ -1,14 +1,14 @@
-//! What a program logs, kept for a test: a writer for a subscriber of `tracing`.
+//! Keeps a program's log for a test: a writer for a `tracing` subscriber.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The lines that were logged. Its clones keep them together.
+/// The logged lines, which all clones share.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// All of it so far.
+    /// The whole log so far.
     pub fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()

@@ -1,22 +1,22 @@
-//! How much of the machine's time was not there for a measurement: what its host took for other machines,
-//! and what other programs used.
+//! The share of the machine's CPU time that was not available to a measurement: what its hypervisor gave to other
+//! machines, and what other programs used.
 //!
-//! From `/proc/stat` (proc(5)): `steal` is the time in which a processor had work and did not run. Others
-//! are all programs but this one and its children that have ended; what the kernel does for interrupts is
-//! nobody's, as a measurement's own packets cause it.
+//! From `/proc/stat` (proc(5)): `steal` is the time in which a processor had work and did not run. Other programs are
+//! all but this one and its children that have ended. Interrupt time is not attributed to anyone, because the
+//! measurement's own packets cause it.
 
 use std::fmt;
 use std::io;
 
-/// More than this part of the machine's time spoils a rate or a delay.
+/// A larger share makes a measured rate or delay unreliable.
 pub const MUCH: f64 = 0.05;
 
-/// A moment from which on time is watched.
+/// The start of an observation.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineWatch(Ticks);
 
 impl MachineWatch {
-    /// From now on.
+    /// Starts now.
     ///
     /// # Errors
     /// If there is no `/proc`.
@@ -24,19 +24,19 @@ impl MachineWatch {
         Ticks::now().map(Self)
     }
 
-    /// What was lost since then.
+    /// The time lost since the start.
     ///
     /// # Errors
-    /// If there is no `/proc` any more.
+    /// If there is no `/proc`.
     pub fn lost(&self) -> io::Result<LostTime> {
         Ok(LostTime::between(self.0, Ticks::now()?))
     }
 }
 
-/// Parts of the time of all processors, 0 to 1.
+/// Shares of the time of all processors, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LostTime {
-    /// Taken by the host.
+    /// Taken by the hypervisor.
     pub stolen: f64,
     /// Used by other programs.
     pub others: f64,
@@ -54,7 +54,7 @@ impl LostTime {
         }
     }
 
-    /// Whether figures of that time say little.
+    /// Whether figures from that time are unreliable.
     pub fn spoils(&self) -> bool {
         self.stolen + self.others > MUCH
     }
@@ -75,14 +75,14 @@ impl fmt::Display for LostTime {
     }
 }
 
-/// Times since the start, of all processors together, in the kernel's ticks.
+/// Times since boot, summed over all processors, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
     all: u64,
     stolen: u64,
     /// Of all programs.
     programs: u64,
-    /// Of this one, and of children that it has waited for.
+    /// Of this program, and of children that it has waited for.
     own: u64,
 }
 
@@ -99,7 +99,7 @@ impl Ticks {
             .split_whitespace()
             .map_while(|n| n.parse().ok())
             .collect();
-        // Guests' time is in that of user and nice.
+        // Guest time is included in user and nice.
         let &[
             user,
             nice,
@@ -114,7 +114,7 @@ impl Ticks {
         else {
             return None;
         };
-        // The program's name, in parentheses, may have blanks. Behind it: state, and 10 others.
+        // The program's name is in parentheses and may contain blanks. After it: the state, and 10 other fields.
         let (_, rest) = own.rsplit_once(')')?;
         let own = rest.split_whitespace().skip(11).take(4);
         let own: Option<Vec<u64>> = own.map(|n| n.parse().ok()).collect();

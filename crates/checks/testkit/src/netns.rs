@@ -1,8 +1,8 @@
 //! Network namespaces for tests and demonstrations, built with `ip` (iproute2).
 //!
-//! A [`Namespace`] and a [`Process`] clean up when they are dropped, also while a panic unwinds. What
-//! a killed process leaves behind is found by its name, `airlane-<pid>-...`, and removed the next
-//! time. Processes are ended by their own id, never by name.
+//! A [`Namespace`] and a [`Process`] clean up when they are dropped, also during a panic. Namespaces left behind by a
+//! killed process are recognized by their name, `airlane-<pid>-...`, and removed the next time. Processes are ended
+//! by their id, never by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,12 +35,12 @@ pub enum NetnsError {
     Command {
         /// The command.
         command: String,
-        /// What it said.
+        /// Its output.
         reason: String,
     },
 }
 
-/// Checks that namespaces, virtual pairs and TUN devices can be made here.
+/// Checks that namespaces, veth pairs and TUN devices can be created here.
 ///
 /// # Errors
 /// What is missing, in one line.
@@ -57,10 +57,10 @@ pub fn available() -> Result<(), NetnsError> {
     Ok(())
 }
 
-/// Set where leaving a live test out is a failure: in continuous integration.
+/// If set, skipping a live test is a failure, as in continuous integration.
 pub const REQUIRE_LIVE: &str = "AIRLANE_REQUIRE_LIVE";
 
-/// Whether a live test can run here; if not, says so in one line that the test runner cannot hide.
+/// Whether a live test can run here; if not, prints the reason in one line that the test runner cannot hide.
 ///
 /// # Panics
 /// If it cannot run and `AIRLANE_REQUIRE_LIVE` is set.
@@ -72,12 +72,12 @@ pub fn can_run(test: &str) -> bool {
         std::env::var_os(REQUIRE_LIVE).is_none(),
         "{test} was skipped although {REQUIRE_LIVE} is set: {missing}"
     );
-    // Not `eprintln!`: the test runner keeps that to itself where the test passes.
+    // Not `eprintln!`: the test runner hides its output if the test passes.
     let _ = writeln!(io::stderr(), "SKIPPED {test}: {missing}");
     false
 }
 
-/// What a signal has to clean up. Namespaces by name; children by process id.
+/// What a signal handler has to clean up: namespaces by name, children by process id.
 static LIVE: Mutex<Live> = Mutex::new(Live {
     namespaces: BTreeMap::new(),
     children: BTreeMap::new(),
@@ -89,7 +89,7 @@ struct Live {
 }
 
 fn live<T>(change: impl FnOnce(&mut Live) -> T) -> T {
-    // A panic elsewhere must not keep the rest from being cleaned up.
+    // A panic in another thread must not prevent the cleanup.
     change(
         &mut LIVE
             .lock()
@@ -99,14 +99,14 @@ fn live<T>(change: impl FnOnce(&mut Live) -> T) -> T {
 
 const PREFIX: &str = "airlane-";
 
-/// A network namespace; dropping it ends whatever still runs in it and removes it.
+/// A network namespace. Dropping it ends all processes in it and removes it.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
 }
 
 impl Namespace {
-    /// Makes a namespace with its loopback up. `label` is for people who read `ip netns`.
+    /// Creates a namespace with its loopback up. `label` becomes part of the name.
     ///
     /// # Errors
     /// If `ip` fails.
@@ -129,15 +129,15 @@ impl Namespace {
         &self.name
     }
 
-    /// Runs `ip` on the namespace.
+    /// Runs `ip` in the namespace.
     ///
     /// # Errors
-    /// With what `ip` said.
+    /// With the output of `ip`.
     pub fn ip(&self, args: &[&str]) -> Result<String, NetnsError> {
         run(Command::new("ip").args(["-n", &self.name]).args(args))
     }
 
-    /// Writes a kernel setting, `net/ipv6/conf/all/disable_ipv6` for instance.
+    /// Writes a kernel setting such as `net/ipv6/conf/all/disable_ipv6`.
     ///
     /// # Errors
     /// If the setting does not exist.
@@ -153,7 +153,7 @@ impl Namespace {
         command
     }
 
-    /// Runs `work` on a thread inside the namespace; threads that it starts are inside too.
+    /// Runs `work` on a thread inside the namespace; threads that it starts are inside, too.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -176,7 +176,7 @@ impl Namespace {
         })
     }
 
-    /// Joins this namespace to another by a virtual pair, both ends up.
+    /// Connects this namespace to another with a veth pair, both ends up.
     ///
     /// # Errors
     /// If `ip` fails.
@@ -197,7 +197,7 @@ impl Drop for Namespace {
     }
 }
 
-/// A child process; dropping it asks it to end, and kills it if it does not within three seconds.
+/// A child process. Dropping it sends SIGTERM, and SIGKILL if it does not end within three seconds.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -235,7 +235,7 @@ impl Process {
             return Some(status);
         }
         let pid = Pid::from_child(&self.child);
-        // It may end by itself between the two calls; its id stays ours until it is waited for.
+        // It may end by itself between the two calls; its id is not reused before it is waited for.
         let _ = rustix::process::kill_process(pid, Signal::TERM);
         self.wait(patience)
     }
@@ -268,16 +268,16 @@ impl fmt::Display for Process {
     }
 }
 
-/// Cleans up when this process is interrupted or asked to end, which then ends with 128 + signal.
+/// Cleans up when this process gets SIGINT or SIGTERM, and then exits with 128 + signal.
 ///
 /// # Errors
-/// If the signals cannot be taken.
+/// If the signals cannot be handled.
 pub fn clean_up_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            // Keep the lock: nothing new may start any more.
+            // Keeps the lock: nothing new may start.
             let _kept = clean_up();
             std::process::exit(128 + signal);
         }
@@ -285,7 +285,7 @@ pub fn clean_up_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends all children and removes all namespaces. Until what it gives is dropped, nothing new starts.
+/// Ends all children and removes all namespaces. Nothing new starts while the returned guard exists.
 fn clean_up() -> std::sync::MutexGuard<'static, Live> {
     let live = LIVE
         .lock()
@@ -293,7 +293,7 @@ fn clean_up() -> std::sync::MutexGuard<'static, Live> {
     for pid in live.children.keys().filter_map(|pid| Pid::from_raw(*pid)) {
         let _ = rustix::process::kill_process(pid, Signal::TERM);
     }
-    // Their reports and devices take a moment.
+    // They need a moment for their reports and devices.
     std::thread::sleep(Duration::from_millis(500));
     for name in live.namespaces.keys() {
         remove_namespace(name);
@@ -301,13 +301,13 @@ fn clean_up() -> std::sync::MutexGuard<'static, Live> {
     live
 }
 
-/// Cleans up and ends this process, whatever its threads are doing.
+/// Cleans up and exits, whatever the other threads are doing.
 pub fn exit(code: i32) -> ! {
     let _kept = clean_up();
     std::process::exit(code)
 }
 
-/// Removes namespaces whose maker is gone.
+/// Removes namespaces whose creator has ended.
 fn remove_abandoned() {
     let Ok(entries) = std::fs::read_dir("/run/netns") else {
         return;
@@ -326,7 +326,7 @@ fn remove_abandoned() {
     }
 }
 
-/// Ends what runs in the namespace, by process id, and removes it. Errors mean it is gone already.
+/// Ends the processes in the namespace, by id, and removes it. Errors mean that it is gone already.
 fn remove_namespace(name: &str) {
     if let Ok(pids) = run(Command::new("ip").args(["netns", "pids", name])) {
         for pid in pids
@@ -345,7 +345,7 @@ pub(crate) fn describe(command: &Command) -> String {
     words.join(" ")
 }
 
-/// Runs a command to its end and returns what it printed.
+/// Runs a command and returns its output.
 fn run(command: &mut Command) -> Result<String, NetnsError> {
     let what = describe(command);
     let failed = |reason: String| NetnsError::Command {

@@ -1,4 +1,4 @@
-//! Packets that stand for bytes and know who they are.
+//! Packets that stand for bytes and carry an identity.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use airlane_link::pack::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, len_together};
 use airlane_link::pack::{Contents, Divisible, Fragment};
 use airlane_link::{FlowKey, Packet};
 
-/// A numbered packet for one service: its DS code point is the number of the service, which is how
-/// the classes of a [`Setup`](crate::Setup) read it.
+/// A numbered packet for one service. Its DSCP is the number of the service, which the classes of a
+/// [`Setup`](crate::Setup) match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TestPacket {
     /// Its number among the packets of the same sender.
     pub id: u64,
     /// Service number, 0 to 15.
     pub service: u8,
-    /// Which of a sender's flows it is of; codes do not know it.
+    /// The sender's flow that it belongs to; not part of coded bytes.
     pub flow: u16,
-    /// Bytes that it stands for.
+    /// The length that it stands for, bytes.
     pub len: usize,
-    /// What the image of coded bytes has beyond the check of its number; 0 in every packet.
+    /// The difference between an image of coded bytes and a packet's image with the same number; 0 in every packet.
     residue: u64,
-    /// What it is, if it is no packet.
+    /// The payload, if it is not a single packet.
     other: Option<Arc<Other>>,
     copy: Copied,
 }
 
-/// What travels as a payload and is no packet.
+/// A payload that is not a single packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Other {
     /// Several packets.
     Together(Vec<TestPacket>),
-    /// Bytes of a packet, from one place to another.
+    /// A fragment of a packet, from one offset to another.
     Part(Fragment, TestPacket, (u16, u16)),
-    /// The image of coded bytes, of a length that no packet's image has.
+    /// An image of coded bytes, with another length than a packet's image.
     Image(Vec<u8>),
 }
 
-/// Images of packets have this length. Others begin with so many bytes that say so.
+/// Length of a packet's image. Other images begin with this marker.
 const IMAGE: usize = 14;
 const OTHERS: [u8; IMAGE] = [0xff; IMAGE];
 
@@ -64,14 +64,14 @@ impl TestPacket {
         Self { flow, ..self }
     }
 
-    /// Stands for the checksums that real packets have.
+    /// Takes the place of the checksums of real packets.
     fn check(id: u64, service: u8) -> u64 {
         let mut bytes = [service; 9];
         bytes[..8].copy_from_slice(&id.to_le_bytes());
         fnv1a(&bytes) >> 24
     }
 
-    /// What is no packet, of this length.
+    /// A payload other than a single packet, of this length.
     fn of(other: Other, len: usize) -> Self {
         Self {
             other: Some(Arc::new(other)),
@@ -79,7 +79,7 @@ impl TestPacket {
         }
     }
 
-    /// The packets that this payload has, or has a part of.
+    /// The packets in this payload, whole or in part.
     pub fn all(&self) -> Vec<Self> {
         match self.other.as_deref() {
             None => vec![self.clone()],
@@ -128,7 +128,7 @@ impl TestPacket {
         (padding.iter().all(|byte| *byte == 0)).then_some(other)
     }
 
-    /// Has the packet and every copy of it counted while it exists.
+    /// Counts the packet and all its copies while they exist.
     #[must_use]
     pub fn counted(self, tally: &Tally) -> Self {
         tally.0.fetch_add(1, Ordering::Relaxed);
@@ -251,7 +251,7 @@ impl Packet for TestPacket {
     }
 }
 
-/// How many copies of packets exist: what a port keeps, seen from outside.
+/// The number of existing copies of packets: a port's buffers, seen from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<AtomicUsize>);
 
@@ -262,7 +262,7 @@ impl Tally {
     }
 }
 
-/// Counts itself while it lives. All are equal: a copy is as good as the packet.
+/// Counts itself while it exists. All values are equal: a copy is the same as the packet.
 #[derive(Debug, Default)]
 struct Copied(Option<Arc<AtomicUsize>>);
 

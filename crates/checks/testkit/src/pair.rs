@@ -1,7 +1,7 @@
 //! Two ports, the channel between them, and a virtual clock.
 //!
-//! The pair also guards the contract: whatever a test does, it checks that a port whose deadline
-//! has been served does not name the same deadline again, and that frames survive their own codec.
+//! The pair also checks the contract in every test: a port must not return the same deadline again after it has been
+//! handled, and frames must survive encoding and decoding.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceConfig, Servic
 use crate::setup;
 use crate::{Adversary, Fate, FrameDeparture, Setup, Sink, TestPacket, drain};
 
-/// A packet that came out of a port.
+/// A delivered packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairDelivery {
     /// When it was delivered.
     pub at: Instant,
-    /// When the first frame with it had arrived.
+    /// When the first frame with it arrived.
     pub arrived: Instant,
     /// The packet.
     pub packet: TestPacket,
@@ -25,15 +25,15 @@ pub struct PairDelivery {
 /// How far frames may be reordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reordering {
-    /// As the adversary likes.
+    /// Without limit.
     Any,
-    /// Not at all: late frames delay those behind them.
+    /// Not at all: a late frame delays those after it.
     None,
     /// A frame overtaken by more sequence numbers than this is lost instead.
     Within(u64),
 }
 
-/// What is on its way.
+/// A frame in flight.
 #[derive(Clone, Debug)]
 struct Flight {
     to: usize,
@@ -41,22 +41,22 @@ struct Flight {
     stamp: Stamp,
 }
 
-/// How far the numbers of a service had come when a frame left: original frames sent, and packets
-/// delivered in order, which is what an acknowledgment says.
+/// Progress of a service when a frame left: original frames sent, and packets delivered in order, which an
+/// acknowledgment reports.
 ///
-/// A frame's acknowledgment is as old as its hand-over to the scheduler. Where a service hands over
-/// two frames at a time, one of which is leaving, that is after the departure before its last one.
+/// A frame's acknowledgment is as old as its hand-over to the scheduler. If a service hands over two frames at a
+/// time, one of which is being sent, that is after the last departure but one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamp {
     sent: u64,
     received_at_least: u64,
-    /// `received_at_most` at the last departure.
+    /// `received_at_most` at the previous departure.
     received_before: u64,
     received_at_most: u64,
 }
 
 impl Stamp {
-    /// Makes the stamp exact by the acknowledgment if that is possible.
+    /// Makes the stamp exact with the help of the acknowledgment, if it is unambiguous.
     fn with_ack(self, frame: &Frame<TestPacket>, space: SeqSpace) -> Self {
         let behind = space.distance(self.received_at_most as u32, frame.header.ack);
         let exact = self.received_at_most.saturating_sub(u64::from(behind));
@@ -73,7 +73,7 @@ impl Stamp {
     }
 }
 
-/// One end and what was seen of it.
+/// One end and its history.
 #[derive(Debug)]
 struct End {
     port: Port<TestPacket>,
@@ -81,17 +81,16 @@ struct End {
     /// First arrival of each packet, by service and number.
     arrived: BTreeMap<(u8, u64), Instant>,
     departures: u64,
-    /// For each service.
+    /// By service.
     stamps: [Stamp; 16],
-    /// Newest stamp that has arrived from the peer, for each service.
+    /// Newest stamp that has arrived from the peer, by service.
     newest: [Stamp; 16],
-    /// When the last original frame of each service, and the last of all frames, arrives at the
-    /// peer.
+    /// When the last original frame of each service, and the last of all frames, arrives at the peer.
     last_original: [Instant; 16],
     last_arrival: Instant,
 }
 
-/// Two ports over an adversarial channel.
+/// Two ports connected by an adversarial channel.
 #[derive(Debug)]
 pub struct Pair<A> {
     ends: [End; 2],
@@ -99,16 +98,16 @@ pub struct Pair<A> {
     setup: Setup,
     now: Instant,
     serial: u64,
-    /// Who rules the channel.
+    /// Decides the fate of frames.
     pub adversary: A,
     /// How far frames may be reordered.
     pub reordering: Reordering,
-    /// Original frames arrive once, and they and keepalives in the order in which they left, as on
-    /// a radio link; repairs and requests need not.
+    /// Original frames arrive once, and they and keepalives in the order in which they left, as on a radio link;
+    /// repairs and requests need not.
     pub originals_in_order: bool,
-    /// Calls `handle_timeout` before every other input, though nothing is due.
+    /// Calls `handle_timeout` before every other input, even if nothing is due.
     pub early_calls: bool,
-    /// Frames that left, with their end and time, if `keeps_journal`.
+    /// Frames sent, with their end and time, if `keeps_journal`.
     pub journal: Vec<(usize, Instant, Frame<TestPacket>)>,
     /// Whether to keep the journal.
     pub keeps_journal: bool,
@@ -160,7 +159,6 @@ impl<A: Adversary> Pair<A> {
         }
     }
 
-    /// The time.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -170,12 +168,12 @@ impl<A: Adversary> Pair<A> {
         &self.ends[end].port
     }
 
-    /// An end's port, to change what it is told.
+    /// An end's port, for changing its settings.
     pub fn port_mut(&mut self, end: usize) -> &mut Port<TestPacket> {
         &mut self.ends[end].port
     }
 
-    /// The books of a service at an end.
+    /// The ledger of a service at an end.
     ///
     /// # Panics
     /// If there is no such service.
@@ -184,12 +182,12 @@ impl<A: Adversary> Pair<A> {
         *ledger.expect("the test knows its services")
     }
 
-    /// What has come out of an end.
+    /// The packets delivered at an end.
     pub fn delivered(&self, end: usize) -> &[PairDelivery] {
         &self.ends[end].delivered
     }
 
-    /// Numbers of the packets of a service that have come out of an end, in order of delivery.
+    /// Numbers of a service's packets delivered at an end, in order of delivery.
     pub fn ids(&self, end: usize, service: u8) -> Vec<u64> {
         self.ends[end]
             .delivered
@@ -199,12 +197,12 @@ impl<A: Adversary> Pair<A> {
             .collect()
     }
 
-    /// Frames on their way.
+    /// Number of frames in flight.
     pub fn in_flight(&self) -> usize {
         self.air.len()
     }
 
-    /// Frames on their way that carry a packet.
+    /// Number of frames in flight that carry a packet.
     pub fn packets_in_flight(&self) -> usize {
         let frames = self.air.values();
         frames
@@ -212,12 +210,12 @@ impl<A: Adversary> Pair<A> {
             .count()
     }
 
-    /// Gives a packet to an end.
+    /// Offers a packet to an end.
     pub fn offer(&mut self, end: usize, packet: TestPacket) {
         self.input(end, |port, now| port.handle_packet(now, packet));
     }
 
-    /// Gives a frame to an end that its peer has not sent now: an old one, or a forged one.
+    /// Injects a frame that the peer has not sent now: an old one, or a forged one.
     pub fn inject(&mut self, end: usize, frame: Frame<TestPacket>) {
         for packet in packets_of(&frame) {
             let key = (packet.service, packet.id);
@@ -226,7 +224,7 @@ impl<A: Adversary> Pair<A> {
         self.input(end, |port, now| port.handle_frame(now, frame));
     }
 
-    /// An administrative call.
+    /// Calls an administrative operation on an end's port, then polls its outputs.
     pub fn admin<R>(
         &mut self,
         end: usize,
@@ -238,7 +236,7 @@ impl<A: Adversary> Pair<A> {
     /// Gives an end another table of services, each with the class of its number.
     ///
     /// # Panics
-    /// If the table is refused: it is part of a test.
+    /// If the table is refused.
     pub fn set_services(&mut self, end: usize, services: &[ServiceConfig]) {
         let numbers = services.iter().map(|service| service.number);
         let classes: Vec<_> = numbers.filter(|n| *n != 0).map(setup::class).collect();
@@ -251,7 +249,7 @@ impl<A: Adversary> Pair<A> {
         self.setup.config.rate
     }
 
-    /// The link has another rate, and both ports are told.
+    /// Changes the link's rate, and tells both ports.
     pub fn set_link_rate(&mut self, rate: Rate) {
         self.setup.config.rate = rate;
         for end in 0..2 {
@@ -259,7 +257,7 @@ impl<A: Adversary> Pair<A> {
         }
     }
 
-    /// Begins a new epoch at both ends, with nothing left on the way.
+    /// Begins a new epoch at both ends, with nothing in flight.
     pub fn reset(&mut self) {
         self.air.clear();
         for end in &mut self.ends {
@@ -283,8 +281,7 @@ impl<A: Adversary> Pair<A> {
         self.now = self.now.max(end);
     }
 
-    /// Runs until nothing is on its way and no port waits for a time, at most until `end`. Whether
-    /// it came to that.
+    /// Runs until nothing is in flight and no port has a deadline, at most until `end`. Returns whether it got there.
     pub fn run_until_quiet(&mut self, end: Instant) -> bool {
         while let Some(t) = self.next_event() {
             if t > end {
@@ -295,14 +292,14 @@ impl<A: Adversary> Pair<A> {
         true
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.air.keys().next().map(|key| key.0);
         let deadlines = self.ends.iter().filter_map(|end| end.port.poll_timeout());
         deadlines.chain(arrival).min().map(|t| t.max(self.now))
     }
 
-    /// Lets the next thing happen: an arrival before a deadline of the same time.
+    /// Handles the next event: an arrival before a deadline at the same time.
     ///
     /// # Panics
     /// If a port breaks its contract.
@@ -332,7 +329,7 @@ impl<A: Adversary> Pair<A> {
         }
     }
 
-    /// One input, then everything out.
+    /// One input, then all outputs.
     fn input<R>(
         &mut self,
         end: usize,
@@ -357,7 +354,7 @@ impl<A: Adversary> Pair<A> {
             let arrived = state.arrived.get(&(packet.service, packet.id));
             state.delivered.push(PairDelivery {
                 at: self.now,
-                // What is computed out of other packets arrives when it can be.
+                // A packet recovered from others arrives when it can be computed.
                 arrived: arrived.copied().unwrap_or(self.now),
                 packet,
             });
@@ -452,20 +449,20 @@ impl<A: Adversary> Pair<A> {
     }
 }
 
-/// Whether a frame says what its sender has received.
+/// Whether a frame carries an acknowledgment.
 fn acknowledges<P: Packet>(port: &Port<P>, frame: &Frame<P>) -> bool {
     let layout = port.layout_of(frame.header.service);
     layout.is_some_and(|layout| layout.acknowledges(frame.header.kind))
 }
 
-/// The packets in a frame, as far as they are not combined.
+/// The packets in a frame, unless it is parity.
 fn packets_of(frame: &Frame<TestPacket>) -> Vec<TestPacket> {
     let whole = frame.header.kind != FrameKind::Parity;
     let payload = frame.packet().filter(|_| whole);
     payload.map_or(vec![], TestPacket::all)
 }
 
-/// The frame as the peer reads it from its bytes.
+/// The frame as the peer decodes it.
 fn through_codec(port: &Port<TestPacket>, frame: Frame<TestPacket>) -> Frame<TestPacket> {
     let mut bytes = vec![0; port.frame_len(&frame)];
     let written = port.encode_header(&frame, 7, &mut bytes);
@@ -479,7 +476,7 @@ fn through_codec(port: &Port<TestPacket>, frame: Frame<TestPacket>) -> Frame<Tes
     );
     let live = port.codec().profile().is_live();
     assert!(!live || sent.coded_len == read.coded_len);
-    // Study frames have it beside their bytes.
+    // Study frames carry this value outside of their bytes.
     let coded_len = sent.coded_len;
     let mut read = decoded.frame(frame.packet().cloned());
     assert_eq!(frame.body, read.body);

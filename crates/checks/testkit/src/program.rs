@@ -1,4 +1,4 @@
-//! Programs that run beside a measurement, with their output in files.
+//! Programs that run during a measurement, with their output in files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::error::LiveError;
 use crate::netns::Process;
 
-/// How long a program may take to start or to end: against hanging only, however slow the machine is.
+/// How long a program may take to start or to end: only against hanging, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program with its output in files, so that it never waits for a reader.
+/// A program with its output in files, so that it never blocks on a pipe.
 #[derive(Debug)]
 pub struct Program {
     process: Process,
@@ -22,13 +22,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it, with its output and its complaints in files of this name.
+    /// Starts it, with stdout and stderr in files of this name.
     pub fn start(command: Command, directory: &Path, name: &str) -> Result<Self, LiveError> {
         let log = directory.join(format!("{name}.err"));
         Self::start_logging(command, directory, name, &log)
     }
 
-    /// Starts it, with its output in a file of this name and its complaints in the file `log`.
+    /// Starts it, with stdout in a file of this name and stderr in the file `log`.
     pub fn start_logging(
         mut command: Command,
         directory: &Path,
@@ -50,7 +50,7 @@ impl Program {
         Ok(Self { process, out, err })
     }
 
-    /// The problem, with what the program said about it.
+    /// An error with this problem and the program's output.
     pub fn failed(&self, problem: impl Into<String>) -> LiveError {
         LiveError::Program {
             what: self.process.to_string(),
@@ -59,9 +59,9 @@ impl Program {
         }
     }
 
-    /// What it complained about; some programs complain where others report.
+    /// The end of its stderr, or of its stdout, which some programs use for errors.
     fn last_words(&self) -> String {
-        // A device may have no end.
+        // Reading a device may never end.
         let read = |path: &PathBuf| match path.is_file() {
             true => std::fs::read_to_string(path).unwrap_or_default(),
             false => String::new(),
@@ -72,7 +72,7 @@ impl Program {
         }
     }
 
-    /// An error if the program has ended.
+    /// Checks that the program is running.
     pub fn check(&mut self) -> Result<(), LiveError> {
         match self.process.ended() {
             Some(status) => Err(self.failed(format!("ended early ({status})"))),
@@ -80,7 +80,7 @@ impl Program {
         }
     }
 
-    /// Waits until the program is up; an error if it ends before.
+    /// Waits until the program is up; fails if it ends before.
     pub fn wait_until(&mut self, is_up: impl Fn() -> bool) -> Result<(), LiveError> {
         let deadline = Instant::now() + PATIENCE;
         while !is_up() {
@@ -93,7 +93,7 @@ impl Program {
         Ok(())
     }
 
-    /// Ends the program by SIGTERM; gives what it printed.
+    /// Ends the program with SIGTERM, and returns its output.
     pub fn finish(&mut self) -> Result<String, LiveError> {
         match self.process.stop(PATIENCE) {
             Some(status) if status.success() => self.said(),
@@ -110,12 +110,12 @@ impl Program {
 
     /// Ends the program at once.
     pub fn kill(&mut self) {
-        // Errors mean that it has ended before.
+        // An error means that it has already ended.
         let _ = self.process.child().kill();
         let _ = self.process.child().wait();
     }
 
-    /// Waits until it has ended by itself; gives what it printed.
+    /// Waits until it ends by itself, and returns its output.
     pub fn run(&mut self, patience: Duration) -> Result<String, LiveError> {
         match self.process.wait(patience) {
             Some(status) if status.success() => self.said(),
@@ -124,7 +124,7 @@ impl Program {
         }
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub fn said(&self) -> Result<String, LiveError> {
         std::fs::read_to_string(&self.out).map_err(|source| LiveError::File {
             path: self.out.clone(),

@@ -1,4 +1,4 @@
-//! Ports for tests, described as files describe them.
+//! Ports for tests, configured as in files.
 
 use airlane_base::{Duration, Rate};
 use airlane_link::{ClassConfig, Codec, HeaderProfile, Port, PortConfig, ServiceConfig};
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::TestPacket;
 
-/// A port to be: both ends of a [`Pair`](crate::Pair) are built from one.
+/// The configuration of a port, from which both ends of a [`Pair`](crate::Pair) are built.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Header profile and modulus of sequence numbers.
@@ -29,7 +29,7 @@ impl Setup {
         }
     }
 
-    /// Makes sequence numbers count modulo this, if the headers have room for them.
+    /// Sets the modulus of sequence numbers, if the headers have room for it.
     #[must_use]
     pub fn modulus(mut self, modulus: u64) -> Self {
         self.codec = self.codec.with_modulus(modulus);
@@ -43,15 +43,15 @@ impl Setup {
         self
     }
 
-    /// Makes services hand everything over at once.
+    /// Makes services hand over everything at once.
     #[must_use]
     pub fn unlimited(mut self) -> Self {
         self.config.handed_over = parse("\"unlimited\"");
         self
     }
 
-    /// Adds a service that gets the packets with its number. `scheme` and `queue` are the insides
-    /// of TOML tables: `kind = "sr-m2", window = 4`.
+    /// Adds a service for the packets with its number. `scheme` and `queue` are the contents of TOML tables: `kind =
+    /// "sr-m2", window = 4`.
     #[must_use]
     pub fn service(mut self, number: u8, rate: f64, scheme: &str, queue: &str) -> Self {
         self.config
@@ -63,7 +63,7 @@ impl Setup {
         self
     }
 
-    /// Makes packets share frames in all services, as the inside of a TOML table says.
+    /// Makes packets share frames in all services; `aggregate` is the content of a TOML table.
     #[must_use]
     pub fn together(mut self, aggregate: &str) -> Self {
         let aggregate = parse(&format!("{{ {aggregate} }}"));
@@ -73,7 +73,7 @@ impl Setup {
         self
     }
 
-    /// Makes headers short in all services.
+    /// Compresses headers in all services.
     #[must_use]
     pub fn compact(mut self) -> Self {
         for service in &mut self.config.services {
@@ -82,23 +82,23 @@ impl Setup {
         self
     }
 
-    /// Makes frames carry so many bytes at most: longer packets travel in parts.
+    /// Limits the payload of frames: longer packets are fragmented.
     #[must_use]
     pub fn cut(mut self, payload: usize) -> Self {
         self.config.max_frame_payload = Some(payload);
         self
     }
 
-    /// A port.
+    /// Builds a port.
     ///
     /// # Panics
-    /// If the configuration is refused: it is part of a test.
+    /// If the configuration is refused.
     pub fn build(&self) -> Port<TestPacket> {
         Port::with_codec(self.codec, self.config.clone()).expect("the test's ports can be built")
     }
 }
 
-/// A service with a number for a name, each packet in a frame of its own, which waits for as long as it takes.
+/// A service named after its number, without aggregation or a budget.
 pub fn service(number: u8, rate: f64, scheme: &str, queue: &str) -> ServiceConfig {
     parse(&format!(
         "{{ number = {number}, name = \"s{number}\", rate = {rate:?}, scheme = {{ {scheme} }}, \
@@ -106,7 +106,7 @@ pub fn service(number: u8, rate: f64, scheme: &str, queue: &str) -> ServiceConfi
     ))
 }
 
-/// The class that leads test packets to the service with this number.
+/// The class that assigns test packets to the service with this number.
 pub fn class(number: u8) -> ClassConfig {
     parse(&format!(
         "{{ match = {{ dscp = {number} }}, service = \"s{number}\" }}"

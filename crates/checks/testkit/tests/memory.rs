@@ -1,7 +1,7 @@
-//! Memory of a running port: nothing is allocated for a packet once its buffers have been as full
-//! as they get, and no buffer grows without bound, whatever is lost and however busy the link is.
+//! Memory of a running port: no allocation per packet once its buffers have reached their working size, and no
+//! unbounded buffer, whatever the loss and the load.
 //!
-//! The whole test runs in one function: the count is of the process.
+//! The whole test is one function, because the counter covers the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use airlane_base::{Duration, Instant, Rng, Streams};
 use airlane_link::{Frame, FrameKind, Header, HeaderProfile, Port};
 use airlane_testkit::{Setup, Sink, TestPacket, drain};
 
-/// Counts what passes through while it is told to.
+/// Counts allocations while enabled.
 struct Counting;
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static GLOBAL: Counting = Counting;
 
-/// Counts only while the ports work, not while the test's own queues do.
+/// Counts only the ports' work, not the test's own queues.
 fn counted<R>(work: impl FnOnce() -> R) -> R {
     COUNTS.store(true, Relaxed);
     let result = work();
@@ -59,7 +59,7 @@ fn counted<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Room for what a port gives, made before counting.
+/// Buffers for a port's outputs, allocated before counting.
 struct Room {
     frames: Vec<Frame<TestPacket>>,
     delivered: u64,
@@ -74,7 +74,7 @@ impl Sink<TestPacket> for Room {
     }
 }
 
-/// Two ports and a first-in-first-out channel that loses at random.
+/// Two ports and a FIFO channel with random loss.
 struct Link {
     ports: [Port<TestPacket>; 2],
     air: [VecDeque<(Instant, Frame<TestPacket>)>; 2],
@@ -121,7 +121,7 @@ impl Link {
         true
     }
 
-    /// Offers packets to all services of both ends for a while, more than the link takes.
+    /// Offers packets to all services of both ends for a while, more than the link carries.
     fn run(&mut self, time: Duration, id: &mut u64) {
         let end = self.now + time;
         while self.now < end {
@@ -184,8 +184,8 @@ fn a_running_port_allocates_nothing_and_grows_no_more() {
                     delivered > 3_000,
                     "{header:?}, {queue}, {loss}: {delivered}"
                 );
-                // A buffer may still grow to a length that it has not had before, and no more: each
-                // doubling is one allocation, and their bounds are a window or two.
+                // A buffer may still grow to a length that it has not had before, and no more: each doubling is one
+                // allocation, and the bounds are a window or two.
                 let growth = if loss > 0.0 { 6 } else { 0 };
                 assert!(
                     allocations <= growth,
@@ -199,7 +199,7 @@ fn a_running_port_allocates_nothing_and_grows_no_more() {
     requests_for_the_same_frames();
 }
 
-/// Bytes that a port has come to hold more at the end of each of two rounds of inputs.
+/// Bytes by which a port has grown at the end of each of two rounds of inputs.
 fn growth(
     port: &mut Port<TestPacket>,
     mut frame: impl FnMut(u64) -> Frame<TestPacket>,
@@ -233,7 +233,7 @@ fn frame(service: u8, kind: FrameKind, seq: u64, id: u64) -> Frame<TestPacket> {
     Frame::new(header, payload)
 }
 
-/// Original frames come with gaps before them, and the link is too busy for the requests.
+/// Original frames with gaps before them arrive, and the link is too busy for the requests.
 fn jumps_while_the_link_is_busy() {
     for scheme in ["rlp", "rlp-oos", "gbn", "sr", "sr-m1", "sr-m2", "sr-bitmap"] {
         let scheme = format!("kind = \"{scheme}\", window = 100");
@@ -250,7 +250,7 @@ fn jumps_while_the_link_is_busy() {
     }
 }
 
-/// The peer asks for the same frames over and over, and gets them: each copy starts a timer.
+/// The peer requests the same frames over and over, and gets them: each repair starts a timer.
 fn requests_for_the_same_frames() {
     let scheme = "kind = \"sr-m2\", window = 100, timers = { ack = \"1 s\", nak = \"1 s\", \
                   keepalive = \"1 s\", rto = \"10000 s\" }";

@@ -1,4 +1,4 @@
-//! The near end: fetches the file and the pages, talks and listens, and reports.
+//! The near end: fetches the file and the pages, sends and receives voice, and reports.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
@@ -16,16 +16,16 @@ use crate::report::{ClockReport, FileReport, TrafficReport};
 use crate::voice::Arrivals;
 use crate::{download, file, pages, voice};
 
-/// What is carried, from where, for how long.
+/// The applications, their ends and their duration.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// Where the server is told what to do.
+    /// The server's control port.
     pub control: SocketAddr,
     /// Address of the server on the path under test.
     pub server: IpAddr,
-    /// How long the load lasts.
+    /// Durations of the load.
     pub times: Times,
-    /// Congestion control of the server's TCP; none: its kernel's usual one.
+    /// Congestion control of the server's TCP; none: its kernel's default.
     pub congestion_control: Option<String>,
     /// Carry the file.
     pub file: bool,
@@ -35,23 +35,23 @@ pub struct ClientConfig {
     pub voice: bool,
     /// Mark it EF.
     pub marked: bool,
-    /// Carry a download over UDP, as QUIC has it.
+    /// Carry a download over UDP, like QUIC.
     pub download: bool,
-    /// Ask for echoes, and learn from them how the clocks of the ends differ. Otherwise they must be one
-    /// clock, as between the namespaces of one machine.
+    /// Send echoes, which also measure the offset between the clocks of the ends. Otherwise both must use the same
+    /// clock, as in namespaces of one machine.
     pub echoes: bool,
-    /// Port for voice at this end; none: the same as the server's.
+    /// Port for voice at this end; none: the server's.
     pub voice_port: Option<u16>,
-    /// How long a server that only just starts is waited for.
+    /// How long to wait for a server that is still starting.
     pub patience: Duration,
-    /// Where it tells how far it is.
+    /// Counters of its progress.
     pub progress: Progress,
     /// Its clock.
     pub watch: LocalClock,
 }
 
 impl ClientConfig {
-    /// Everything at once, a minute after five seconds of warm-up, both ends on one machine.
+    /// All applications, a minute after five seconds of warm-up, both ends on one machine.
     pub fn new(server: IpAddr) -> Self {
         Self {
             control: SocketAddr::from((server, CONTROL_PORT)),
@@ -80,20 +80,20 @@ impl ClientConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProbeError {
-    /// The control port does not answer.
+    /// The control port does not respond.
     #[error("no server answers at {at}: {source}")]
     NoServer {
         /// The control port.
         at: SocketAddr,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server has reasons.
+    /// The server refused the test.
     #[error("the server at {at} refuses: {why}")]
     Refused {
         /// The control port.
         at: SocketAddr,
-        /// In its words.
+        /// Its reason.
         why: String,
     },
     /// The control connection broke.
@@ -101,32 +101,32 @@ pub enum ProbeError {
     LostServer {
         /// The control port.
         at: SocketAddr,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server is there, and not on this path.
+    /// The server is up, but not reachable on this path.
     #[error("nothing of use comes back from UDP port {} of {}", at.port(), at.ip())]
     NoPath {
-        /// The port for echoes.
+        /// The port of echoes.
         at: SocketAddr,
     },
-    /// A port of this end.
+    /// A port of this end cannot be opened.
     #[error("cannot use UDP port {port} of this machine: {source}")]
     Port {
         /// Its number.
         port: u16,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The operating system.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// How long the server may take to answer: many lost segments.
+/// How long the server may take to respond: allows for many lost segments.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// Runs the applications and reports what they got.
+/// Runs the applications and returns their results.
 ///
 /// # Errors
 /// If the server cannot be reached, refuses, or does not report.
@@ -205,14 +205,14 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
     })
 }
 
-/// The applications, ready to begin.
+/// The applications, ready to start.
 struct Load<'a> {
     config: &'a ClientConfig,
     accepted: &'a Accepted,
     voice: Option<UdpSocket>,
 }
 
-/// What came of them.
+/// Their results.
 struct Carried {
     file: Option<(u64, Option<String>)>,
     pages: Option<crate::PagesReport>,
@@ -249,7 +249,7 @@ impl<'a> Load<'a> {
         let at = |port| SocketAddr::from((config.server, port));
         let (token, progress) = (accepted.token, &config.progress);
         let is_over = || plan.is_over();
-        // What goes another way than the order comes from another address of this host, which only TCP can prove.
+        // On another path than the order's, this host has another address, which only TCP can prove.
         let other = config.control.ip() != config.server && (config.voice || config.download);
         if other && !config.file && !config.pages {
             pages::introduce(at(accepted.pages_port), token, plan)?;
@@ -300,7 +300,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// Connects within the patience; a server that is only just starting refuses at first.
+/// Connects within the patience; a server that is still starting refuses at first.
 fn connect(config: &ClientConfig) -> Result<ControlConnection, ProbeError> {
     const PAUSE: Duration = Duration::from_millis(50);
     let at = config.control;

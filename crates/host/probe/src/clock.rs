@@ -1,17 +1,17 @@
-//! Two clocks that were never set by each other: reading ours, and how far the server's is ahead.
+//! Two unsynchronised clocks: reading ours, and estimating the offset of the server's.
 //!
-//! Times are CLOCK_MONOTONIC, whose origin is anywhere. An echo has four times, two of each clock
-//! (RFC 5905, section 8):
+//! Times are CLOCK_MONOTONIC, whose origin is arbitrary. An echo has four times, two from each clock (RFC 5905,
+//! section 8):
 //!
 //! ```text
 //! client  sent ───────────────────────────────── returned      ahead = ((heard - sent) + (answered - returned)) / 2
 //! server          heard ──────── answered                      round trip = (returned - sent) - (answered - heard)
 //! ```
 //!
-//! That is exact where both ways took the same time, and wrong by half their difference where not, so by
-//! half the round trip at most. Whoever waited in a queue waited on one way: of many echoes the one with
-//! the shortest round trip counts. Clocks drift apart, too, by up to 100 us in a second. Two readings, one
-//! before the load and one behind it, with a straight line between them, take that out.
+//! That is exact if both directions took the same time, and otherwise wrong by half the difference, so by half the
+//! round trip at most. Queueing delays one direction, so the echo with the shortest round trip is used. Clocks also
+//! drift apart, by up to 100 us per second. Two readings, one before the load and one after it, with linear
+//! interpolation between them, correct that.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 /// A clock of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalClock {
-    /// Nanoseconds that it is ahead of CLOCK_MONOTONIC, which all processes of a machine share: other
-    /// than zero where a test wants two clocks on one machine.
+    /// Nanoseconds that it is ahead of CLOCK_MONOTONIC, which all processes of a machine share. Tests use a value
+    /// other than zero to get two clocks on one machine.
     pub ahead_ns: u64,
 }
 
@@ -32,7 +32,7 @@ impl LocalClock {
         t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64 + self.ahead_ns
     }
 
-    /// What is left until then.
+    /// The time until then.
     pub(crate) fn until(self, at_ns: u64) -> Duration {
         Duration::from_nanos(at_ns.saturating_sub(self.now_ns()))
     }
@@ -45,18 +45,18 @@ impl LocalClock {
 /// The four times of an echo, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoTimes {
-    /// The request left, by the client's clock.
+    /// When the request left, by the client's clock.
     pub sent_ns: u64,
-    /// It arrived, by the server's clock.
+    /// When it arrived, by the server's clock.
     pub heard_ns: u64,
-    /// The answer left, by the server's clock.
+    /// When the reply left, by the server's clock.
     pub answered_ns: u64,
-    /// The answer arrived, by the client's clock.
+    /// When the reply arrived, by the client's clock.
     pub returned_ns: u64,
 }
 
 impl EchoTimes {
-    /// Time on the way, both ways together; none if the server's times make no sense.
+    /// Round trip without the time in the server; none if the server's times are inconsistent.
     pub fn rtt_ns(&self) -> Option<u64> {
         let away = self.returned_ns.checked_sub(self.sent_ns)?;
         away.checked_sub(self.answered_ns.checked_sub(self.heard_ns)?)
@@ -74,18 +74,18 @@ impl EchoTimes {
     }
 }
 
-/// How far the server's clock was ahead at one moment.
+/// The offset of the server's clock at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Reading {
-    /// When, by the client's clock.
+    /// The time, by the client's clock.
     at_ns: u64,
     ahead_ns: i64,
-    /// The round trip behind it.
+    /// The round trip that it is based on.
     rtt_ns: u64,
 }
 
-/// How far the server's clock is ahead of the client's, from the first reading to the last. The default
-/// is one clock for both.
+/// How far the server's clock is ahead of the client's, from the first reading to the last. The default is one clock
+/// for both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
     first: Reading,
@@ -93,8 +93,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// From echoes before the load and behind it; none if nothing of use is among the first. Without the
-    /// others the clocks are taken to go equally fast.
+    /// From echoes before the load and after it; none if the former contain no valid echo. Without the latter, the
+    /// clocks are assumed not to drift.
     pub fn new(before: &[EchoTimes], behind: &[EchoTimes]) -> Option<Self> {
         let best = |exchanges: &[EchoTimes]| {
             let readings = exchanges.iter().filter_map(EchoTimes::reading);
@@ -107,7 +107,7 @@ impl Clocks {
         })
     }
 
-    /// How far the server's clock is ahead when the client's shows this.
+    /// How far the server's clock is ahead when the client's shows this time.
     pub fn ahead_ns(&self, at_ns: u64) -> i64 {
         let Self { first, last } = self;
         let span = last.at_ns.saturating_sub(first.at_ns);
@@ -120,26 +120,25 @@ impl Clocks {
         first.ahead_ns.saturating_add(drifted as i64)
     }
 
-    /// The most that [`Clocks::ahead_ns`] is wrong by between its readings, however different the two
-    /// ways were.
+    /// The largest error of [`Clocks::ahead_ns`] between its readings, however different the two directions were.
     pub fn uncertainty_ns(&self) -> u64 {
         self.first.rtt_ns.max(self.last.rtt_ns) / 2
     }
 
-    /// From the server's clock, when it sent, to the client's, when it received.
+    /// The delay from the server, by its clock, to the client, by the client's.
     pub(crate) fn down_ns(&self, sent_ns: u64, received_ns: u64) -> u64 {
         let ahead = i128::from(self.ahead_ns(received_ns));
         delay(i128::from(received_ns) + ahead - i128::from(sent_ns))
     }
 
-    /// From the client's clock, when it sent, to the server's, when it received.
+    /// The delay from the client, by its clock, to the server, by the server's.
     pub(crate) fn up_ns(&self, sent_ns: u64, received_ns: u64) -> u64 {
         let ahead = i128::from(self.ahead_ns(sent_ns));
         delay(i128::from(received_ns) - ahead - i128::from(sent_ns))
     }
 }
 
-/// A short delay may come out negative by as much as the clocks are uncertain.
+/// A short delay may come out negative, within the uncertainty of the clocks.
 fn delay(ns: i128) -> u64 {
     u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
 }
@@ -153,7 +152,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const HOUR: i64 = 3_600_000_000_000;
 
-    /// A server's clock: ahead of the client's, and faster by so many ppm.
+    /// A server's clock: ahead of the client's, and faster by some ppm.
     #[derive(Clone, Copy, Debug)]
     struct Other {
         ahead_ns: i64,
@@ -167,7 +166,7 @@ mod tests {
             (i128::from(at) + i128::from(self.ahead_ns) + drift) as u64
         }
 
-        /// An echo sent at `at`, with these times on the two ways.
+        /// An echo sent at `at`, with these one-way delays.
         fn echo(self, at: u64, up: u64, down: u64) -> EchoTimes {
             let answer = at + up + 30_000;
             EchoTimes {
@@ -187,7 +186,7 @@ mod tests {
         };
         let begin = 10 * HOUR as u64;
         let end = begin + 60_000 * MS;
-        // Queues on either way, and now and then none.
+        // Queueing in either direction, and occasionally none.
         let echoes = |from: u64| -> Vec<EchoTimes> {
             let waits = [[7, 0], [3, 9], [0, 0], [0, 40], [12, 1]];
             let at = |i: usize| from + i as u64 * 25 * MS;
@@ -243,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the ways and the clocks are, the error stays below what is said of it.
+        /// For any delays and clocks, the error stays within the stated uncertainty.
         #[test]
         fn the_error_is_at_most_half_the_round_trip(
             ahead_ns in -1_000 * HOUR..1_000 * HOUR,
@@ -262,7 +261,7 @@ mod tests {
             prop_assert!(error <= clocks.uncertainty_ns() + 1);
         }
 
-        /// The peer's times are its own affair: any of them are survived.
+        /// The peer's times are untrusted: no values may cause a panic.
         #[test]
         fn no_times_panic(times in prop::collection::vec(any::<[u64; 4]>(), 0..6), at: [u64; 2]) {
             let echoes: Vec<_> = times

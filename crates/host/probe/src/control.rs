@@ -1,4 +1,4 @@
-//! What client and server say to each other: lines of JSON.
+//! The protocol between client and server: lines of JSON.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -13,18 +13,18 @@ use crate::token::TestToken;
 use crate::voice::Arrivals;
 use crate::{GLANCE, is_timeout};
 
-/// Version of what is said; both ends must have the same.
+/// Protocol version; both ends must have the same.
 pub(crate) const VERSION: u32 = 3;
 
-/// Longest line that is read, B.
+/// The longest line, bytes.
 const LONGEST: usize = 4096;
 
-/// From the client: what to do.
+/// From the client: the test to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TestOrder {
     pub(crate) version: u32,
     pub(crate) times: Times,
-    /// Congestion control of the server's TCP connections; none: the kernel's usual one.
+    /// Congestion control of the server's TCP connections; none: the kernel's default.
     pub(crate) congestion_control: Option<String>,
     pub(crate) voice: bool,
     /// Whether voice is marked EF.
@@ -32,13 +32,13 @@ pub(crate) struct TestOrder {
     pub(crate) marked: bool,
 }
 
-/// From the server: what it will do, or why it will not.
+/// From the server: the accepted test, or the reason for refusing it.
 pub(crate) type Reply = Result<Accepted, String>;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Accepted {
     pub(crate) token: TestToken,
-    /// What the server's sockets really use.
+    /// What the server's sockets actually use.
     pub(crate) congestion_control: String,
     pub(crate) echo_port: u16,
     pub(crate) file_port: u16,
@@ -61,14 +61,14 @@ pub(crate) struct Finish {
     pub(crate) clocks: Clocks,
 }
 
-/// From the server: its half of what was measured.
+/// From the server: its part of the measurements.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ServerResult {
     /// Voice packets sent to the client in the measuring period.
     pub(crate) voice_sent: u64,
-    /// Voice packets of the client that arrived.
+    /// Voice packets received from the client.
     pub(crate) voice_arrivals: Arrivals,
-    /// The server had sent as many bytes as it may, and sent no more.
+    /// The server has reached its limit of bytes, and stopped sending.
     pub(crate) bytes_used_up: bool,
 }
 
@@ -78,14 +78,14 @@ pub(crate) struct ControlConnection {
     line: Line,
 }
 
-/// A line that comes in pieces.
+/// A line that is received in pieces.
 #[derive(Default)]
 pub(crate) struct Line {
     begun: Vec<u8>,
 }
 
 impl Line {
-    /// Takes what is its own of these bytes: how many, and whether that was its end.
+    /// Takes the bytes that belong to the line: returns how many, and whether the line is complete.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let used = end.map_or(bytes.len(), |end| end + 1);
@@ -94,12 +94,12 @@ impl Line {
         (used, end.is_some())
     }
 
-    /// Whether it is longer than any that is said.
+    /// Whether it exceeds the limit.
     pub(crate) const fn is_too_long(&self) -> bool {
         self.begun.len() == LONGEST
     }
 
-    /// What it says; the next one begins.
+    /// Parses the line, and starts the next one.
     pub(crate) fn read<T: DeserializeOwned>(&mut self) -> serde_json::Result<T> {
         let read = serde_json::from_slice(&self.begun);
         self.begun.clear();
@@ -110,7 +110,7 @@ impl Line {
 impl ControlConnection {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        // A line fits into the socket's buffer: it waits only for a peer that does not listen.
+        // A line fits into the socket's buffer: it blocks only if the peer does not read.
         stream.set_write_timeout(Some(10 * GLANCE))?;
         stream.set_read_timeout(Some(GLANCE))?;
         Ok(Self {
@@ -125,7 +125,7 @@ impl ControlConnection {
         self.reader.get_mut().write_all(line.as_bytes())
     }
 
-    /// Waits so long for the next line, or until it is over.
+    /// Waits for the next line, until the deadline or until the test is over.
     pub(crate) fn hear<T: DeserializeOwned>(
         &mut self,
         patience: Duration,
@@ -146,7 +146,7 @@ impl ControlConnection {
             if has_ended {
                 return Ok(self.line.read()?);
             }
-            // Whatever trickles in meanwhile.
+            // Even if bytes keep trickling in.
             if is_over() || Instant::now() >= deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -222,8 +222,8 @@ mod tests {
     proptest! {
         #![proptest_config(few())]
 
-        /// Whatever comes on a control connection, and in whatever pieces: each line is a message or an error, none is longer
-        /// than it may be, and nothing is waited for beyond its deadline.
+        /// For any bytes on a control connection, in any pieces: each line is a message or an error, no line exceeds
+        /// the limit, and no wait exceeds its deadline.
         #[test]
         fn any_lines_are_messages_or_errors(
             pieces in prop::collection::vec(prop_oneof![
@@ -237,7 +237,7 @@ mod tests {
             let (mut near, mut far) = pair();
             let lines = pieces.concat().iter().filter(|byte| **byte == b'\n').count();
             let writer = std::thread::spawn(move || {
-                // A server that refuses a line reads no more.
+                // A server that refuses a line stops reading.
                 pieces.iter().try_for_each(|piece| near.write_all(piece)).ok();
             });
             let mut heard = 0;
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Each case has a connection and a thread: few, or as many as `make fuzz` asks for.
+    /// Each case takes a connection and a thread: few, or as many as `make fuzz` requests.
     fn few() -> ProptestConfig {
         let asked = std::env::var("PROPTEST_CASES").ok();
         ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(32))

@@ -1,4 +1,4 @@
-//! Where the server's threads see which test is on, and whether they may go on with it.
+//! The state that the server's threads share: the current test, and whether to continue it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -7,36 +7,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::clock::LocalClock;
 use crate::token::TestToken;
 
-/// What all threads of a server share.
+/// The shared state of all threads of a server.
 pub(crate) struct Desk<'a> {
     pub(crate) watch: LocalClock,
-    /// When the server ends by itself.
+    /// When the server's lifetime ends.
     end_ns: u64,
     stop: &'a AtomicBool,
     test: Mutex<Option<Arc<Test>>>,
     /// Connections that carry a file or pages.
     pub(crate) connections: Gate,
-    /// Control connections: one client that is served, and some that hear that it is.
+    /// Control connections: the client being served, and some that are told that it is.
     pub(crate) clients: Gate,
 }
 
-/// A test that is on.
+/// A running test.
 pub(crate) struct Test {
     pub(crate) token: TestToken,
-    /// Where its order came from, if what the test sends may go to proven addresses alone.
+    /// The address of its order, if the test may only send to proven addresses.
     client: Option<IpAddr>,
-    /// Addresses from which a TCP connection has shown the token: their handshakes prove them.
+    /// Addresses from which a TCP connection has shown the token: the handshake proves them.
     proven: Mutex<Vec<IpAddr>>,
-    /// When it is over at the latest.
+    /// Its latest end.
     end_ns: u64,
     watch: LocalClock,
     over: AtomicBool,
     bytes_left: AtomicU64,
-    /// Where the client's voice comes from.
+    /// The source address of the client's voice.
     pub(crate) caller: Mutex<Option<SocketAddr>>,
 }
 
-/// Connections of a test at once: more than a client ever has.
+/// Concurrent connections of a test: more than a client ever has.
 const MOST_CONNECTIONS: usize = 16;
 const MOST_CLIENTS: usize = 8;
 
@@ -52,12 +52,12 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Whether the server ends.
+    /// Whether the server is stopping.
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.watch.now_ns() >= self.end_ns
     }
 
-    /// Begins a test, if none is on.
+    /// Begins a test, unless one is running.
     pub(crate) fn begin(
         &self,
         token: TestToken,
@@ -83,25 +83,25 @@ impl<'a> Desk<'a> {
         Some(test)
     }
 
-    /// Ends the test that is on.
+    /// Ends the running test.
     pub(crate) fn end(&self) {
         if let Some(test) = lock(&self.test).take() {
             test.over.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The test that is on.
+    /// The running test.
     pub(crate) fn test(&self) -> Option<Arc<Test>> {
         lock(&self.test).clone()
     }
 
-    /// The test that is on, if the token is its own.
+    /// The running test, if the token belongs to it.
     pub(crate) fn test_of(&self, token: &[u8]) -> Option<Arc<Test>> {
         self.test().filter(|test| test.token.0 == token)
     }
 }
 
-/// Lets so many in at once.
+/// Limits how many may be inside at once.
 pub(crate) struct Gate {
     inside: AtomicUsize,
     most: usize,
@@ -115,7 +115,7 @@ impl Gate {
         }
     }
 
-    /// Lets one in, if there is room; it leaves when what it gets is dropped.
+    /// Admits one, if there is room, until the returned guard is dropped.
     pub(crate) fn admit(&self) -> Option<Admitted<'_>> {
         let before = self.inside.fetch_add(1, Ordering::Relaxed);
         let admitted = Admitted(self);
@@ -132,7 +132,7 @@ impl Drop for Admitted<'_> {
 }
 
 impl Test {
-    /// A TCP connection from there has shown the token.
+    /// Records the source of a TCP connection that has shown the token.
     pub(crate) fn prove(&self, at: SocketAddr) {
         let (at, mut proven) = (at.ip().to_canonical(), lock(&self.proven));
         if proven.len() < MOST_CONNECTIONS && !proven.contains(&at) {
@@ -140,7 +140,7 @@ impl Test {
         }
     }
 
-    /// Whether what the test sends may go there: only to who ordered it, or whose address a handshake has proven.
+    /// Whether the test may send to this address: only to that of its order, or to one proven by a handshake.
     pub(crate) fn may_send_to(&self, at: SocketAddr) -> bool {
         let at = at.ip().to_canonical();
         self.client
@@ -151,7 +151,7 @@ impl Test {
         self.over.load(Ordering::Relaxed) || self.watch.now_ns() >= self.end_ns
     }
 
-    /// Takes so many bytes from what may be sent; none if they are used up.
+    /// Spends some of the bytes that the test may send; false if too few are left.
     pub(crate) fn spend(&self, bytes: u64) -> bool {
         let take = |left: u64| left.checked_sub(bytes);
         let left = &self.bytes_left;
@@ -167,7 +167,7 @@ impl Test {
     }
 }
 
-/// What is behind the locks is whole at any time, also after a panic elsewhere.
+/// The data is consistent at any time, also after a panic in another thread.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -215,7 +215,7 @@ mod tests {
         assert!(!test.spend(1));
         desk.end();
         let test = desk.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
-        // Bytes that are left but not enough are used up, too.
+        // A remainder that is too small counts as used up.
         assert!(!test.spend(101) && test.is_used_up());
     }
 

@@ -1,15 +1,16 @@
-//! A download over UDP as QUIC has it: packets of 1200 B in a window that grows until packets are lost and then
-//! shrinks (NewReno of RFC 9002, with CUBIC's factor), numbers that never come twice, acknowledgments with
-//! ranges, pacing, and probes when nothing is heard. What is lost is sent again under another number.
+//! A QUIC-like download over UDP: packets of 1200 B, a window that grows until packets are lost and then shrinks
+//! (NewReno of RFC 9002, with CUBIC's factor), packet numbers that are never reused, acknowledgments with ranges,
+//! pacing, and probes after silence. Lost data is retransmitted under another number.
 //!
 //! ```text
 //! server, data:            0 "QDAT" | 4 number (8) | 12 chunk (8) | 20 proof (8) | zeros, to 1200
 //! client, acknowledgment:  0 "QACK" | 4 token (16) | 20 largest number (8) | 28 its proof (8) | 36 ones below it (16)
 //! ```
 //!
-//! Nothing is sent but to the address that ordered the test, and to addresses that a TCP connection with the test's token has
-//! proven (to any address of a link's peer), nor for longer than [`SILENCE`] after an acknowledgment. The proof is random: only a host that got a packet can acknowledge it.
-//! Left out: encryption, which changes no packet's size or time, streams, flow control, and more than one client.
+//! Data is sent only to the address that ordered the test, and to addresses proven by a TCP connection with the
+//! test's token (on a link, to any address of the peer), and for no longer than [`SILENCE`] after an acknowledgment.
+//! The proof is random: only a host that received a packet can acknowledge it. Left out: encryption, which does not
+//! change the size or time of packets; streams; flow control; more than one client.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -27,12 +28,12 @@ const DATA: [u8; 4] = *b"QDAT";
 const ACK: [u8; 4] = *b"QACK";
 const PACKET_LEN: usize = 1200;
 const ACK_LEN: usize = 52;
-/// Numbers below the largest of which an acknowledgment speaks.
+/// Packet numbers below the largest that an acknowledgment covers.
 const RANGE: u64 = 128;
-/// An acknowledgment leaves for so many packets, and after so long.
+/// An acknowledgment is sent after this many packets, or after this time.
 const EVERY: u32 = 2;
 const ACK_DELAY: Duration = Duration::from_millis(25);
-/// A packet is lost when one so many numbers later has arrived (RFC 9002, section 6.1.1).
+/// A packet is lost when one with a number this much larger has arrived (RFC 9002, section 6.1.1).
 const REORDERED: u64 = 3;
 /// How long a client may be silent.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -41,7 +42,7 @@ const INITIAL_WINDOW: f64 = 10.0;
 const LEAST_WINDOW: f64 = 2.0;
 const DECREASE: f64 = 0.7;
 const INITIAL_RTT_NS: u64 = 333_000_000;
-/// Chunks that a client keeps account of: far more than any test of a slow link has.
+/// Chunks that a client tracks: far more than a test of a slow link has.
 const MOST_CHUNKS: usize = 1 << 24;
 
 fn field(at: usize, bytes: &[u8]) -> u64 {
@@ -49,13 +50,13 @@ fn field(at: usize, bytes: &[u8]) -> u64 {
     u64::from_be_bytes(field.copied().unwrap_or_default())
 }
 
-/// What an acknowledgment says.
+/// The content of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledgment {
-    /// The largest number that arrived, and the proof in that packet; before any, 0 and 0.
+    /// The largest number received, and the proof in that packet; 0 and 0 before any.
     largest: u64,
     proof: u64,
-    /// Of the numbers below, the nearest in the lowest bit.
+    /// Bitmap of the numbers below, the nearest in the lowest bit.
     below: u128,
 }
 
@@ -70,7 +71,7 @@ impl Acknowledgment {
         bytes
     }
 
-    /// What it says, and its token.
+    /// Parses an acknowledgment and its token.
     pub(crate) fn read(bytes: &[u8]) -> Option<(&[u8], Self)> {
         let bytes: &[u8; ACK_LEN] = bytes.try_into().ok()?;
         let below = bytes.last_chunk()?;
@@ -84,14 +85,14 @@ impl Acknowledgment {
             .then_some((&bytes[4..4 + TOKEN_LEN], said))
     }
 
-    /// Takes note of a number that arrived.
+    /// Records a number that was received.
     const fn note(&mut self, number: u64, proof: u64) {
         if number > self.largest {
             let gap = number - self.largest;
             self.below = match gap {
                 1..=RANGE => {
                     let shifted = if gap < 128 { self.below << gap } else { 0 };
-                    // What was the largest is below by now; before any there is none.
+                    // The previous largest number, if any, is now below.
                     if self.largest > 0 {
                         shifted | 1 << (gap - 1)
                     } else {
@@ -115,7 +116,7 @@ impl Acknowledgment {
     }
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct OnWay {
     number: u64,
@@ -123,24 +124,24 @@ struct OnWay {
     sent_ns: u64,
 }
 
-/// The sender: when which packet leaves. Times are ns of its own clock.
+/// The sender: decides which packet leaves when. Times are ns of its own clock.
 #[derive(Debug)]
 pub(crate) struct Sender {
     next: u64,
     next_chunk: u64,
     on_way: VecDeque<OnWay>,
-    /// Chunks that were lost.
+    /// Lost chunks.
     again: VecDeque<u64>,
     window: f64,
     threshold: f64,
-    /// Losses of numbers below it belong to one event.
+    /// Losses of smaller numbers belong to the current loss event.
     recovery: u64,
     rtt_ns: Option<u64>,
     heard_ns: u64,
     probes: u32,
-    /// When the pacer lets the next packet go.
+    /// When the pacer allows the next packet.
     free_ns: u64,
-    /// What makes the proofs.
+    /// Generates the proofs.
     keys: RandomState,
 }
 
@@ -175,7 +176,7 @@ impl Sender {
         let patience = 3 * self.rtt_ns() + 2 * ACK_DELAY.as_nanos() as u64;
         let silent = now_ns.saturating_sub(self.heard_ns) >= patience << self.probes.min(6);
         if silent && let Some(oldest) = self.on_way.pop_front() {
-            // Whether it or its acknowledgment was lost shows with this one.
+            // The reply to this probe shows whether the packet or its acknowledgment was lost.
             self.heard_ns = now_ns;
             self.probes += 1;
             if self.probes >= 2 {
@@ -187,7 +188,7 @@ impl Sender {
         if self.on_way.len() as f64 >= self.window || now_ns < self.free_ns {
             return None;
         }
-        // A quarter faster than the window asks for (RFC 9002, section 7.7), in bursts of a tick.
+        // 25 % faster than the window's rate (RFC 9002, section 7.7), in bursts of a tick.
         let gap = self.rtt_ns() as f64 / self.window / 1.25;
         let earliest = now_ns.saturating_sub(2 * TICK.as_nanos() as u64);
         self.free_ns = self.free_ns.max(earliest) + gap as u64;
@@ -209,7 +210,7 @@ impl Sender {
         (number, chunk)
     }
 
-    /// Whether its sender had the packet that it acknowledges.
+    /// Handles an acknowledgment. Returns whether its proof is valid.
     pub(crate) fn handle_ack(&mut self, now_ns: u64, said: &Acknowledgment) -> bool {
         if said.largest >= self.next || said.proof != self.proof(said.largest) {
             return false;
@@ -259,7 +260,7 @@ impl Sender {
     }
 }
 
-/// Sends to whoever asks with the token of the test that is on, until the server ends.
+/// Serves clients with the token of the running test, until the server ends.
 pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>) {
     let mut buffer = [0; 2048];
     while !desk.is_over() {
@@ -270,7 +271,7 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>) {
             continue;
         };
         if let Some(test) = desk.test_of(token).filter(|test| test.may_send_to(from)) {
-            // Whatever ends it, the client counts what has come.
+            // Whatever ends it, the client counts what has arrived.
             let _ended = socket
                 .set_read_timeout(Some(TICK))
                 .and_then(|()| send(socket, from, &test, desk));
@@ -333,7 +334,7 @@ pub(crate) fn receive(
     let (mut said, mut unsaid, mut chunks) = (Acknowledgment::default(), 0, Vec::<bool>::new());
     let (mut received, mut packets, mut buffer) = (0u64, 0u64, [0; 2048]);
     while !plan.is_over() {
-        // The first asks for the download; the server may not be there yet.
+        // The first packet requests the download; the server may not be ready yet.
         let quiet = match socket.recv(&mut buffer) {
             Ok(PACKET_LEN) if buffer.starts_with(&DATA) => {
                 said.note(field(4, &buffer), field(20, &buffer));
@@ -398,8 +399,8 @@ mod tests {
         assert_eq!(Acknowledgment::read(&read[..50]), None);
     }
 
-    /// A link of one packet a millisecond with 20 ms each way: goodput after some seconds, in packets a
-    /// second, where each packet that `lost` names is.
+    /// A link of one packet per millisecond with 20 ms in each direction, which loses the packets in `lost`: goodput
+    /// after some seconds, in packets per second.
     fn goodput(lost: impl Fn(u64) -> bool, queue: u64) -> (u64, usize) {
         let (mut sender, mut said) = (Sender::new(0), Acknowledgment::default());
         let mut arriving = VecDeque::new();
@@ -430,7 +431,7 @@ mod tests {
                 }
             }
         }
-        // All chunks arrive in the end, but for those on their way.
+        // All chunks arrive in the end, except for those in flight.
         let missing = (0..sender.next_chunk).filter(|chunk| !chunks.contains(chunk));
         (chunks.len() as u64 / 20, missing.count())
     }
@@ -462,7 +463,7 @@ mod tests {
             proof: sender.proof(largest),
             below: 0,
         };
-        // Who did not get the packet cannot acknowledge it.
+        // A host that did not receive the packet cannot acknowledge it.
         let forged = Acknowledgment { proof: 7, ..said };
         assert!(!sender.handle_ack(60_000 * MS, &forged));
         assert!(sender.poll(60_000 * MS).is_none());

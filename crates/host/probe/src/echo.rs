@@ -1,13 +1,13 @@
-//! Echoes: round trips, the times that bring two clocks together, and finding the server.
+//! Echoes: round trips, the offset between two clocks, and finding the server.
 //!
 //! ```text
 //! 0        4     8       24       32        40          48                             64
 //! | magic  | seq | token | sent   | heard   | answered  | zeros                         |
 //! ```
 //!
-//! A request has the magic "ECHO", and is answered by "OHCE" if its token is the test's. Whoever does
-//! not know where the server is asks "WHO?" of all on the link, without a token, and hears "HERE". An
-//! answer is never longer than its request.
+//! A request has the magic "ECHO", and is answered with "OHCE" if it has the test's token. To find the server, "WHO?"
+//! is sent to all hosts on the link, without a token, and answered with "HERE". A reply is never longer than its
+//! request.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,7 +42,7 @@ const LOADED: Duration = Duration::from_millis(100);
 struct Rhythm {
     count: u32,
     interval: Duration,
-    /// For the last answers.
+    /// How long to wait for the last replies.
     patience: Duration,
 }
 
@@ -59,7 +59,7 @@ const SENT: usize = 24;
 pub(crate) const HEARD: usize = 32;
 const ANSWERED: usize = 40;
 
-/// Answers until the server ends. With `welcoming` it also says that it is here to whoever asks.
+/// Replies to echoes until the server ends. With `welcoming` it also replies to "WHO?".
 pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>, welcoming: bool) {
     let mut buffer = [0; LENGTH + 1];
     while !desk.is_over() {
@@ -79,12 +79,12 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>, welcoming: bool) {
             continue;
         }
         set_field(ANSWERED, &mut packet, desk.watch.now_ns());
-        // An answer that cannot leave is lost like any other.
+        // A reply that cannot be sent is lost like any other.
         let _ = socket.send_to(&packet, from);
     }
 }
 
-/// Makes the answer of a request. Whether it is one, and ours to answer.
+/// Turns a request into its reply. Returns whether it is a valid request.
 pub(crate) fn reply(
     packet: &mut [u8; LENGTH],
     desk: &Desk<'_>,
@@ -102,17 +102,17 @@ pub(crate) fn reply(
     true
 }
 
-/// The asking end.
+/// The requesting end.
 pub(crate) struct Echoes {
     socket: UdpSocket,
     server: SocketAddr,
     token: TestToken,
     watch: LocalClock,
-    /// Number of the next request, over all rounds: a late answer belongs to no later one.
+    /// Number of the next request, across all rounds: a late reply never counts in a later round.
     seq: u32,
 }
 
-/// Requests by their numbers, and what came of each: an answer that comes twice counts once.
+/// Requests by number, with their times once answered: a duplicate reply counts once.
 #[derive(Debug, Default)]
 pub(crate) struct Round(BTreeMap<u32, Option<EchoTimes>>);
 
@@ -151,7 +151,7 @@ impl Echoes {
         })
     }
 
-    /// Echoes on a path that nothing else of the test uses.
+    /// Echoes on a path without other traffic of the test.
     pub(crate) fn idle(&mut self) -> io::Result<Round> {
         let mut round = Round::default();
         let begin_ns = self.watch.now_ns();
@@ -165,7 +165,7 @@ impl Echoes {
         Ok(round)
     }
 
-    /// Echoes until the plan's end; those of the measuring period count.
+    /// Echoes until the plan's end; those in the measuring period count.
     pub(crate) fn loaded(&mut self, plan: &Timetable) -> io::Result<Round> {
         let mut round = Round::default();
         let mut due_ns = plan.start_ns;
@@ -181,7 +181,7 @@ impl Echoes {
         Ok(round)
     }
 
-    /// Sends a request. Its number.
+    /// Sends a request, and returns its number.
     fn ask(&mut self) -> u32 {
         let seq = self.seq;
         self.seq += 1;
@@ -190,12 +190,12 @@ impl Echoes {
         packet[4..8].copy_from_slice(&seq.to_be_bytes());
         packet[8..8 + TOKEN_LEN].copy_from_slice(&self.token.0);
         set_field(SENT, &mut packet, self.watch.now_ns());
-        // What cannot leave is lost like any other.
+        // A request that cannot be sent is lost like any other.
         let _ = self.socket.send_to(&packet, self.server);
         seq
     }
 
-    /// Listens until then, or until all answers of the round are there if that is enough.
+    /// Receives until the given time, or, if that suffices, until all requests of the round are answered.
     fn hear(&self, round: &mut Round, until_ns: u64, all_is_enough: bool) -> io::Result<()> {
         let mut buffer = [0; LENGTH + 1];
         loop {
@@ -204,7 +204,7 @@ impl Echoes {
             if left.is_zero() || (all_is_enough && all()) {
                 return Ok(());
             }
-            // A timeout of zero would be none.
+            // A timeout of zero would mean none.
             let glance = left.clamp(Duration::from_micros(1), GLANCE);
             self.socket.set_read_timeout(Some(glance))?;
             match self.socket.recv_from(&mut buffer) {
@@ -235,18 +235,17 @@ impl Echoes {
     }
 }
 
-/// Where on the link behind this interface a server is; none if none answers for a second.
+/// Finds a server on the link of this interface; none if there is no reply within a second.
 ///
-/// The question goes to all hosts of the link (224.0.0.1), so it finds a server on a tunnel with IPv4
-/// addresses.
+/// The request goes to all hosts on the link (224.0.0.1), so it finds a server on a tunnel with IPv4 addresses.
 ///
 /// # Errors
-/// If there is no such interface, or it takes no packets.
+/// If there is no such interface, or it cannot send.
 pub fn find_server(interface: &str, port: u16) -> io::Result<Option<IpAddr>> {
     const TIMES: u32 = 10;
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.bind_device(Some(interface.as_bytes()))?;
-    // A server on this machine is not the one that is looked for.
+    // A server on this machine is not wanted.
     socket.set_multicast_loop_v4(false)?;
     socket.set_read_timeout(Some(GLANCE))?;
     let socket = UdpSocket::from(socket);
@@ -309,8 +308,8 @@ mod tests {
     }
 
     proptest! {
-        /// Only what has the token of the test is answered, or asks who is here where that is said; an answer keeps what its
-        /// request said.
+        /// Only requests with the test's token are answered, and "WHO?" where that is enabled; a reply repeats the
+        /// fields of its request.
         #[test]
         fn any_datagram_is_answered_only_where_it_may_be(
             bytes in prop::collection::vec(any::<u8>(), LENGTH),

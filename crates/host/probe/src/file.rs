@@ -1,8 +1,7 @@
-//! The file: one TCP connection on which the server always has more to send. The client says the test's
-//! token first.
+//! The file: one TCP connection on which the server always has more to send. The client sends the test's token first.
 //!
-//! Every byte is known by its place, so the receiver sees what was changed, lost, doubled or moved
-//! on the way, and ends the transfer with an error.
+//! Every byte depends on its offset, so the receiver detects changed, lost, duplicated or moved bytes, and ends the
+//! transfer with an error.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,8 +12,8 @@ use crate::progress::{Counter, Progress};
 use crate::token::TestToken;
 use crate::{GLANCE, is_timeout};
 
-/// The file's bytes, again and again: as long as a prime times the number of values of a byte, so
-/// that no packet, chunk or buffer comes back to the same place of it soon.
+/// The repeated content of the file: its length is a prime times 256, so that packets, chunks or buffers do not soon
+/// repeat at the same offset.
 struct Content(Vec<u8>);
 
 impl Content {
@@ -24,12 +23,12 @@ impl Content {
         Self((0..PERIOD * 256).map(byte).collect())
     }
 
-    /// What stands at `place`, up to the end of this round.
+    /// The bytes from offset `place` to the end of the current repetition.
     fn at(&self, place: u64) -> &[u8] {
         &self.0[(place % self.0.len() as u64) as usize..]
     }
 
-    /// Whether these are the bytes at `place`.
+    /// Whether these are the bytes at offset `place`.
     fn is(&self, mut place: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let expected = self.at(place);
@@ -44,7 +43,7 @@ impl Content {
     }
 }
 
-/// Receives until the plan's end; gives the bytes received in the measuring period.
+/// Receives until the plan's end; returns the bytes received in the measuring period.
 pub(crate) fn receive(
     server: SocketAddr,
     token: TestToken,
@@ -82,8 +81,8 @@ pub(crate) fn receive(
     (counted, result.err().map(|e| e.to_string()))
 }
 
-/// Sends as fast as the connection takes it, until the receiver leaves, the test is over or has used up
-/// its bytes.
+/// Sends as fast as the connection allows, until the receiver closes it, or the test is over or has used up its
+/// bytes.
 pub(crate) fn send(mut stream: TcpStream, test: &Test) -> io::Result<()> {
     stream.set_write_timeout(Some(GLANCE))?;
     let (content, mut place) = (Content::new(), 0);
@@ -108,7 +107,7 @@ mod tests {
         let long = [content.at(100), content.at(0), content.at(0)].concat();
         assert!(content.is(100, &long));
         assert!(!content.is(101, &long));
-        // What TCP would do wrong: a segment left out, doubled, or swapped with its neighbour.
+        // Errors that TCP must not make: a segment missing, duplicated, or swapped with its neighbour.
         let (a, b, c) = (&long[..1448], &long[1448..2896], &long[2896..4344]);
         for wrong in [[a, c].concat(), [a, a, b].concat(), [b, a, c].concat()] {
             assert!(!content.is(100, &wrong));

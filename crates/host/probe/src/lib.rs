@@ -1,38 +1,37 @@
-//! What a file, web pages and voice get over a path between two machines: the generators behind
-//! `airlane test`, and behind the project's own live tests.
+//! Measures a file, web pages and voice over a path between two machines: the traffic generators of `airlane test`,
+//! and of the project's own live tests.
 //!
 //! | application | transport | port | what is measured |
 //! |---|---|---|---|
-//! | file | one TCP connection, server to client | 5001 | bytes that the client's application received |
-//! | pages | 20 kB, a fresh TCP connection each, 100 ms pauses | 80 | connect to last byte |
+//! | file | one TCP connection, server to client | 5001 | bytes delivered to the client's application |
+//! | pages | 20 kB, a fresh TCP connection each, 100 ms pauses | 80 | time from connecting to the last byte |
 //! | voice | UDP, 50 packets/s of 160 B, both ways, DSCP EF | 4000 | loss, one-way delay |
-//! | download | UDP as QUIC has it, server to client, if asked for | that of pages | bytes that came once |
-//! | echoes | UDP, 10/s of 64 B | 5001 | round trips; how far one clock is ahead of the other |
+//! | download | UDP like QUIC, server to client, if requested | that of pages | bytes received, without duplicates |
+//! | echoes | UDP, 10/s of 64 B | 5001 | round trips; offset between the clocks |
 //!
 //! ```text
 //! client                                                    server: serves one test at a time
 //!    ├── order ───────────── control, TCP 4999 ────────────────►│
-//!    │◄───────────────────────────── a token, the ports, or why not
+//!    │◄───────────────────────────── a token, the ports, or the reason for refusing
 //!    │◄── echoes on the idle path ──►│
 //!    ├── go ───────────────────────────────────────────────────►│  voice begins
 //!    │◄───────────────────────────────────────────────── started
 //!    │   warm-up ──► measuring period ──► grace      the load is the same throughout
 //!    │◄── echoes on the idle path ──►│
 //!    ├── finish, with the clocks ──────────────────────────────►│
-//!    │◄─────────────────────────── what the server sent and heard
+//!    │◄─────────────────────────── what the server sent and received
 //! ```
 //!
-//! File and pages may have one port: what a connection says first tells them apart.
+//! File and pages may share one port: the first bytes of a connection tell them apart.
 //!
-//! What was *sent* (voice) or *begun* (pages) in the measuring period counts, and has the grace to
-//! arrive. Each end measures with a clock of its own; [`clock`] brings them together.
+//! Voice packets *sent* and pages *begun* in the measuring period count, and have the grace period to arrive. Each
+//! end measures with its own clock; [`clock`] relates the two.
 //!
-//! The control connection may take another path than the load: `airlane test` keeps it inside the
-//! tunnel while the plain path is measured. All else that a client sends carries the test's token, and
-//! gets no answer without it.
+//! The control connection may take another path than the load: `airlane test` keeps it inside the tunnel while the
+//! plain path is measured. Everything else that a client sends carries the test's token, and is ignored without it.
 //!
-//! Every socket operation has a timeout, every loop a deadline and every buffer a bound: client and
-//! server always end.
+//! Every socket operation has a timeout, every loop a deadline and every buffer a limit: client and server always
+//! end.
 //!
 //! Left out: files towards the server (run the test from its end), and more than one client at a time.
 
@@ -74,16 +73,16 @@ pub use server::{Door, ServeError, ServerConfig, ServerEvent, serve};
 pub use survey::{App, PathReport, Survey, SurveyReport, SurveyStep, TestedPath};
 pub use voice::VOICE_DSCP;
 
-/// How long a blocking call may take before a loop looks at its deadline again.
+/// How long a blocking call may take before a loop checks its deadline again.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Whether a blocking call merely ran into its timeout.
+/// Whether a blocking call merely timed out.
 pub fn is_timeout(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }
 
-/// The value below which the part `q` of the sorted values lies; zero of none.
+/// The `q` quantile of sorted values; zero if there are none.
 pub fn quantile(sorted: &[u64], q: f64) -> u64 {
     let rank = (q * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
@@ -99,7 +98,7 @@ fn fill(stream: &mut TcpStream, buffer: &mut [u8], is_over: impl Fn() -> bool) -
             Err(e) if is_timeout(&e) => {}
             Err(e) => return Err(e),
         }
-        // Also where a byte comes now and then.
+        // Even if bytes keep trickling in.
         if got < buffer.len() && is_over() {
             return Err(io::ErrorKind::TimedOut.into());
         }

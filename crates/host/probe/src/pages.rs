@@ -1,4 +1,4 @@
-//! Pages: connect, ask with the test's token in the path, read 20 kB to the end; pause; again.
+//! Pages: connect, send a request with the test's token in the path, read 20 kB to the end; pause; repeat.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -16,15 +16,15 @@ const PAGE_LEN: usize = 20_000;
 const PAUSE: Duration = Duration::from_millis(100);
 const BEFORE_TOKEN: &str = "GET /";
 const BEHIND_TOKEN: &str = " HTTP/1.0\r\n\r\n";
-/// Bytes of a request; the token stands in it in hexadecimal digits.
+/// Bytes of a request, which contains the token in hexadecimal.
 pub(crate) const REQUEST_LEN: usize = BEFORE_TOKEN.len() + 2 * TOKEN_LEN + BEHIND_TOKEN.len();
 
-/// What asks for a page.
+/// The request for a page.
 pub(crate) fn request(token: TestToken) -> Vec<u8> {
     format!("{BEFORE_TOKEN}{token}{BEHIND_TOKEN}").into_bytes()
 }
 
-/// Fetches one page after the other until the plan's end.
+/// Fetches pages one after the other until the plan's end.
 pub(crate) fn fetch(
     server: SocketAddr,
     token: TestToken,
@@ -63,7 +63,7 @@ pub(crate) fn fetch(
     }
 }
 
-/// Fetches one page, which proves this end's address on the way to that server.
+/// Fetches one page, which proves this end's address on the path to that server.
 pub(crate) fn introduce(server: SocketAddr, token: TestToken, plan: &Timetable) -> io::Result<()> {
     fetch_one(server, &request(token), plan)
 }
@@ -77,7 +77,7 @@ fn fetch_one(server: SocketAddr, request: &[u8], plan: &Timetable) -> io::Result
     let mut got = 0;
     loop {
         match stream.read(&mut buffer) {
-            // The server closes behind the page; the last byte is what was waited for.
+            // The server closes after the page; the last byte is what counts.
             Ok(0) if got == PAGE_LEN => return Ok(()),
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => {
@@ -92,7 +92,7 @@ fn fetch_one(server: SocketAddr, request: &[u8], plan: &Timetable) -> io::Result
     }
 }
 
-/// Sends the page, if the test may still send as much.
+/// Sends the page, if the test may send that many bytes.
 pub(crate) fn answer(mut stream: TcpStream, test: &Test) -> io::Result<()> {
     stream.set_write_timeout(Some(GLANCE))?;
     let page = [b'p'; PAGE_LEN];

@@ -1,4 +1,4 @@
-//! When things happen at one end, by its own clock.
+//! The schedule of one end, by its own clock.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::GLANCE;
 use crate::clock::LocalClock;
 
-/// How long a test's load lasts. Both ends know this; when it begins each knows by its own clock.
+/// Durations of a test's load. Both ends know them; each knows by its own clock when the load begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
     /// Load before the measuring period.
     pub warmup: Duration,
     /// The measuring period.
     pub measure: Duration,
-    /// Load after it, in which stragglers count.
+    /// Load after it, in which late packets still count.
     pub grace: Duration,
 }
 
 impl Times {
-    /// All of it.
+    /// The total duration.
     pub fn total(&self) -> Duration {
         self.warmup
             .saturating_add(self.measure)
@@ -30,17 +30,17 @@ impl Times {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timetable {
     pub(crate) watch: LocalClock,
-    /// The load starts.
+    /// Start of the load.
     pub(crate) start_ns: u64,
-    /// The measuring period.
+    /// Start and end of the measuring period.
     pub(crate) from_ns: u64,
     pub(crate) until_ns: u64,
-    /// The load ends.
+    /// End of the load.
     pub(crate) end_ns: u64,
 }
 
 impl Timetable {
-    /// The load starts now.
+    /// The schedule of a load that starts now.
     pub(crate) fn starting_now(watch: LocalClock, times: &Times) -> Self {
         let start_ns = watch.now_ns();
         let behind = |at: u64, time: Duration| at.saturating_add(time.as_nanos() as u64);
@@ -63,7 +63,7 @@ impl Timetable {
         self.watch.now_ns() >= self.end_ns
     }
 
-    /// What is left until the end, at least a little.
+    /// The time until the end, but not zero.
     pub(crate) fn patience(&self) -> Duration {
         self.watch.until(self.end_ns).max(GLANCE)
     }

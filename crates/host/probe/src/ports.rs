@@ -1,20 +1,20 @@
-//! Where a server listens.
+//! The ports of a server.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the client tells the server what to do, and looks for it.
+/// The port of the control connection, and of the search for a server.
 pub const CONTROL_PORT: u16 = 4999;
-/// The file's port; that of echoes, too.
+/// The port of the file and of echoes.
 pub const FILE_PORT: u16 = 5001;
 /// The pages' port.
 pub const PAGES_PORT: u16 = 80;
 /// The voice stream's port.
 pub const VOICE_PORT: u16 = 4000;
 
-/// The server's ports; zero is any that is free.
+/// The server's ports; zero means any free port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerPorts {
-    /// Control, TCP; whoever looks for a server, UDP.
+    /// Control, TCP; search for a server, UDP.
     pub control: u16,
     /// The file, TCP; echoes, UDP.
     pub file: u16,

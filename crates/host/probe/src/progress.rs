@@ -1,9 +1,9 @@
-//! How far the applications are, for whoever watches them while they run.
+//! Progress of the applications, for observers while they run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters that client and server share with whoever watches. Clones are the same counters.
+/// Counters that client and server share with observers. Clones share the same counters.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<[AtomicU64; 4]>);
 
@@ -20,7 +20,7 @@ pub(crate) enum Counter {
 pub struct Counts {
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Whole pages.
+    /// Complete pages.
     pub pages: u64,
     /// Voice packets from server to client.
     pub voice_down: u64,

@@ -1,4 +1,4 @@
-//! What the applications got.
+//! The results of the applications.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ports::ServerPorts;
 
-/// All three applications over one measuring period.
+/// All applications over one measuring period.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrafficReport {
     /// Length of the measuring period.
     pub measured_ns: u64,
     /// Length of the warm-up before it.
     pub warmup_ns: u64,
-    /// Where the server was.
+    /// The server's ports.
     #[serde(default)]
     pub ports: ServerPorts,
     /// The file, if it was carried.
@@ -28,19 +28,19 @@ pub struct TrafficReport {
     pub voice_down: Option<VoiceReport>,
     /// Voice from client to server, if it was sent.
     pub voice_up: Option<VoiceReport>,
-    /// Round trips while nothing else was carried, if echoes were asked for.
+    /// Round trips on the idle path, if echoes were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<EchoReport>,
-    /// Round trips in the measuring period, if echoes were asked for.
+    /// Round trips in the measuring period, if echoes were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded: Option<EchoReport>,
-    /// What the clocks of the ends said, if they are not the same.
+    /// The offset between the clocks of the ends, if they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockReport>,
 }
 
 impl TrafficReport {
-    /// Voice lost in both directions together, as a part of what was sent; none if an end sent nothing.
+    /// Voice lost in both directions together, as a share of the packets sent; none if an end sent nothing.
     pub fn voice_loss(&self) -> Option<f64> {
         let (down, up) = (self.voice_down.as_ref()?, self.voice_up.as_ref()?);
         let both = down.sent > 0 && up.sent > 0;
@@ -53,22 +53,22 @@ impl TrafficReport {
 pub struct FileReport {
     /// Congestion control of the sender, as the kernel names it.
     pub congestion_control: String,
-    /// Bytes that the receiver's application got in the measuring period.
+    /// Bytes delivered to the receiving application in the measuring period.
     pub received_bytes: u64,
-    /// These bytes as a rate.
+    /// The same as a rate.
     pub goodput_bps: f64,
     /// Why the transfer ended early, if it did.
     pub error: Option<String>,
 }
 
-/// A download over UDP as QUIC has it.
+/// A QUIC-like download over UDP.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DownloadReport {
-    /// Bytes that came in the measuring period, each once.
+    /// Bytes received in the measuring period, without duplicates.
     pub received_bytes: u64,
-    /// Packets that came in it.
+    /// Packets received in it.
     pub packets: u64,
-    /// These bytes as a rate.
+    /// The same bytes as a rate.
     pub goodput_bps: f64,
 }
 
@@ -77,18 +77,18 @@ pub struct DownloadReport {
 pub struct PagesReport {
     /// Pages begun in the measuring period and completed.
     pub completed: u64,
-    /// Pages begun in it that failed or did not end in time.
+    /// Pages begun in it that failed or were not completed in time.
     pub failed: u64,
-    /// How, and how many of them.
+    /// The errors, with their counts.
     #[serde(default)]
     pub errors: BTreeMap<String, u64>,
-    /// From the start of the connection to the last byte.
+    /// Mean time from connecting to the last byte.
     pub mean_ns: f64,
     /// Median.
     pub p50_ns: u64,
-    /// 95 of 100 pages are faster.
+    /// 95th percentile.
     pub p95_ns: u64,
-    /// The slowest.
+    /// Maximum.
     pub max_ns: u64,
 }
 
@@ -97,29 +97,29 @@ pub struct PagesReport {
 pub struct VoiceReport {
     /// Packets sent in the measuring period.
     pub sent: u64,
-    /// Packets of these that arrived, each counted once.
+    /// How many of these arrived, without duplicates.
     pub received: u64,
-    /// Packets of these that did not arrive.
+    /// How many of these did not arrive.
     pub lost: u64,
-    /// Arrivals of packets that had arrived before.
+    /// Duplicate arrivals.
     pub duplicates: u64,
     /// Arrivals after a packet that was sent later.
     pub reordered: u64,
-    /// Lost of sent.
+    /// Lost over sent.
     pub loss: f64,
-    /// One-way delay of the fastest packet that arrived.
+    /// Minimum one-way delay of the packets that arrived.
     #[serde(default)]
     pub delay_min_ns: u64,
     /// Median of the packets that arrived.
     pub delay_p50_ns: u64,
-    /// What 95 of 100 do not exceed.
+    /// 95th percentile.
     #[serde(default)]
     pub delay_p95_ns: u64,
-    /// What 99 of 100 do not exceed.
+    /// 99th percentile.
     pub delay_p99_ns: u64,
-    /// The longest.
+    /// Maximum.
     pub delay_max_ns: u64,
-    /// Packets that arrived and took more than 300 ms.
+    /// Packets that arrived after more than 300 ms.
     #[serde(default)]
     pub late: u64,
 }
@@ -129,24 +129,24 @@ pub struct VoiceReport {
 pub struct EchoReport {
     /// Requests.
     pub sent: u64,
-    /// Requests that were not answered.
+    /// Requests without a reply.
     pub lost: u64,
-    /// The fastest.
+    /// Minimum.
     pub rtt_min_ns: u64,
     /// Median.
     pub rtt_p50_ns: u64,
-    /// 99 of 100 are faster.
+    /// 99th percentile.
     pub rtt_p99_ns: u64,
-    /// The slowest.
+    /// Maximum.
     pub rtt_max_ns: u64,
 }
 
 /// The clocks of the two ends.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ClockReport {
-    /// How far the server's is ahead of the client's, as they were when the load began.
+    /// How far the server's clock was ahead of the client's when the load began.
     pub server_ahead_ns: i64,
-    /// The most that one-way delays are wrong by: as much if all of the round trip were on one way.
+    /// The largest error of one-way delays: reached if the whole round trip was in one direction.
     pub uncertainty_ns: u64,
 }
 

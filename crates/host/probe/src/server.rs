@@ -1,7 +1,7 @@
-//! The far end: serves whoever may reach its control port, one test at a time.
+//! The far end: serves clients that can reach its control port, one test at a time.
 //!
-//! What bounds it: its lifetime; the length and the bytes of a test; the number of connections, and how
-//! long each may take to show the test's token. Nothing answers without that, but the control port.
+//! Its limits: its lifetime; the duration and the bytes of a test; the number of connections, and how long each may
+//! take to show the test's token. Without the token, only the control port responds.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -24,7 +24,7 @@ use crate::token::{TOKEN_LEN, TestToken};
 use crate::voice::Arrivals;
 use crate::{GLANCE, download, echo, file, fill, is_timeout, pages, voice};
 
-/// How long a client may be silent where it is its turn.
+/// How long a client may be silent when it is its turn to send.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection may take to show the token.
 const INTRODUCTION: Duration = Duration::from_secs(5);
@@ -34,26 +34,26 @@ const ORDER: Duration = Duration::from_secs(10);
 /// Who may begin a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// Whoever reaches this address.
+    /// Any client that reaches this address.
     Address(IpAddr),
-    /// Whoever is behind this interface: on a link with keys, the peer.
+    /// Any client on this interface: on a link with keys, the peer.
     Interface(String),
 }
 
-/// What the server needs to know.
+/// The server's settings.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Who may begin a test.
     pub door: Door,
-    /// Where it listens.
+    /// Its ports.
     pub ports: ServerPorts,
-    /// It ends by itself after this time.
+    /// It stops after this time.
     pub lifetime: Duration,
     /// The longest load that a client may ask for.
     pub longest: Duration,
     /// The most bytes of file and pages that it sends in one test.
     pub most_bytes: u64,
-    /// Where it tells how far it is: the same as the client's, if anybody watches both.
+    /// Counters of its progress; the client's, to observe both.
     pub progress: Progress,
     /// Its clock.
     pub watch: LocalClock,
@@ -74,7 +74,7 @@ impl ServerConfig {
     }
 }
 
-/// What a server tells whoever started it.
+/// Events reported to the server's owner.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
     /// All ports are open.
@@ -83,10 +83,10 @@ pub enum ServerEvent<'a> {
     Begun {
         /// The client.
         client: IpAddr,
-        /// How long it will load the path.
+        /// Durations of the load.
         times: Times,
     },
-    /// It has ended.
+    /// The test has ended.
     Ended {
         /// The client.
         client: IpAddr,
@@ -112,22 +112,22 @@ pub struct ServeError {
     pub port: u16,
     /// The address or interface.
     pub at: String,
-    /// What the operating system said.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
 /// The open ports.
 struct Sockets {
     control: TcpListener,
-    /// Answers whoever looks for a server; only behind an interface.
+    /// Replies to searches for a server; only on an interface.
     welcome: Option<UdpSocket>,
     echo: UdpSocket,
     file: TcpListener,
-    /// None where the file's is that of pages, too.
+    /// None if pages share the file's port.
     pages: Option<TcpListener>,
     voice: UdpSocket,
     download: UdpSocket,
-    /// What connections use if no client asks for anything else.
+    /// The congestion control of connections by default.
     congestion_control: Vec<u8>,
 }
 
@@ -143,7 +143,7 @@ impl Sockets {
             pages,
             voice,
         } = config.ports;
-        // Of IPv4 alone: a socket for both families hears nothing that goes to all IPv4 hosts.
+        // IPv4 only: a dual-stack socket does not receive packets to all IPv4 hosts.
         let all = Ipv4Addr::UNSPECIFIED.into();
         let welcome = interface.map(|name| udp(all, Some(name), control));
         let voice_socket = udp(address, None, voice)?;
@@ -167,13 +167,13 @@ impl Sockets {
                 false => Some(tcp(address, None, pages)?),
             },
             voice: voice_socket,
-            // With file and pages on one port, the download has the same of UDP, as QUIC has.
+            // If file and pages share a port, the download uses the same UDP port, like QUIC.
             download: udp(address, None, if one { pages } else { 0 })?,
             congestion_control: usual,
         })
     }
 
-    /// The ports, that of echoes, and that of the download.
+    /// The server's ports, the echo port, and the download port.
     fn ports(&self) -> io::Result<(ServerPorts, u16, u16)> {
         let ports = ServerPorts {
             control: self.control.local_addr()?.port(),
@@ -190,10 +190,10 @@ impl Sockets {
         Ok((ports, echo?.port(), download?.port()))
     }
 
-    /// Sets the congestion control of connections to come, and reads back what it is.
+    /// Sets the congestion control of future connections, and reads back the result.
     ///
     /// # Errors
-    /// If a client names one that the kernel has not loaded. For root it would load any.
+    /// If a client requests one that the kernel has not loaded. For root, setting it would load it.
     fn set_congestion_control(&self, name: Option<&str>) -> Result<String, String> {
         if let Some(name) = name {
             let loaded = std::fs::read_to_string(LOADED).unwrap_or_default();
@@ -213,8 +213,8 @@ impl Sockets {
 /// The congestion controls that the kernel has loaded (ip-sysctl.rst).
 const LOADED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Refuses what the kernel would have to load first: which modules there are is for the machine's owner to
-/// say, and not for a client.
+/// Refuses a congestion control that the kernel would have to load first: loading modules is up to the machine's
+/// owner, not to a client.
 fn admit_congestion_control(name: &str, loaded: &str) -> Result<(), String> {
     let loaded: Vec<_> = loaded.split_whitespace().collect();
     match loaded.contains(&name) {
@@ -226,7 +226,7 @@ fn admit_congestion_control(name: &str, loaded: &str) -> Result<(), String> {
     }
 }
 
-/// All of this machine's addresses, of both families where it has both.
+/// All addresses of this machine, of both families if it has both.
 fn unspecified() -> IpAddr {
     let both = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP));
     match both {
@@ -235,7 +235,7 @@ fn unspecified() -> IpAddr {
     }
 }
 
-/// A socket that looks up from waiting for its deadline now and then.
+/// A socket with a timeout, so that loops can check their deadlines.
 fn open(address: SocketAddr, interface: Option<&str>, kind: Type) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, None)?;
     if kind == Type::STREAM {
@@ -311,7 +311,7 @@ pub fn serve(
     Ok(())
 }
 
-/// So much later than now.
+/// The time `time` from now.
 fn behind(watch: LocalClock, time: Duration) -> u64 {
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     watch.now_ns().saturating_add(ns)
@@ -346,15 +346,15 @@ impl<'a> Server<'a> {
             if let Some(admitted) = desk.clients.admit() {
                 scope.spawn(move || {
                     let _counted = admitted;
-                    // Whoever leaves without an order is not worth a word.
+                    // A client that leaves without an order is not reported.
                     let _ = self.receive_client(stream);
                 });
             }
         });
     }
 
-    /// Serves one connection of a test, once it has shown that it belongs to one: it says the token and gets
-    /// the file, or asks for a page by it.
+    /// Serves one connection of a test, once it has shown the test's token: the bare token requests the file, a token
+    /// in a path a page.
     fn carry<'s>(self, scope: &'s Scope<'s, 'a>, mut stream: TcpStream) {
         let Some(admitted) = self.desk.connections.admit() else {
             return;
@@ -372,7 +372,7 @@ impl<'a> Server<'a> {
             let Ok(from) = stream.peer_addr() else {
                 return;
             };
-            // The client sees an error on its side of the connection, and counts it.
+            // The client sees and counts an error on its side of the connection.
             let _ = match self.desk.test_of(&shown) {
                 Some(test) => {
                     test.prove(from);
@@ -411,14 +411,14 @@ impl<'a> Server<'a> {
         let outcome = control
             .say(&Reply::Ok(accepted))
             .and_then(|()| self.obey(&order, &test, &mut control));
-        // Before the client hears of it: its next test may come at once.
+        // Before the client is told, because its next test may follow at once.
         self.desk.end();
         let error = outcome.as_ref().err();
         (self.tell)(ServerEvent::Ended { client, error });
         control.say(&outcome?)
     }
 
-    /// Does what a client asks for.
+    /// Carries out a client's order.
     fn obey(
         self,
         order: &TestOrder,
@@ -464,7 +464,7 @@ impl<'a> Server<'a> {
             ));
         }
         let end_ns = behind(self.desk.watch, load.saturating_add(2 * PATIENCE));
-        // The peer of a link orders over the link what goes over the path below it, where it has another address.
+        // The peer of a link orders tests over the link also for the path below it, where it has another address.
         let only = matches!(self.config.door, Door::Address(_)).then_some(client);
         let test = self.desk.begin(token, only, end_ns, self.config.most_bytes);
         let test = test.ok_or("another test is running; try again when it has ended")?;
@@ -492,7 +492,7 @@ impl<'a> Server<'a> {
         Ok((test, accepted))
     }
 
-    /// Sends and receives voice until the client has finished. What was sent, and what arrived.
+    /// Sends and receives voice until the client has finished. Returns the number sent, and the arrivals.
     fn talk(
         self,
         order: &TestOrder,
@@ -504,7 +504,7 @@ impl<'a> Server<'a> {
         let is_over = || finished.load(Ordering::Relaxed) || test.is_over();
         let (socket, token) = (&self.sockets.voice, test.token);
         std::thread::scope(|scope| {
-            // It goes where the client's voice comes from, and to no other host.
+            // Voice is sent to the source address of the client's voice only.
             let to = || *lock(&test.caller);
             let sender = scope.spawn(move || voice::send(socket, to, token, plan, is_over));
             let receiver = scope.spawn(move || {
@@ -536,7 +536,7 @@ fn accept(listener: &TcpListener, desk: &Desk<'_>, mut serve: impl FnMut(TcpStre
         match listener.accept() {
             Ok((stream, _)) => serve(stream),
             Err(e) if is_timeout(&e) => {}
-            // Out of descriptors, or a connection that was reset before it was taken.
+            // Out of descriptors, or a connection that was reset before it was accepted.
             Err(_) => std::thread::sleep(GLANCE),
         }
     }
@@ -550,7 +550,7 @@ mod tests {
     fn clients_have_nothing_loaded_and_hear_what_there_is() {
         let loaded = "reno cubic\n";
         assert_eq!(admit_congestion_control("cubic", loaded), Ok(()));
-        // Neither a part of a name, nor what the kernel would take for one.
+        // Neither a prefix of a name, nor anything else that the kernel would accept.
         for name in ["vegas", "cub", "cubic\0", "reno cubic", ""] {
             let why = admit_congestion_control(name, loaded).unwrap_err();
             assert!(why.contains("it has reno, cubic"), "{why}");

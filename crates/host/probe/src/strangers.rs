@@ -1,5 +1,5 @@
-//! What strangers may say to a test's server, and what must hold whatever it is: for fuzzing and for this crate's tests.
-//! Each of these panics if it does not hold.
+//! Input from unknown senders to a test's server, and what must hold for all of it: for fuzzing and for this crate's
+//! tests. Each function panics if it does not hold.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,10 +10,10 @@ use crate::download::{Acknowledgment, Sender};
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::{echo, voice};
 
-/// The token of the test that is on.
+/// The token of the running test.
 pub const TOKEN: [u8; TOKEN_LEN] = [7; TOKEN_LEN];
 
-/// A control connection: each line is a message or an error, and none takes more memory than a line may.
+/// A control connection: each line is a message or an error, and none takes more memory than the limit.
 pub fn lines(mut bytes: &[u8]) {
     let (mut line, mut number) = (Line::default(), 0_u32);
     while !bytes.is_empty() && !line.is_too_long() {
@@ -32,8 +32,8 @@ pub fn lines(mut bytes: &[u8]) {
     }
 }
 
-/// A datagram to the port of echoes: only what has the token of the test is answered, or asks who is here where that is
-/// said; an answer keeps what its request said.
+/// A datagram to the echo port: only requests with the test's token are answered, and "WHO?" where that is enabled; a
+/// reply repeats the fields of its request.
 pub fn echo(asked: &[u8; echo::LENGTH], welcoming: bool, heard_ns: u64) {
     let stop = AtomicBool::new(false);
     let desk = Desk::new(LocalClock::default(), u64::MAX, &stop);
@@ -53,8 +53,8 @@ pub fn echo(asked: &[u8; echo::LENGTH], welcoming: bool, heard_ns: u64) {
     }
 }
 
-/// A datagram to the ports of voice and of downloads: what is read has the token, and no acknowledgment moves a sender that
-/// does not have what it acknowledges.
+/// A datagram to the ports of voice and of downloads: only those with the token are accepted, and no acknowledgment
+/// affects a sender that has not sent the packet.
 pub fn datagram(bytes: &[u8]) {
     if voice::parse(bytes, TestToken(TOKEN), 0).is_some() {
         assert_eq!(bytes[16..16 + TOKEN_LEN], TOKEN);

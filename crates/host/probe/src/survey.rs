@@ -1,6 +1,6 @@
-//! What an operator wants to know of a link: each application on each path, alone and with all others.
+//! A survey of a link for its operator: each application on each path, alone and with all others.
 //!
-//! The paths take turns, so that whatever else changes meanwhile meets both of them.
+//! The paths alternate, so that other changes affect both of them.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -27,7 +27,7 @@ pub enum App {
 }
 
 impl App {
-    /// All of them.
+    /// All applications.
     pub const ALL: [Self; 3] = [Self::File, Self::Pages, Self::Voice];
 
     /// Its name.
@@ -40,7 +40,7 @@ impl App {
     }
 }
 
-/// A way to the other end.
+/// A path to the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestedPath {
     /// The plain path below the link.
@@ -58,26 +58,26 @@ pub struct Survey {
     pub before: Option<IpAddr>,
     /// The server's address in the link, if that is measured.
     pub after: Option<IpAddr>,
-    /// In this order, each once.
+    /// The applications in this order, each once.
     pub apps: Vec<App>,
-    /// Of each run.
+    /// Durations of each run.
     pub times: Times,
-    /// Congestion control of the server's TCP; none: its kernel's usual one.
+    /// Congestion control of the server's TCP; none: its kernel's default.
     pub congestion_control: Option<String>,
-    /// How long the server may take to be there.
+    /// How long to wait for the server to start.
     pub patience: Duration,
 }
 
-/// A run that begins.
+/// A run that is about to begin.
 #[derive(Clone, Copy, Debug)]
 pub struct SurveyStep<'a> {
-    /// Over which path it is measured.
+    /// The path.
     pub path: TestedPath,
-    /// What is measured.
+    /// The applications.
     pub apps: &'a [App],
 }
 
-/// What came out.
+/// The results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SurveyReport {
     /// The plain path.
@@ -86,12 +86,12 @@ pub struct SurveyReport {
     pub after: Option<PathReport>,
 }
 
-/// What came out on one path.
+/// The results on one path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PathReport {
     /// The server's address.
     pub address: IpAddr,
-    /// Each application while there is no other.
+    /// Each application without any other.
     pub alone: BTreeMap<App, TrafficReport>,
     /// All of them at once, if there are several.
     pub together: Option<TrafficReport>,
@@ -107,7 +107,7 @@ impl Survey {
             .filter_map(|(path, address)| Some((path, address?)))
     }
 
-    /// Who runs together: each application alone, and all of them.
+    /// The groups of applications that run together: each one alone, and all of them.
     fn groups(&self) -> Vec<&[App]> {
         let mut groups: Vec<&[App]> = self.apps.chunks(1).collect();
         if self.apps.len() > 1 {
@@ -116,15 +116,15 @@ impl Survey {
         groups
     }
 
-    /// How many runs that are.
+    /// The number of runs.
     pub fn steps(&self) -> usize {
         self.paths().count() * self.groups().len()
     }
 
-    /// Runs all of it. `tell` hears of each run as it begins.
+    /// Carries out the survey. `tell` is called before each run.
     ///
     /// # Errors
-    /// At the first run that cannot be made.
+    /// At the first run that fails.
     pub fn run(&self, tell: &mut dyn FnMut(SurveyStep<'_>)) -> Result<SurveyReport, ProbeError> {
         let empty = |address| PathReport {
             address,
@@ -173,7 +173,7 @@ impl Survey {
 
 impl PathReport {
     fn note(&mut self, apps: &[App], traffic: TrafficReport) {
-        // One application is alone, whether others were asked for or not.
+        // A single application is reported as alone, whether or not others were requested.
         match apps {
             [app] => drop(self.alone.insert(*app, traffic)),
             _ => self.together = Some(traffic),

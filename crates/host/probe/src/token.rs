@@ -1,7 +1,7 @@
-//! What makes a packet or connection part of a test: 128 random bits that the server draws for it.
+//! The token that marks a packet or connection as part of a test: 128 random bits drawn by the server.
 //!
-//! It goes over the control connection once, and in clear over the path under test: it keeps strangers
-//! from using the server, and no secrets.
+//! It is sent once over the control connection, and in clear over the path under test: it keeps unknown senders from
+//! using the server, and protects no secrets.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ pub(crate) const TOKEN_LEN: usize = 16;
 pub(crate) struct TestToken(pub(crate) [u8; TOKEN_LEN]);
 
 impl TestToken {
-    /// A new one.
+    /// Draws a new token.
     pub(crate) fn draw() -> std::io::Result<Self> {
         let mut bytes = [0; TOKEN_LEN];
-        // So few bytes come whole.
+        // So few bytes are always returned at once.
         getrandom(&mut bytes, GetRandomFlags::empty())?;
         Ok(Self(bytes))
     }

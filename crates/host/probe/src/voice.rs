@@ -1,12 +1,12 @@
-//! Voice: a packet of 160 B every 20 ms, as of a G.711 codec, marked EF, both ways.
+//! Voice: a packet of 160 B every 20 ms, as from a G.711 codec, marked EF, in both directions.
 //!
 //! ```text
 //! 0        4        8                16         32       33                         160
 //! | "VOIC" | seq    | time sent, ns  | token    | counts | zeros                     |
 //! ```
 //!
-//! `counts` is 1 in packets that were sent in the sender's measuring period. The receiver needs to know
-//! nothing else of it: the ends have no clock in common.
+//! `counts` is 1 in packets sent in the sender's measuring period. The receiver needs no other knowledge of that
+//! period: the ends have no common clock.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::report::VoiceReport;
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 
-/// The DS code point of voice, EF (RFC 3246).
+/// The DSCP of voice, EF (RFC 3246).
 pub const VOICE_DSCP: u8 = 46;
-/// It stands in the upper six bits of the traffic class.
+/// The DSCP is in the upper six bits of the traffic class.
 const EXPEDITED_FORWARDING: u32 = (VOICE_DSCP as u32) << 2;
 
-/// A packet that takes longer comes too late to be played.
+/// A later packet is too late for playout.
 const LATE_NS: u64 = 300_000_000;
 const INTERVAL: Duration = Duration::from_millis(20);
 const PACKET_LEN: usize = 160;
@@ -35,14 +35,14 @@ const MAGIC: [u8; 4] = *b"VOIC";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VoiceArrival {
     seq: u32,
-    /// By the sender's clock.
+    /// Time of sending, by the sender's clock.
     sent_ns: u64,
-    /// By the receiver's.
+    /// Time of arrival, by the receiver's clock.
     received_ns: u64,
     counts: bool,
 }
 
-/// What a receiver knows in the end about packets sent in the measuring period.
+/// A receiver's statistics on packets sent in the measuring period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Arrivals {
     received: u64,
@@ -57,8 +57,8 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Counts the packets of the measuring period, in the order of their arrival. `delay` makes one time
-    /// of two clocks: from when a packet was sent to when it was received.
+    /// Counts the packets of the measuring period, in the order of their arrival. `delay` computes a packet's delay
+    /// from its time of sending and its time of arrival, which are of two clocks.
     pub(crate) fn count(arrivals: &[VoiceArrival], delay: impl Fn(u64, u64) -> u64) -> Self {
         let mut seen = std::collections::BTreeSet::new();
         let mut delays = Vec::new();
@@ -86,7 +86,7 @@ impl Arrivals {
         }
     }
 
-    /// Together with what the sender says it has sent.
+    /// The report, given how many packets the sender has sent.
     pub(crate) fn report(&self, sent: u64) -> VoiceReport {
         let lost = sent.saturating_sub(self.received);
         VoiceReport {
@@ -106,18 +106,18 @@ impl Arrivals {
     }
 }
 
-/// Marks what the socket sends as EF, over IPv4 or IPv6, or not at all.
+/// Marks the socket's packets as EF, over IPv4 or IPv6, or clears the mark.
 pub(crate) fn mark(socket: &UdpSocket, marked: bool) -> std::io::Result<()> {
     let socket = SockRef::from(socket);
     let class = if marked { EXPEDITED_FORWARDING } else { 0 };
-    // A socket for both families carries IPv4 too; a pure IPv4 one knows no traffic class.
+    // A dual-stack socket carries IPv4, too; a pure IPv4 socket has no traffic class.
     let v6 = socket.set_tclass_v6(class);
     let v4 = socket.set_tos_v4(class);
     v4.or(v6)
 }
 
-/// Sends from the plan's start to its end, or until it is over, to whom `to` says; to nobody while it
-/// says so. Gives the number sent in the measuring period.
+/// Sends from the plan's start to its end, or until it is over, to the address that `to` returns, if any. Returns the
+/// number sent in the measuring period.
 pub(crate) fn send(
     socket: &UdpSocket,
     to: impl Fn() -> Option<SocketAddr>,
@@ -148,13 +148,13 @@ pub(crate) fn send(
     counted
 }
 
-/// As many arrivals as are kept: each packet twice.
+/// The most arrivals that are kept: each packet twice.
 pub(crate) fn most_arrivals(times: &Times) -> usize {
     let packets = times.total().as_nanos() / INTERVAL.as_nanos();
     2 * usize::try_from(packets + 1).unwrap_or(usize::MAX / 2)
 }
 
-/// Receives until it is over; `arrived` is called for each packet with where it came from.
+/// Receives until it is over; calls `arrived` for each packet with its source address.
 pub(crate) fn receive(
     socket: &UdpSocket,
     token: TestToken,
@@ -176,7 +176,7 @@ pub(crate) fn receive(
                 }
             }
             Err(e) if is_timeout(&e) => {}
-            // ICMP unreachable, while the other end starts: it may yet come.
+            // ICMP unreachable, while the other end starts: packets may still arrive.
             Err(_) => std::thread::sleep(INTERVAL),
         }
     }

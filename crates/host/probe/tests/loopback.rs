@@ -14,7 +14,7 @@ use airlane_probe::{
 };
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Against hanging only, however slow the machine is.
+/// Only against hanging, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOURS: u64 = 5 * 3_600_000_000_000;
 const ANY: ServerPorts = ServerPorts {
@@ -48,7 +48,7 @@ fn client(ports: ServerPorts) -> ClientConfig {
     }
 }
 
-/// Stops the server however the test ends.
+/// Stops the server, however the test ends.
 struct StopsAtLast<'a>(&'a AtomicBool);
 
 impl Drop for StopsAtLast<'_> {
@@ -57,8 +57,7 @@ impl Drop for StopsAtLast<'_> {
     }
 }
 
-/// Runs `work` against a server, with what that has told so far; gives what it gave, and what the server
-/// told.
+/// Runs `work` against a server, with the server's events so far; returns its result, and all events.
 fn with_server<T>(
     config: &ServerConfig,
     work: impl FnOnce(ServerPorts, &Mutex<Vec<String>>) -> T,
@@ -74,7 +73,7 @@ fn with_server<T>(
     };
     let done = std::thread::scope(|scope| {
         let serving = scope.spawn(|| serve(config, &stop, &tell));
-        // A client that fails its assertions must not leave the scope waiting for a server that goes on.
+        // If the client's assertions fail, the scope must not wait for a server that keeps running.
         let stopping = StopsAtLast(&stop);
         let done = work(is_ready.recv().expect("the server is ready"), &told);
         drop(stopping);
@@ -88,7 +87,7 @@ fn measure(config: &ClientConfig) -> TrafficReport {
     run_client(config).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// File and pages on one TCP port, a download on that port of UDP, and voice without a mark.
+/// File and pages on one TCP port, a download on the same UDP port, and voice without a mark.
 #[test]
 fn one_port_carries_what_nobody_marks() {
     let port = TcpListener::bind((HERE, 0))
@@ -130,7 +129,7 @@ fn everything_comes_and_the_clocks_of_the_ends_need_not_agree() {
     let pages = report.pages.unwrap();
     assert!(pages.completed > 0 && pages.errors.is_empty(), "{pages:?}");
     for voice in [report.voice_down.unwrap(), report.voice_up.unwrap()] {
-        // What a slow machine keeps until the test is over has not come.
+        // Packets that a slow machine keeps until the test is over have not arrived.
         let whole = voice.received + voice.lost == voice.sent && voice.duplicates == 0;
         assert!(whole && voice.received > 0, "{voice:?}");
     }
@@ -158,7 +157,8 @@ fn only_what_is_asked_for_is_carried() {
     assert!(report.pages.unwrap().completed > 0);
 }
 
-/// The order goes one way, as over a cable, and the load another, as through a tunnel: this host has another address there.
+/// The order takes one path, as over a cable, and the load another, as through a tunnel: this host has another
+/// address there.
 #[test]
 fn voice_comes_from_another_address_than_the_order() {
     let any = ServerConfig {
@@ -184,11 +184,11 @@ fn strangers_and_second_clients_are_refused_and_the_first_is_served_on() {
     let (refusals, told) = with_server(&server(), |ports, told| {
         std::thread::scope(|scope| {
             let long = Times {
-                // Longer than a busy machine takes to show both strangers the door.
+                // Longer than a busy machine takes to reject both connections without a token.
                 measure: Duration::from_secs(10),
                 ..client(ports).times
             };
-            // Without a file: in ten seconds a fast machine sends as many bytes as the server may.
+            // Without a file: in ten seconds a fast machine would reach the server's limit of bytes.
             let first = ClientConfig {
                 times: long,
                 file: false,
@@ -200,12 +200,12 @@ fn strangers_and_second_clients_are_refused_and_the_first_is_served_on() {
                 assert!(Instant::now() < deadline, "nobody is served");
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // Neither the token of this test, nor anything at all.
+            // Another token, and something that is no token.
             for (port, hello) in [(ports.file, vec![7; 16]), (ports.pages, vec![b'G'; 50])] {
                 let mut stream = TcpStream::connect((HERE, port)).unwrap();
                 stream.write_all(&hello).unwrap();
                 let mut got = Vec::new();
-                // A reset says the same.
+                // A reset means the same.
                 let _ = stream.read_to_end(&mut got);
                 assert!(got.is_empty(), "{} B from {port}", got.len());
             }
@@ -276,7 +276,7 @@ fn a_client_that_leaves_makes_room_for_the_next() {
             )
             .unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        // Until the server has hung up.
+        // Until the server has closed the connection.
         let mut said = String::new();
         let _ = stream.read_to_string(&mut said);
         assert!(said.contains("token"), "{said}");

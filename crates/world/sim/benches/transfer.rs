@@ -1,5 +1,5 @@
-//! Simulated file transfer: TCP segments per second of one core. Without link service there must be
-//! 2 million or more of them; the allocation counts must not grow with the number of segments.
+//! Simulated file transfer: TCP segments per second on one core. Without a link service there must be at least 2
+//! million; allocations must not grow with the number of segments.
 
 use airlane_sim::{Scenario, run};
 use divan::Bencher;
@@ -52,7 +52,7 @@ fn measure(bencher: Bencher, scenario: &Scenario, segments: u64) {
         .bench(|| run(scenario, 1, 0).expect("a valid scenario runs"));
 }
 
-/// The requirement: no link service.
+/// The required case: no link service.
 #[divan::bench(args = [SEGMENTS / 10, SEGMENTS], sample_count = 10, sample_size = 1)]
 fn without_link_service(bencher: Bencher, segments: u64) {
     measure(
@@ -62,14 +62,14 @@ fn without_link_service(bencher: Bencher, segments: u64) {
     );
 }
 
-/// The same with the losses of error level 1, which TCP repairs.
+/// Likewise, with the losses of error level 1, which TCP repairs.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn without_link_service_lossy(bencher: Bencher) {
     let errors = "{ kind = \"byte-exponential\", mean = \"131072 B\" }";
     measure(bencher, &wlan(SEGMENTS, errors, ""), SEGMENTS);
 }
 
-/// The same with a service that repairs them.
+/// Likewise, with a service that repairs the losses.
 #[divan::bench(args = ["default", "sr-m2", "rlp"], sample_count = 5, sample_size = 1)]
 fn with_link_service(bencher: Bencher, scheme: &str) {
     let errors = "{ kind = \"byte-exponential\", mean = \"131072 B\" }";
@@ -78,7 +78,7 @@ fn with_link_service(bencher: Bencher, scheme: &str) {
     measure(bencher, &wlan(SEGMENTS, errors, &service), SEGMENTS);
 }
 
-/// 2000 s of web pages over WLAN: some 100,000 connections' worth of draws and fresh state.
+/// 2000 s of web pages over WLAN: draws and fresh state for some 100,000 connections.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn web(bencher: Bencher) {
     let errors = "{ kind = \"byte-exponential\", mean = \"131072 B\" }";

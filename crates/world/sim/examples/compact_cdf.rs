@@ -4,8 +4,8 @@
 //! cargo run -p airlane-sim --example compact_cdf < HttpReplyLength.cdf > data/http-mah/HttpReplyLength.cdf
 //! ```
 //!
-//! Neighbouring values that differ by at most 1.5 % become one, their mean rounded to whole numbers.
-//! So every quantile keeps its place within 1 %, and the mean and the deviation keep theirs closer.
+//! Merges neighbouring values that differ by at most 1.5 % into their mean, rounded to a whole number. So every
+//! quantile stays within 1 %, and the mean and the deviation stay closer than that.
 
 #![expect(clippy::print_stdout, reason = "the table goes to standard output")]
 

@@ -1,8 +1,8 @@
 //! Applications and their transport endpoints: what sends and receives at the ends of a flow.
 //!
-//! A flow is one component of the engine, with one next deadline, although it sits at two nodes.
-//! The engine's contract is that of the sans-IO crates: one input, then
-//! [`poll_transmit`](Flow::poll_transmit) until it is empty, then [`poll_timeout`](Flow::poll_timeout).
+//! A flow is one component of the engine, with a single next deadline, although it has an end at each of two nodes.
+//! It follows the sans-IO contract: give it one input, call [`poll_transmit`](Flow::poll_transmit) until it returns
+//! nothing, then [`poll_timeout`](Flow::poll_timeout).
 
 pub(crate) mod bulk;
 pub(crate) mod clap;
@@ -74,13 +74,13 @@ macro_rules! each {
 }
 
 impl Flow {
-    /// A packet has reached its node.
+    /// A packet has arrived at its destination node.
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         each!(self, app => app.handle_packet(now, packet));
     }
 
-    /// A packet has come to its node destroyed, and the link knows which it was.
+    /// A packet has arrived corrupted, and the link can tell which packet it was.
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
         match self {
             Flow::Bulk(app) => app.handle_destroyed(packet),
@@ -99,11 +99,11 @@ impl Flow {
         each!(self, app => app.handle_timeout(now));
     }
 
-    /// A link of the path went down or came back, as one end of the flow hears.
+    /// One end of the flow learns that a link of its path went down or came back.
     pub(crate) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
         match self {
             Flow::Bulk(app) => app.handle_hint(now, end, hint),
-            // What an end hears of links says nothing of its own leg.
+            // A hint does not say which leg of the path it concerns.
             Flow::Conferencing(_) | Flow::Split(_) | Flow::Clap(_) => {}
             Flow::Pages(app) => app.handle_hint(now, end, hint),
             Flow::Web(app) => app.handle_hint(now, end, hint),
@@ -113,20 +113,20 @@ impl Flow {
         }
     }
 
-    /// The applications stop: nothing new enters the network from now on.
+    /// Stops the applications: from now on they send nothing new.
     pub(crate) fn stop(&mut self, now: Instant) {
         each!(self, app => app.stop(now));
     }
 
-    /// The interface of its first node says what it did in its last interval.
+    /// The interface of the first node reports its last interval.
     pub(crate) fn handle_status(&mut self, status: Status) {
         if let Flow::Clap(app) = self {
             app.handle_status(status);
         }
     }
 
-    /// Puts the next packet to enter the network now in the place of `packet`; whether there is one. It is written where it
-    /// stays until a link has it, because each move would wait for what has just been written.
+    /// Writes the next packet to enter the network now into `packet`, and returns whether there was one. The packet
+    /// is written in place: each move would stall on the stores just made.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         each!(self, app => app.poll_transmit(now, packet))
@@ -138,13 +138,13 @@ impl Flow {
         each!(self, app => app.poll_timeout())
     }
 
-    /// Whether the application has done what it was to do.
+    /// Whether the application has finished its work.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         each!(self, app => app.is_finished())
     }
 
-    /// The node where one of its packets enters the network.
+    /// The node where a packet of this flow enters the network.
     #[inline]
     pub(crate) fn origin(&self, packet: &Packet) -> u16 {
         match self {
@@ -157,7 +157,7 @@ impl Flow {
         each!(self, app => app.place())
     }
 
-    /// User bytes that its receiving application has got by the stop, those against its main direction left out, but of
+    /// User bytes delivered to the receiving application by the stop. Bytes against the main direction count only for
     /// custom applications.
     pub(crate) fn delivered_bytes(&self) -> u64 {
         let received = |end: &End| end.endpoint().receiver().stats().delivered_bytes;
@@ -174,7 +174,7 @@ impl Flow {
         }
     }
 
-    /// Its probe of progress, if it has one.
+    /// Its progress probe, if it has one.
     pub(crate) fn progress(&self) -> Option<&Progress> {
         match self {
             Flow::Bulk(app) => app.progress.as_deref(),
@@ -184,7 +184,7 @@ impl Flow {
         }
     }
 
-    /// Its datagrams, which nobody repairs, where it sends such.
+    /// Its datagrams, which are not retransmitted, if it sends any.
     fn datagrams(&self) -> Option<&Datagrams> {
         match self {
             Flow::Conferencing(app) => Some(&app.datagrams),
@@ -193,12 +193,12 @@ impl Flow {
         }
     }
 
-    /// After the stop: until when something of it is waited for whose fate is not known.
+    /// After the stop: until when the run waits for packets of this flow whose fate is still unknown.
     pub(crate) fn awaited(&self) -> Option<Instant> {
         self.datagrams()?.awaited()
     }
 
-    /// The station of its own node could not take one of its packets.
+    /// The station of the sending node has refused one of its packets.
     pub(crate) fn handle_refused(&mut self) {
         let progress = match self {
             Flow::Bulk(app) => &mut app.progress,
@@ -211,7 +211,7 @@ impl Flow {
         }
     }
 
-    /// Every end of it that sends over TCP, in an order that does not change.
+    /// Visits every end that sends over TCP, always in the same order.
     pub(crate) fn each_sender(&self, visit: impl FnMut(&End)) {
         let exchange = match self {
             Flow::Bulk(app) => return app.ends()[..1].iter().for_each(visit),
@@ -229,7 +229,7 @@ impl Flow {
         exchange.client_and_server().into_iter().for_each(visit);
     }
 
-    /// Times of the pages or responses that are complete, where it has such.
+    /// Durations of completed pages or responses, if the application has such.
     pub(crate) fn times(&self) -> Option<&DelayProbe> {
         match self {
             Flow::Bulk(_) | Flow::Split(_) | Flow::Conferencing(_) | Flow::Clap(_) => None,

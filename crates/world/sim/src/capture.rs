@@ -1,24 +1,23 @@
-//! Captures of what goes over a simulated link, as pcapng files that Wireshark reads.
+//! Captures of the traffic on a simulated link, as pcapng files for Wireshark.
 //!
-//! A capture stands at one of three places:
+//! A capture point is one of these:
 //!
 //! | place | written as | what is in it, and when |
 //! |---|---|---|
-//! | a node's end of a link | `LINK@NODE` | IP packets that the node hands to the link, at that time; those that arrive, when IP gets them |
+//! | a node's end of a link | `LINK@NODE` | IP packets: those sent when the node hands them to the link, those received when IP gets them |
 //! | on a link without services | `LINK` | IP packets, when their first bit leaves, both directions |
-//! | on a link with services | `LINK` | the frames of its services, the same |
-//! | on a link between live nodes | `LINK` | their datagrams in UDP, sealed, the same |
+//! | on a link with services | `LINK` | the frames of its services, likewise |
+//! | on a link between live nodes | `LINK` | their datagrams in UDP, sealed, likewise |
 //! | on a radio channel | `MEDIUM` | all frames of its stations, with radiotap headers, when their first bit leaves |
 //!
-//! So a lost packet is in the sender's capture and missing in the receiver's. On the link itself
-//! it is marked: with a comment, `lost on the air`, and with the flag for a bad checksum. What a
-//! full queue refuses is in the node's capture, with a comment too.
+//! So a lost packet is in the sender's capture and missing in the receiver's. On the link itself it has the comment
+//! `lost on the air` and the flag for a bad checksum. A packet that a full queue refuses is in the node's capture,
+//! also with a comment.
 //!
-//! The simulator carries no bytes; [`headers`](crate::headers) says how packets get them. A frame is its header,
-//! as the codec writes it, and behind it the packet; redundancy is zeros. Such captures have link
-//! type USER0.
+//! The simulator carries no bytes; [`headers`](crate::headers) says how packets get them. A frame is its header, as
+//! the codec writes it, followed by the packet; redundancy is zeros. Such captures have link type USER0.
 //!
-//! Left out: frames in front of a scheduler, and the names of services.
+//! Left out: frames before the scheduler, and the names of services.
 
 mod air;
 mod file;
@@ -50,20 +49,20 @@ use file::{CaptureFile, LinkType, Mark};
 pub struct CapturePoint {
     /// The link, or the medium of kind "wifi".
     pub link: String,
-    /// The node at one of its ends; none for the link itself.
+    /// The node at one end of it; none for the link itself.
     pub node: Option<String>,
 }
 
 impl CapturePoint {
-    /// Checks that the scenario has such a place, and packets that can be captured there.
+    /// Checks that the scenario has this point, and packets that can be captured there.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// What is wrong with the point, and what would be right.
     pub fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         self.find(&scenario.resolved()).map(drop)
     }
 
-    /// Which it is. The scenario must be resolved.
+    /// Finds the point. The scenario must be resolved.
     fn find(&self, scenario: &Scenario) -> Result<Place, ScenarioError> {
         let refuse = |reason: String| {
             Err(ScenarioError::NoCapture {
@@ -121,12 +120,12 @@ impl CapturePoint {
     }
 }
 
-/// What a capture's name means.
+/// What a capture point refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A link, and which end of it.
     Link(usize, Option<usize>),
-    /// A radio channel, in the order of names.
+    /// A radio channel, by its index in the order of names.
     Air(usize),
 }
 
@@ -160,13 +159,13 @@ impl FromStr for CapturePoint {
     }
 }
 
-/// [`run`](crate::run()) with captures: what goes over each point is written to its writer.
+/// [`run`](crate::run()) with captures: the packets at each point are written to its writer.
 ///
 /// The result is that of the run without captures.
 ///
 /// # Errors
-/// As [`run`](crate::run()), if a point does not exist, and if a writer fails; the rest of the
-/// run is not simulated in vain then, but its result is not given.
+/// As [`run`](crate::run()), if a point does not exist, and if a writer fails. The run continues after a writer has
+/// failed, but its result is not returned.
 pub fn run_captured<W: Write>(
     scenario: &Scenario,
     seed: u64,
@@ -181,7 +180,7 @@ pub fn run_captured<W: Write>(
 }
 
 impl Prepared {
-    /// [`run_captured`] under the eyes of somebody, as [`run_watched`](Self::run_watched).
+    /// [`run_captured`] with an observer, as [`run_watched`](Self::run_watched).
     ///
     /// # Errors
     /// As [`run_captured`].
@@ -329,7 +328,8 @@ struct Capture<W: Write> {
     end: Option<usize>,
     headers: CaptureHeaders,
     file: CaptureFile<W>,
-    /// Up and down: what will leave, in order. At most as much as waits in the link's queues.
+    /// For up and down: packets whose first bit has yet to leave, in order. At most as many as the link's queues
+    /// hold.
     expected: [VecDeque<Expected>; 2],
     /// The bytes of one packet.
     bytes: Vec<u8>,
@@ -370,7 +370,7 @@ impl<W: Write> Capture<W> {
         self.file.write(at, outbound, &self.bytes, mark);
     }
 
-    /// Keeps a packet until its first bit leaves: those of the other direction may come before it.
+    /// Keeps a packet until its first bit leaves: packets of the other direction may come before it.
     fn expect(&mut self, now: Instant, start: Instant, down: bool, packet: &Packet, lost: bool) {
         self.flush(now);
         self.expected[usize::from(down)].push_back(Expected {
@@ -380,7 +380,7 @@ impl<W: Write> Capture<W> {
         });
     }
 
-    /// Writes what has begun to leave before `until`, in order of time.
+    /// Writes, in order of time, the packets whose first bit leaves before `until`.
     fn flush(&mut self, until: Instant) {
         loop {
             let starts = [0, 1].map(|way| self.expected[way].front().map(|e| e.start));

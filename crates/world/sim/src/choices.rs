@@ -1,8 +1,9 @@
-//! Choices of a scenario that are legal, cost a flow most of its path, and are seldom meant: a window or a queue that
-//! cannot fill the link, a scheme that a flow cannot bear, a key without effect. Each is said with what to write.
+//! Warnings about settings that are legal, cost a flow most of its path, and are seldom intended: a window or a queue
+//! too small to fill the link, a scheme that does not suit a flow, a key without effect. Each warning says what to
+//! write.
 //!
-//! Only what a file's flow is sure to meet is said: paths at fixed rates that lose nothing, or repair all of it. Where
-//! losses or other flows decide, a longer window is of no use.
+//! Warnings cover only what a file transfer is sure to meet: paths at fixed rates whose links lose nothing, or repair
+//! every loss. If losses or other flows limit the rate, a larger window does not help.
 
 use std::collections::BTreeSet;
 
@@ -18,15 +19,17 @@ use crate::scenario::{AppConfig, LinkConfig, Scenario, TransportConfig};
 use crate::services::header;
 use crate::world::mean_rate;
 
-/// A window that fills this much of a path is no trouble.
+/// A window that fills this share of the path gets no warning.
 const ENOUGH: f64 = 0.9;
-/// So many losses in a round trip leave BBR half of a link that repairs in order: measured at 4 to 100 Mbit/s, 40 to 160 ms.
+/// From this many losses per round trip on, BBR gets half or less of a link that repairs in order: measured at 4 to
+/// 100 Mbit/s and 40 to 160 ms.
 const LOSSES: f64 = 5.0;
-/// A queue of half of what it needs still keeps most of the link busy.
+/// A queue of half the size needed still keeps most of the link busy.
 const SHORT: f64 = 0.5;
 
 impl Scenario {
-    /// What hurts although it may be written so, with its place and what to write instead: services that no flow reaches, too.
+    /// Settings that are allowed but harmful, each with its place and what to write instead; also services that no
+    /// flow uses.
     ///
     /// The scenario must be valid, as those from files are.
     pub fn warnings(&self) -> Vec<String> {
@@ -43,7 +46,7 @@ impl Scenario {
         all
     }
 
-    /// Flows that begin before live nodes on their way can have a session: their first packets are dropped.
+    /// Flows that begin before live nodes on their path can have a session: their first packets are dropped.
     fn early_flows(&self) -> Vec<String> {
         let links: Vec<(&String, &LinkConfig)> = self.links.iter().collect();
         if !links.iter().any(|(_, link)| link.is_live()) {
@@ -53,7 +56,7 @@ impl Scenario {
         let early = self.flows.iter().enumerate().filter_map(|(index, flow)| {
             let hop = epochs.hops(index).find(|hop| links[hop.link].1.is_live())?;
             let (name, link) = links[hop.link];
-            // A handshake takes a round trip, and the hellos after it another.
+            // The handshake takes one round trip, and the hellos after it another.
             let session = (link.delay.down + link.delay.up) * 3;
             (flow.start < session).then(|| {
                 format!(
@@ -66,7 +69,7 @@ impl Scenario {
         early.collect()
     }
 
-    /// Queues of links that reach none of the services, which have their own.
+    /// Queue settings of links with services, which have queues of their own, so that these have no effect.
     fn unused_queues(&self) -> impl Iterator<Item = String> {
         self.links.iter().filter_map(|(name, link)| {
             let limit = link.queue?.down;
@@ -89,37 +92,37 @@ impl Scenario {
     }
 }
 
-/// The way of a file over TCP.
+/// The path of a file over TCP.
 struct Path<'a> {
     flow: &'a str,
     tcp: &'a TcpConfig,
-    /// User bytes of a segment, and all of it.
+    /// Bytes of a segment: user data, and all of it.
     segment: [u32; 2],
-    /// Of its slowest link.
+    /// Of the slowest link.
     rate: Rate,
     round_trip: Duration,
     hops: Vec<Hop<'a>>,
-    /// How many files share its slowest link.
+    /// How many files share the slowest link.
     files: usize,
 }
 
 struct Hop<'a> {
     name: &'a str,
     link: &'a LinkConfig,
-    /// What it gets there; none on a link without services.
+    /// The service that the flow gets there; none on a link without services.
     service: Option<&'a ServiceConfig>,
-    /// Whether its packets, or what acknowledges them, may be lost on the air.
+    /// Whether its packets, or their acknowledgments, may be lost on the air.
     lossy: bool,
-    /// How many of its frames are, where that is a constant share.
+    /// Share of its frames that is lost, if that is constant.
     loss: f64,
     slowest: bool,
     limit: QueueLimit,
 }
 
-/// The ways of all files whose paths are as simple as that. The scenario must be resolved.
+/// The paths of all files that are this simple. The scenario must be resolved.
 fn paths(scenario: &Scenario) -> Vec<Path<'_>> {
     let epochs = scenario.epochs();
-    // Whoever waits for turns has no fixed rate, and who moves no fixed path.
+    // A medium with contention has no fixed rate, and mobility no fixed path.
     if epochs.len() > 1 || !scenario.media.is_empty() {
         return vec![];
     }
@@ -194,7 +197,7 @@ fn paths(scenario: &Scenario) -> Vec<Path<'_>> {
         .collect()
 }
 
-/// The service of a link that a flow's packets get when it has shown what it is.
+/// The service of a link that a flow's packets get once it has been classified.
 fn service<'a>(
     link: &'a LinkConfig,
     key: &FlowKey,
@@ -219,7 +222,7 @@ impl Hop<'_> {
 }
 
 impl Path<'_> {
-    /// The first that binds.
+    /// The first limit that binds.
     fn warning(&self) -> Option<String> {
         self.late_for_a_model().or_else(|| {
             if self.hops.iter().any(|hop| hop.lossy && !hop.repairs_all()) {
@@ -238,8 +241,8 @@ impl Path<'_> {
             / (8.0 * f64::from(self.segment[1]))
     }
 
-    /// A sender that models the path takes what waits for a repair for a longer path. A few losses in each round trip do
-    /// not matter to it; from about five on its rate falls to a half and less.
+    /// A congestion control that models the path takes the time spent on repairs for a longer path. A few losses per
+    /// round trip do not matter; from about five on, its rate falls to half or less.
     fn late_for_a_model(&self) -> Option<String> {
         if self.tcp.congestion() != CongestionKind::Bbr {
             return None;
@@ -266,7 +269,7 @@ impl Path<'_> {
         })
     }
 
-    /// Other profiles have the windows of their time.
+    /// Profiles other than `modern` have the windows of their time.
     fn short_receive_window(&self) -> Option<String> {
         if self.tcp.profile != Profile::Modern {
             return None;
@@ -298,14 +301,14 @@ impl Path<'_> {
         format!("{} over a round trip of {round_trip} ms", self.rate)
     }
 
-    /// Frames that a service may have under way.
+    /// Frames that a service may have in flight.
     fn short_send_window(&self) -> Option<String> {
         self.hops.iter().find_map(|hop| {
             let service = hop.service.filter(|service| service.scheme.is_reliable())?;
             let window = service.scheme.window()?;
             let round_trip = (hop.link.delay.down + hop.link.delay.up).as_secs_f64();
             let frame = f64::from(self.segment[1]);
-            // What was lost stays in the window for another round trip.
+            // A lost frame stays in the window for another round trip.
             let rounds = if hop.lossy { 2.0 } else { 1.0 };
             let need = (rounds * self.rate.as_bps() as f64 * round_trip / (8.0 * frame) + rounds).ceil();
             if f64::from(window) >= ENOUGH * need {
@@ -329,10 +332,10 @@ impl Path<'_> {
         })
     }
 
-    /// A queue that runs dry behind each loss that it causes itself.
+    /// A queue that runs empty after each loss that it causes itself.
     fn short_queue(&self) -> Option<String> {
         let hop = self.hops.iter().find(|hop| hop.slowest)?;
-        // Several rarely cut at once.
+        // With several flows, it is rare that all reduce their windows at once.
         if self.files > 1 {
             return None;
         }
@@ -352,7 +355,7 @@ impl Path<'_> {
             self.filling(),
             f64::from(self.tcp.window_of(self.segment[0])),
         );
-        // What a cut leaves of the path and the queue must be the path.
+        // What remains of path and queue after a reduction must fill the path.
         let need = match self.tcp.congestion() {
             CongestionKind::Bbr | CongestionKind::Vegas => return None,
             CongestionKind::Cubic => path * 3.0 / 7.0,

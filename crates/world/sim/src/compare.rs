@@ -1,7 +1,7 @@
-//! Several scenarios side by side, run by run.
+//! Compares several scenarios, run by run.
 //!
-//! Repetition `k` of every scenario has the same seed and meets the same errors, so what differs
-//! between them is the scheme, and the difference is known better than either value.
+//! Repetition `k` of every scenario has the same seed and meets the same errors, so the difference between scenarios
+//! is due to the scheme, and is known more precisely than either value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct Comparison {
     pub scenarios: Vec<Summary>,
     /// For each flow and metric, a row for each scenario.
     pub metrics: Vec<MetricComparison>,
-    /// Likewise for each direction of a link of the baseline; links are matched by name.
+    /// Likewise for each direction of the baseline's links; links are matched by name.
     pub links: Vec<LinkComparison>,
 }
 
@@ -48,12 +48,11 @@ pub struct Unpaired {
     pub missing: usize,
 }
 
-/// Checks that scenarios can be compared flow by flow, before they are run. Gives the flows that the
-/// comparison cannot pair: those that the baseline lacks are left out, those that another scenario
-/// lacks have no value there.
+/// Checks, before any run, that scenarios can be compared flow by flow. Returns the flows that cannot be paired:
+/// those that the baseline lacks are left out; those that another scenario lacks have no value there.
 ///
 /// # Errors
-/// If a scenario has no flow in common with the baseline, or one of another kind under the same name.
+/// If a scenario has no flow in common with the baseline, or a flow of another kind under the same name.
 pub fn comparable(scenarios: &[Scenario]) -> Result<Vec<Unpaired>, ScenarioError> {
     let mut unpaired = vec![];
     let Some(baseline) = scenarios.first() else {
@@ -138,12 +137,11 @@ pub struct Row {
     pub difference: Option<Estimate>,
 }
 
-/// Compares results of [`repeat_all`](crate::repeat_all); the first scenario is the baseline.
-/// Flows are matched by name; a flow that the baseline does not have is left out, and
-/// [`comparable`] says which.
+/// Compares results of [`repeat_all`](crate::repeat_all); the first scenario is the baseline. Flows are matched by
+/// name. A flow that the baseline lacks is left out; [`comparable`] reports which.
 ///
 /// # Errors
-/// If the repetitions of two scenarios are not the same ones.
+/// If the scenarios do not have the same repetitions.
 pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
     let Some(baseline) = all.first() else {
         return Ok(Comparison {
@@ -222,7 +220,7 @@ fn compare_links(all: &[Vec<RunResult>], baseline: &[RunResult]) -> Vec<LinkComp
     compared
 }
 
-/// Where each stands, by its name.
+/// Index of each, by name.
 fn places<'a, T>(all: &'a [T], name: impl Fn(&'a T) -> &'a str) -> BTreeMap<&'a str, usize> {
     let names = all.iter().map(name);
     names
@@ -239,7 +237,7 @@ fn rows(scenarios: usize, column: impl Fn(usize) -> Vec<f64>) -> Vec<Row> {
         .collect()
 }
 
-/// Of values run by run, NaN where none was measured.
+/// Values run by run; NaN where none was measured.
 fn row(column: &[f64], base: Option<&[f64]>) -> Row {
     let of = |f: &dyn Fn(f64, f64) -> f64| {
         let pairs = column.iter().zip(base?);
@@ -247,7 +245,7 @@ fn row(column: &[f64], base: Option<&[f64]>) -> Row {
     };
     Row {
         value: Estimate::of(column),
-        // What is divided by nothing is no number.
+        // A ratio to zero is undefined.
         ratio: of(&|x, b| if b == 0.0 { f64::NAN } else { x / b }),
         difference: of(&|x, b| x - b),
     }

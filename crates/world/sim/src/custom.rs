@@ -1,8 +1,7 @@
-//! Pieces of a world that somebody else wrote: error models, applications, weight policies.
+//! User-supplied parts of a world: error models, applications, weight policies.
 //!
-//! [`Prepared::run_custom`](crate::Prepared::run_custom) puts them in the place of what the scenario
-//! says. Their random numbers come from streams of their own, so they are repeated with the seed and
-//! disturb nobody else's.
+//! [`Prepared::run_custom`](crate::Prepared::run_custom) uses them in place of what the scenario says. Their random
+//! numbers come from streams of their own, so a seed repeats them and they disturb no other component.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,40 +10,38 @@ use airlane_base::{Duration, Instant, Rng};
 use airlane_channel::CustomErrors;
 use airlane_link::ServiceStatus;
 
-/// Makes the error model of a direction of a link. Its random stream is the one that built-in models
-/// draw their errors from, as it stands at the beginning.
+/// Makes the error model of a direction of a link. It gets the random stream from which a built-in model would draw
+/// its errors, at its beginning.
 pub type ErrorsFactory = Box<dyn FnOnce(Rng) -> Box<dyn CustomErrors> + Send>;
 
-/// Makes the application of a flow. Its random stream is the same in all repetitions, as those of
-/// built-in applications are.
+/// Makes the application of a flow. Its random stream is the same in all repetitions, as for built-in applications.
 pub type AppFactory = Box<dyn FnOnce(Rng) -> Box<dyn Application> + Send>;
 
 /// What sends and receives at both ends of a flow.
 ///
-/// The flow's ends, transport, packet size and start are those of the scenario. Over TCP there is
-/// one connection in each direction for the whole run; over UDP what is sent at once leaves in
-/// datagrams of at most the packet size.
+/// The flow's ends, transport, packet size and start are those of the scenario. Over TCP there is one connection in
+/// each direction for the whole run; over UDP each send leaves in datagrams of at most the packet size.
 pub trait Application: fmt::Debug + Send {
     /// The flow begins.
     fn on_start(&mut self, host: &mut Host);
     /// Bytes have arrived: over TCP in order and once, over UDP a datagram.
     fn on_delivered(&mut self, host: &mut Host, delivery: Delivery);
-    /// The timer has run out that [`Host::set_timer`] set.
+    /// The timer that [`Host::set_timer`] set has expired.
     fn on_timer(&mut self, host: &mut Host);
 }
 
-/// What has arrived at one end of a flow.
+/// Data that has arrived at one end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Where: 0 or 1, the flow's first or second end.
+    /// The end that got it: 0 for the flow's first end, 1 for its second.
     pub end: usize,
-    /// How much, user bytes.
+    /// User bytes.
     pub len_bytes: u64,
-    /// How long the datagram took; none over TCP.
+    /// Delay of the datagram; none over TCP.
     pub delay: Option<Duration>,
 }
 
-/// What an application may do. Everything is done when its method returns.
+/// The actions of an application. They are carried out when its method returns.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     pub(crate) now: Instant,
@@ -60,38 +57,37 @@ impl Host {
         self.now
     }
 
-    /// Sends bytes from the flow's first end (0) or its second (1). They begin a segment or datagram.
+    /// Sends bytes from the flow's first end (0) or its second (1). They begin a new segment or datagram.
     pub fn send(&mut self, end: usize, len_bytes: u64) {
         self.sends.push((end, len_bytes));
     }
 
-    /// When [`Application::on_timer`] is called, instead of what was set before; not before now.
+    /// Sets when [`Application::on_timer`] is called, replacing an earlier time; never before now.
     pub fn set_timer(&mut self, at: Option<Instant>) {
         self.timer = at.map(|at| at.max(self.now));
     }
 
-    /// The application has nothing more to do: the flow is finished when TCP has brought all of it.
+    /// The application has nothing more to do: the flow is finished once TCP has delivered everything.
     pub fn finish(&mut self) {
         self.finished = true;
     }
 
-    /// A response has come that took this long.
+    /// Records that a response has arrived, and how long it took.
     pub fn record_response(&mut self, duration: Duration) {
         self.responses.push(duration);
     }
 }
 
-/// Sets the shares of a link's services from time to time.
+/// Changes the weights of a link's services during a run.
 pub trait WeightPolicy: fmt::Debug + Send {
-    /// How often it is asked, first when this time is over. Above zero.
+    /// How often it is called, first after one interval. Greater than zero.
     fn interval(&self) -> Duration;
-    /// New weights by service number, for the port that sends `down` or up. `services` is what that
-    /// port has measured and counted; services without a new weight keep theirs. A weight is above
-    /// zero.
+    /// New weights by service number, for the port that sends `down` or up. `services` is what that port has measured
+    /// and counted; services without a new weight keep theirs. A weight is greater than zero.
     fn weights(&mut self, now: Instant, down: bool, services: &[ServiceStatus]) -> Vec<(u8, f64)>;
 }
 
-/// The custom pieces of one run.
+/// The user-supplied parts of one run.
 #[derive(Default)]
 pub struct Pieces {
     /// By name of the link and whether downwards.
@@ -103,7 +99,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Whether there are none.
+    /// Whether nothing is replaced.
     pub fn is_empty(&self) -> bool {
         self.errors.is_empty() && self.applications.is_empty() && self.weights.is_empty()
     }

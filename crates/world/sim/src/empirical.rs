@@ -6,13 +6,13 @@
 //! 83    64    0.017804878048780488
 //! ```
 //!
-//! Values rise strictly, probabilities do not fall, and the last one is 1. The count is not used:
-//! the probabilities say the same.
+//! Values increase strictly, probabilities do not decrease, and the last one is 1. The count is redundant and
+//! ignored.
 
 use airlane_base::Rng;
 use airlane_base::random::fnv1a;
 
-/// A table that describes no distribution.
+/// A table that is not a valid distribution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}; {help}")]
 pub struct TableError {
@@ -26,15 +26,15 @@ pub struct TableError {
     pub help: &'static str,
 }
 
-/// What a line of a table holds.
+/// The form of a line of a table.
 const FORM: &str = "a line is `value count cumulative-probability`, such as `83 64 0.0178`";
-/// How far the last probability may be from 1: the files have 12 digits.
+/// Tolerance of the last probability around 1: the files have 12 digits.
 const ROUNDING: f64 = 1e-6;
 
-/// A distribution.
+/// An empirical distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Empirical {
-    /// Value and cumulative probability, both rising.
+    /// Values and cumulative probabilities, both in increasing order.
     rows: Vec<(f64, f64)>,
     /// Equal for equal tables.
     digest: u64,
@@ -103,12 +103,11 @@ impl Empirical {
         self.rows[index.min(self.rows.len() - 1)].0
     }
 
-    /// Draws once.
     pub(crate) fn draw(&self, random: &mut Rng) -> f64 {
         self.quantile(random.uniform())
     }
 
-    /// Draws a number of bytes or things.
+    /// Draws a number of bytes or objects.
     pub(crate) fn draw_whole(&self, random: &mut Rng) -> u64 {
         self.draw(random).round() as u64
     }
@@ -151,7 +150,7 @@ mod tests {
         let twenties = (0..n)
             .filter(|_| table.draw_whole(&mut random) == 20)
             .count();
-        // 0.5 with a standard error of 0.0016; four of them.
+        // Mean 0.5, standard error 0.0016; the bound is four standard errors.
         assert!(
             (twenties as f64 / f64::from(n) - 0.5).abs() < 0.0064,
             "{twenties}"

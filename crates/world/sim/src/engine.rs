@@ -1,4 +1,4 @@
-//! The event loop: integer nanoseconds, one deadline for each component, a total order of events.
+//! The event loop: integer nanoseconds, one deadline per component, a total order of events.
 //!
 //! ```text
 //!            +--------- Deadlines: (time, slot) ----------+
@@ -9,13 +9,14 @@
 //!          node --route--> link direction, port, or flow at this node
 //! ```
 //!
-//! A FIFO link knows a frame's arrival when the frame is handed over, so a packet costs one event
-//! for each hop. Ports pace themselves, or are driven by a link that decides when it takes the next frame. Everything that follows from an event at the same instant (a forwarded packet, the
-//! acknowledgment it provokes, the segments that this releases) is carried out within it.
+//! A FIFO link knows the arrival time of a frame when the frame is handed over, so a packet costs one event per hop.
+//! Ports pace themselves, or are driven by a link that decides when it takes the next frame. Everything that follows
+//! from an event at the same instant (a forwarded packet, the acknowledgment it causes, the segments that this
+//! releases) is handled within that event.
 //!
-//! Invariants: time never goes back; two events at one instant happen in the order of their slots;
-//! nothing is allocated for a packet once the queues have grown to their content. One run is one
-//! thread; runs are parallel, not events.
+//! Invariants: time never goes back; two events at one instant are handled in the order of their slots; once the
+//! queues have grown to their working size, a packet needs no allocation. A run uses one thread; parallelism is
+//! across runs.
 
 pub(crate) mod agenda;
 pub(crate) mod circuit;
@@ -58,15 +59,15 @@ use transmit::{loss, put_on_link, show_port, transmit};
 #[derive(Clone, Debug)]
 pub(crate) struct PortEnd {
     pub(crate) port: Port<Packet>,
-    /// The node where it stands.
+    /// The node where it is.
     pub(crate) node: u16,
     /// The direction of the link that takes its frames.
     pub(crate) out: u32,
-    /// Whether that says itself when it takes one.
+    /// Whether that direction itself decides when it takes a frame.
     pub(crate) driven: bool,
 }
 
-/// Everything that an engine runs.
+/// All components that an engine runs.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) directions: Vec<Direction>,
@@ -80,12 +81,12 @@ pub(crate) struct World {
     pub(crate) next_hops: NextHops,
 }
 
-/// A built world, running.
+/// A running world.
 #[derive(Debug)]
 pub(crate) struct Engine {
     now: Instant,
     events: u64,
-    /// The flow whose end ends the run, and whether it has ended.
+    /// The flow that ends the run when it has finished, and whether it has.
     until: Option<usize>,
     over: bool,
     slots: Slots,
@@ -95,19 +96,19 @@ pub(crate) struct Engine {
     airs: Vec<Air>,
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
-    /// Which services the packets of each flow got.
+    /// Which services carried the packets of each flow.
     pub(crate) served: Vec<Served>,
     agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
     daemons: Daemons,
     pub(crate) lives: Lives,
-    /// What a policy did that no port can follow.
+    /// Weights from a policy that no port can apply.
     refused: Option<ScenarioError>,
-    /// Packets without a way to their destination.
+    /// Packets without a route to their destination.
     unroutable: Count,
     next_hops: NextHops,
-    /// Packets that ports have delivered at a node. They go on only when the port is drained,
-    /// because what they provoke may come back to the same port.
+    /// Packets that ports have delivered at a node. They are forwarded only when the port is drained, because their
+    /// consequences may come back to the same port.
     delivered: VecDeque<(u16, Packet)>,
 }
 
@@ -124,7 +125,7 @@ impl Engine {
             lives,
             next_hops,
         } = world;
-        // What no world but a few have takes no place among the deadlines of the others.
+        // Components that few worlds have must not enlarge the deadlines of the others.
         let counts = [directions.len(), ports.len(), flows.len(), radios.len()];
         let slots = Slots::new(counts, !daemons.is_empty());
         let mut engine = Self {
@@ -157,7 +158,8 @@ impl Engine {
         engine
     }
 
-    /// Simulates all events up to `end`, or until the flow `until` has finished. Whether it came to the end.
+    /// Simulates all events up to `end`, or until the flow `until` has finished. Returns whether it has reached its
+    /// end.
     pub(crate) fn run<O: Observer>(
         &mut self,
         end: Instant,
@@ -215,7 +217,7 @@ impl Engine {
         true
     }
 
-    /// The applications stop.
+    /// Stops the applications.
     pub(crate) fn stop(&mut self) {
         for flow in 0..self.flows.len() {
             self.flows[flow].stop(self.now);
@@ -225,7 +227,7 @@ impl Engine {
         self.schedule_agenda();
     }
 
-    /// After the stop, and unobserved: goes on until the fate of every datagram is known.
+    /// After the stop, and unobserved: continues until the fate of every datagram is known.
     pub(crate) fn settle(&mut self) {
         let awaited = |engine: &Self| engine.flows.iter().filter_map(Flow::awaited).max();
         while self.refused.is_none()
@@ -235,20 +237,21 @@ impl Engine {
         }
     }
 
-    /// The time that has been reached.
+    /// The simulated time reached.
     pub(crate) fn now(&self) -> Instant {
         self.now
     }
 
     /// The ports at the near and at the far end of a direction, if its link has any.
     pub(crate) fn port_ends(&self, direction: usize) -> Option<[&PortEnd; 2]> {
-        // The two directions of a link are neighbours: the port that takes the frames of one sends over the other.
+        // The two directions of a link have adjacent indices: the port that receives the frames of one sends over the
+        // other.
         let far = |direction: usize| self.directions[direction].port;
         let ends = [far(direction ^ 1)?, far(direction)?];
         Some(ends.map(|port| &self.ports[port as usize]))
     }
 
-    /// Packets without a way to their destination.
+    /// Packets without a route to their destination.
     pub(crate) fn unroutable(&self) -> Count {
         self.unroutable
     }
@@ -261,7 +264,7 @@ impl Engine {
     #[inline]
     fn on_arrival<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let direction = &mut self.directions[index];
-        // What arrives at one instant leaves one by one: FIFO, an event each, ties by slot.
+        // Packets that arrive at the same instant are handled one by one: FIFO, one event each, ties by slot.
         match &mut direction.medium {
             Medium::Packets(channel) => {
                 let packet = channel.poll_deliver(self.now);
@@ -331,7 +334,7 @@ impl Engine {
                 }
             }
             Medium::Circuit(_) => self.on_circuit(index, observer),
-            // The radio has its deadline.
+            // The radio has a deadline of its own.
             Medium::Station(_) => {}
             Medium::Datagrams(_) => self.on_datagram(index, observer),
         }
@@ -356,10 +359,10 @@ impl Engine {
         observer.on_frame_arrival(self.now, index, end, &frame);
         let news = end.handle_frame(self.now, frame);
         if O::WATCHES {
-            // The two directions of a link are neighbours.
+            // The two directions of a link have adjacent indices.
             show_port(end, self.now, index ^ 1, observer);
         }
-        // One packet is the rule, and need not wait with others until the port is drained.
+        // Most frames deliver one packet, which need not wait with others until the port is drained.
         let first = end.poll_deliver();
         if let Some(packet) = &first {
             observer.on_arrival(self.now, index, packet);
@@ -372,13 +375,13 @@ impl Engine {
             let node = self.ports[port as usize].node;
             self.arrive(node, packet, observer);
         }
-        // What the packet provokes may have left by this port: then its deadline has been read since.
+        // If the packet's consequences left by this port, its deadline has been read since.
         if news && self.ports[port as usize].port.has_new_deadline() {
             self.schedule_port(port as usize);
         }
     }
 
-    /// A packet has come to a node destroyed: an end that it was for may hear.
+    /// A packet has arrived at a node corrupted: the end that it was for may be told.
     fn on_destroyed(&mut self, node: u16, packet: &Packet) {
         if packet.to == node {
             self.flows[packet.flow as usize].handle_destroyed(packet);
@@ -406,8 +409,7 @@ impl Engine {
         self.drain_flow(flow, observer);
     }
 
-    /// A packet stands at a node: it is delivered there, or goes on.
-    // In place, as is all of the way onto a link without services: most go that way, and a packet is slow to move.
+    /// A packet is at a node: it is delivered there, or forwarded.
     #[inline(always)]
     fn arrive<O: Observer>(&mut self, node: u16, packet: &Packet, observer: &mut O) {
         match self.next_hops.at(node, packet.to) {
@@ -432,7 +434,6 @@ impl Engine {
         self.drain_flow(flow, observer);
     }
 
-    /// Hands a packet to a port.
     fn enter_port<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
         let end = &mut self.ports[index];
         let out = end.out as usize;
@@ -455,7 +456,7 @@ impl Engine {
         let news = end.port.handle_packet(self.now, *packet);
         served.add(out, end.port.chosen());
         observer.on_port(self.now, out, end.port.chosen(), packet);
-        // A link that takes frames itself may be free before its port knows.
+        // A link that takes frames itself may be ready before its port knows.
         if news || end.driven {
             self.drain_port(index, observer);
         } else if O::WATCHES {
@@ -463,7 +464,7 @@ impl Engine {
         }
     }
 
-    /// Hands a packet to a station of a radio, for another one.
+    /// Hands a packet to a station of a radio, for another station.
     fn enter_station(&mut self, node: u16, [index, from, to]: [u16; 3], packet: &Packet) {
         let mut packet = *packet;
         self.write_status([index, from], &mut packet);
@@ -477,7 +478,7 @@ impl Engine {
         self.schedule_radio(index);
     }
 
-    /// Takes out all that a flow wants to send, then reads its deadline.
+    /// Polls everything that a flow sends, then its deadline.
     #[inline]
     fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let mut packet = Packet::BLANK;
@@ -499,7 +500,7 @@ impl Engine {
         }
     }
 
-    /// Takes out all that a port wants to give, then reads its deadline.
+    /// Polls everything that a port sends and delivers, then its deadline.
     fn drain_port<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let PortEnd {
             port, node, out, ..
@@ -571,7 +572,7 @@ impl Engine {
             show_port(port, self.now, out, observer);
         }
         while let Some(packet) = port.poll_deliver() {
-            // The two directions of a link are neighbours.
+            // The two directions of a link have adjacent indices.
             observer.on_arrival(self.now, out ^ 1, &packet);
             self.delivered.push_back((*node, packet));
         }
@@ -585,7 +586,7 @@ impl Engine {
             true => port.next_timer(),
             false => port.poll_timeout(),
         };
-        // An input may make something due at once, or overdue: a measured timer that just shrank.
+        // An input may make something due at once, or overdue, such as a timer whose measured period has just shrunk.
         let due = due.map(|at| at.max(self.now));
         self.deadlines.set(self.slots.ports + index, due);
     }
@@ -604,17 +605,17 @@ impl Engine {
         };
         observer.on_entry(self.now, index, packet);
         if let Medium::Packets(channel) = &mut direction.medium {
-            // The channel counts what it cannot take.
+            // The channel counts what it drops.
             let sent = transmit::<O, _>(channel, self.now, packet.len(), *packet);
             observer.on_packet(self.now, index, packet, sent);
-            // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
+            // Only an empty pipe gets an earlier arrival; otherwise `set` changes nothing.
             self.deadlines.set(index, channel.poll_timeout());
         } else {
             self.queue(index, packet, observer);
         }
     }
 
-    /// Hands a packet to a link where it waits for its turn.
+    /// Hands a packet to a link with a shared transmitter, where it waits for its turn.
     fn queue<O: Observer>(&mut self, index: usize, packet: &Packet, observer: &mut O) {
         match &mut self.directions[index].medium {
             Medium::Queued(link) => {

@@ -1,42 +1,41 @@
-//! Why a scenario cannot be simulated.
+//! Errors for scenarios that cannot be simulated.
 
 use airlane_base::config::{Document, Problems, RefusedFile, Validate as _};
 
 use crate::empirical::TableError;
 use crate::scenario::Scenario;
 
-/// Why a scenario was refused, before anything was simulated.
+/// Why a scenario was refused before the simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// Its file cannot be read, or describes no world. Each problem names the TOML path, the
-    /// value, and what is allowed.
+    /// Its file cannot be read or is not valid. Each problem names the TOML path, the value, and what is allowed.
     #[error(transparent)]
     Refused(#[from] RefusedFile),
     /// A table that it names cannot be read.
     #[error("{place} names {file}, which cannot be read: {reason}")]
     Unreadable {
-        /// Where the scenario names it: `flows[0].app.distributions`.
+        /// Where the scenario names it, such as `flows[0].app.distributions`.
         place: String,
         /// The file.
         file: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: String,
     },
-    /// A table that it names holds no distribution.
+    /// A table that it names is not a valid distribution.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A recording that a link is to replay, or the times at which it may send, cannot be had.
+    /// A trace of errors or sending opportunities for a link cannot be used.
     #[error("{place} names {file}, which cannot be used: {reason}")]
     Trace {
-        /// Where the scenario names it: `links.radio.errors`.
+        /// Where the scenario names it, such as `links.radio.errors`.
         place: String,
         /// The file.
         file: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// Scenarios that are to be compared have different flows or repetitions.
+    /// Scenarios to be compared have different flows or repetitions.
     #[error("cannot compare \"{left}\" with \"{right}\": {reason}")]
     Incomparable {
         /// Name of the first.
@@ -46,17 +45,17 @@ pub enum ScenarioError {
         /// What differs.
         reason: String,
     },
-    /// A name was given that nothing has.
+    /// A name that does not exist.
     #[error("there is no {what} \"{name}\"; write one of: {}", .known.join(", "))]
     Unknown {
-        /// What was named: a link, a flow, an event.
+        /// The kind of name: a link, a flow, an event.
         what: &'static str,
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
-    /// A custom piece was given for a part of the scenario that cannot take it.
+    /// A user-supplied part was given for a place in the scenario that cannot take it.
     #[error("no custom piece can stand at \"{place}\": {reason}")]
     NoPlace {
         /// The link or flow.
@@ -64,23 +63,23 @@ pub enum ScenarioError {
         /// What is wrong, and what would be right.
         reason: String,
     },
-    /// Results over time were asked for in more intervals than there is room for.
+    /// Results over time were requested in more intervals than can be kept.
     #[error(
         "intervals of {interval} are too short in {runs} x {duration} with {flows} flows: at most {most} numbers are kept"
     )]
     ShortInterval {
-        /// How long they are.
+        /// The length of an interval.
         interval: String,
-        /// How long a run is.
+        /// The length of a run.
         duration: String,
-        /// How many flows there are.
+        /// The number of flows.
         flows: usize,
-        /// How many runs.
+        /// The number of runs.
         runs: u64,
-        /// How many numbers are kept.
+        /// The limit.
         most: u64,
     },
-    /// A weight policy gave weights that no port can take.
+    /// A weight policy returned weights that no port can apply.
     #[error("the weight policy of link \"{link}\": {reason}")]
     Weights {
         /// The link.
@@ -88,10 +87,10 @@ pub enum ScenarioError {
         /// What is wrong with them.
         reason: String,
     },
-    /// A capture was asked for where there is nothing to capture.
+    /// A capture was requested where there is nothing to capture.
     #[error("cannot capture \"{point}\": {reason}")]
     NoCapture {
-        /// Where, as it was written.
+        /// The capture point, as written.
         point: String,
         /// What is wrong, and what would be right.
         reason: String,
@@ -99,23 +98,23 @@ pub enum ScenarioError {
     /// A capture could not be written.
     #[error("the capture of \"{point}\" could not be written: {reason}")]
     CaptureFailed {
-        /// Where it was taken.
+        /// The capture point.
         point: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// The threads for the repetitions could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many were asked for.
+        /// The number requested.
         threads: usize,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: String,
     },
 }
 
 impl ScenarioError {
-    /// Of a file that the scenario names and that cannot be used: where it does so, and what is wrong.
+    /// If a file that the scenario names cannot be used: where it is named, and what is wrong.
     pub fn named_file(&self) -> Option<(&str, String)> {
         match self {
             Self::Unreadable {
@@ -133,7 +132,7 @@ impl ScenarioError {
     }
 }
 
-/// The place of a name among those that there are.
+/// The index of a name among the existing ones.
 ///
 /// # Errors
 /// If it is not among them.
@@ -151,7 +150,7 @@ pub(crate) fn known<T: AsRef<str>>(
 }
 
 impl Scenario {
-    /// Checks a scenario that did not come from a file.
+    /// Checks a scenario that was not read from a file.
     ///
     /// # Errors
     /// All problems; their lines are those of [`Scenario::to_toml`].
@@ -162,7 +161,7 @@ impl Scenario {
         if problems.is_empty() {
             return Ok(());
         }
-        // A number that is too large for TOML is among the problems; it has no line then.
+        // A number too large for TOML is among the problems; it then has no line.
         let text = toml::to_string(self).unwrap_or_default();
         let document = Document::parse(&text, "scenario")?;
         Err(document.locate(problems).into())

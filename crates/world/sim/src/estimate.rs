@@ -1,26 +1,25 @@
-//! A mean over repetitions and how well it is known.
+//! A mean over repetitions and its confidence interval.
 
 use serde::Serialize;
 
 /// Mean, spread and 95 % confidence interval of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Runs in the sample: those that measured it.
+    /// Runs in the sample: those that could measure the value.
     pub n: u64,
-    /// Runs that there were.
+    /// All runs.
     pub runs: u64,
     /// Their mean.
     pub mean: f64,
     /// Their standard deviation (n - 1 in the denominator); zero for a single value.
     pub sd: f64,
-    /// Half the width of the 95 % confidence interval of the mean (Student's t); absent for a
-    /// single value, of which nothing is known.
+    /// Half the width of the 95 % confidence interval of the mean (Student's t); absent for a single value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95_half_width: Option<f64>,
 }
 
 impl Estimate {
-    /// From a value of each run, NaN of those that did not measure it; none if none did.
+    /// From one value per run, NaN for runs without a measurement; none if no run has one.
     pub fn of(values: &[f64]) -> Option<Self> {
         let runs = values.len() as u64;
         let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();

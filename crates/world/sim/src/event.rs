@@ -1,13 +1,11 @@
-//! What happens in a run, as typed events: packets and frames on links, segments and timers of TCP,
-//! pages and files that are done.
+//! Events of a run, typed: packets and frames on links, segments and timers of TCP, completed pages and files.
 //!
-//! [`Prepared::run_watched`](crate::Prepared::run_watched) shows each event to a [`Watcher`] when it
-//! happens, in the order of time. A watcher sees and changes nothing: the result is that of the run
-//! that nobody watches. `docs/events.md` lists events and fields for users of files and of Python,
-//! who get each as a [`EventRecord`].
+//! [`Prepared::run_watched`](crate::Prepared::run_watched) shows each event to a [`Watcher`] as it occurs, in order
+//! of time. A watcher changes nothing: the result is that of an unwatched run. `docs/events.md` lists events and
+//! fields for users of files and of Python, who get each event as an [`EventRecord`].
 //!
-//! Left out: what frames wait for in front of a scheduler, and which packets a service has given up: such a
-//! packet enters a link and never leaves it.
+//! Left out: frames waiting before a scheduler, and packets that a service has given up: such a packet enters a link
+//! and never leaves it.
 
 mod filter;
 mod record;
@@ -22,18 +20,18 @@ pub use filter::EventFilter;
 pub use record::{EventRecord, Names};
 pub(crate) use watch::Typed;
 
-/// Somebody who watches a run.
+/// An observer of a run.
 pub trait Watcher {
-    /// Something happens at `now`, time since the run's origin. It never goes back.
+    /// An event at `now`, the time since the run's origin, which never goes back.
     fn on_event(&mut self, now: Instant, event: &Event);
 
-    /// Whether the run is to end now, before its time. Its result is of no use then.
+    /// Whether to end the run now. Its result is then meaningless.
     fn is_over(&self) -> bool {
         false
     }
 }
 
-/// Nobody watches.
+/// No watcher.
 impl Watcher for () {
     fn on_event(&mut self, _: Instant, _: &Event) {}
 }
@@ -47,31 +45,31 @@ pub struct LinkDirection {
     pub down: bool,
 }
 
-/// What a packet is to the flow that sent it.
+/// The role of a packet in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A datagram, without a transport that repairs.
+    /// A datagram, which no transport retransmits.
     Datagram,
     /// A segment in the flow's main direction.
     Data,
-    /// An acknowledgment of these, and the answer to a SYN.
+    /// An acknowledgment of [`Role::Data`], or a SYN-ACK.
     Ack,
     /// A segment against the main direction.
     Request,
-    /// An acknowledgment of these, and the answer to a SYN.
+    /// An acknowledgment of [`Role::Request`], or a SYN-ACK.
     RequestAck,
-    /// It asks for a connection in the main direction.
+    /// A SYN in the main direction.
     Syn,
-    /// It asks for one against the main direction.
+    /// A SYN against the main direction.
     RequestSyn,
-    /// It asks for the window, with a byte that nobody keeps, in the main direction.
+    /// A window probe in the main direction, with one byte that the receiver discards.
     Probe,
-    /// It asks for the window against the main direction.
+    /// A window probe against the main direction.
     RequestProbe,
 }
 
 impl Role {
-    /// Whether such packets carry user bytes, and neither acknowledge nor ask.
+    /// Whether such packets carry user bytes, and are neither acknowledgments nor SYNs nor probes.
     pub const fn carries_data(self) -> bool {
         matches!(self, Self::Datagram | Self::Data | Self::Request)
     }
@@ -117,14 +115,14 @@ impl From<packet::Role> for Role {
     }
 }
 
-/// A packet, as far as it can be told from others.
+/// The properties of a packet that identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketInfo {
     /// Index of the flow.
     pub flow: u32,
     /// Which connection of the flow.
     pub connection: u32,
-    /// What it is to its flow.
+    /// Its role in the flow.
     pub role: Role,
     /// Number of the segment or datagram; of an acknowledgment, the next segment expected.
     pub seq: u64,
@@ -139,7 +137,7 @@ pub struct PacketInfo {
 /// A frame on a link: of a service, or a packet on a link without services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameInfo {
-    /// What its header says; none on a link without services.
+    /// Its header; none on a link without services.
     pub header: Option<HeaderInfo>,
     /// Length with its header, bytes.
     pub len_bytes: u32,
@@ -147,32 +145,32 @@ pub struct FrameInfo {
     pub packet: Option<PacketInfo>,
 }
 
-/// What stands in a frame's header.
+/// The fields of a frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderInfo {
     /// Number of the service.
     pub service: u8,
-    /// What the frame is for.
+    /// The kind of the frame.
     pub kind: FrameKind,
-    /// Its sequence number; of a NAK, the number that is asked for.
+    /// Its sequence number; in a NAK, the number requested.
     pub seq: u32,
-    /// The next number that its sender expects, where the service's frames say so.
+    /// The next number that its sender expects, if the service's frames carry it.
     pub ack: Option<u32>,
 }
 
-/// Why a packet goes no further.
+/// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// A queue did so.
+    /// A queue dropped it.
     Queue(DropReason),
-    /// There is no way to its destination.
+    /// There is no route to its destination.
     NoRoute,
 }
 
 /// Why a frame does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// The link's error model said so.
+    /// The link's error model dropped it.
     Errors,
     /// The link was down.
     Outage,
@@ -182,34 +180,33 @@ pub enum Lost {
     Policed,
 }
 
-/// Congestion state of a TCP sender.
+/// Congestion control state of a TCP sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpState {
     /// Congestion window, segments.
     pub cwnd_segments: f64,
     /// Slow start threshold, segments.
     pub ssthresh_segments: u64,
-    /// The receiver's advertised window, segments: the congestion window grows beyond it and is not
-    /// used there.
+    /// The receiver's advertised window, segments. The congestion window may grow beyond it but is not used there.
     pub window_segments: u64,
-    /// Smoothed round trip time; none while there is no estimate.
+    /// Smoothed round-trip time; none before the first sample.
     pub srtt: Option<Duration>,
-    /// Retransmission timeout with its backoff.
+    /// Retransmission timeout, backoff included.
     pub rto: Duration,
 }
 
-/// A sender of TCP: which connection, and which of its two ways.
+/// A TCP sender: which connection, and which of its two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
     /// Index of the flow.
     pub flow: u32,
     /// Which connection of the flow.
     pub connection: u32,
-    /// What its segments are: [`Role::Data`] or [`Role::Request`].
+    /// The role of its segments: [`Role::Data`] or [`Role::Request`].
     pub role: Role,
 }
 
-/// Something that happens.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -217,21 +214,21 @@ pub enum Event {
     PacketEntered {
         /// Where it happened.
         way: LinkDirection,
-        /// The service that the classifier puts it on; none on a link without services.
+        /// The service that the classifier assigns it to; none on a link without services.
         service: Option<u8>,
         /// The packet.
         packet: PacketInfo,
     },
-    /// IP at the other end of a link gets a packet.
+    /// IP at the other end of a link receives a packet.
     PacketLeft {
         /// Where it happened.
         way: LinkDirection,
         /// The packet.
         packet: PacketInfo,
     },
-    /// A packet is dropped in front of a link, or because there is none.
+    /// A packet is dropped before a link, or for lack of a route.
     PacketDropped {
-        /// Where; none without a way.
+        /// Where it happened; none without a route.
         way: Option<LinkDirection>,
         /// The service whose queue it was; none on a link without services.
         service: Option<u8>,
@@ -240,23 +237,23 @@ pub enum Event {
         /// The packet.
         packet: PacketInfo,
     },
-    /// A frame is given to the transmitter; through a radio channel, the station is done with it, which may be after it
-    /// has been received.
+    /// A frame is handed to the transmitter; on a radio channel, its station has finished it, possibly after its
+    /// arrival.
     FrameSent {
         /// Where it happened.
         way: LinkDirection,
         /// The frame.
         frame: FrameInfo,
-        /// When its last bit will have left; through a radio channel, when the event happens.
+        /// When its last bit will have left; on a radio channel, the time of the event.
         departs: Instant,
     },
-    /// The same frame will not arrive. Comes right behind [`Event::FrameSent`].
+    /// The same frame will not arrive. Follows directly after [`Event::FrameSent`].
     FrameLost {
         /// Where it happened.
         way: LinkDirection,
         /// The frame.
         frame: FrameInfo,
-        /// As of [`Event::FrameSent`].
+        /// As in [`Event::FrameSent`].
         departs: Instant,
         /// Why it was lost.
         reason: Lost,
@@ -268,40 +265,40 @@ pub enum Event {
         /// The frame.
         frame: FrameInfo,
     },
-    /// A service tells of something by a name of its scheme, or begins anew by it.
+    /// A service reports an event named by its scheme, or resets because of it.
     ServiceTold {
-        /// From the end where it happened.
+        /// Away from the end where it happened.
         way: LinkDirection,
-        /// What it tells.
+        /// The event of the service.
         event: ServiceEvent,
     },
-    /// A host sends a packet: a segment, an acknowledgment or a datagram, as its role says.
+    /// A host sends a packet: a segment, an acknowledgment or a datagram, according to its role.
     PacketSent(PacketInfo),
-    /// The host at the other end gets it.
+    /// The host at the other end receives it.
     PacketReceived(PacketInfo),
-    /// A TCP sender's congestion state is another one than at its last event; also when it is new.
+    /// A TCP sender's congestion control state has changed since its last event, or the sender is new.
     TcpState(SenderInfo, TcpState),
-    /// A retransmission timer has run out.
+    /// A retransmission timer has expired.
     Timeout(SenderInfo),
-    /// Duplicate acknowledgments start a retransmission.
+    /// Duplicate acknowledgments have triggered a retransmission.
     FastRetransmit(SenderInfo),
-    /// An application has one page, transaction, echo or mail check more.
+    /// An application has completed another page, transaction, echo or mail check.
     ResponseDone {
         /// Index of the flow.
         flow: u32,
-        /// How many it has now.
+        /// How many it has completed so far.
         number: u64,
-        /// How long it took; the mean of those that were done at this very instant.
+        /// Its duration; the mean of those completed at this instant.
         duration: Duration,
     },
-    /// An application has done all that it was to do.
+    /// An application has finished its work.
     FlowFinished {
         /// Index of the flow.
         flow: u32,
     },
 }
 
-/// The kinds of events, by the names that files and filters use.
+/// The kinds of events, with the names used in files and filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum EventKind {
@@ -319,7 +316,7 @@ pub enum EventKind {
     FrameReceived,
     /// [`Event::ServiceTold`] without a reset.
     ServiceEvent,
-    /// [`Event::ServiceTold`] with one.
+    /// [`Event::ServiceTold`] with a reset.
     ServiceReset,
     /// [`Event::PacketSent`].
     PacketSent,
@@ -338,7 +335,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 15] = [
         Self::PacketEntered,
         Self::PacketLeft,
@@ -380,7 +377,6 @@ impl EventKind {
 }
 
 impl Event {
-    /// What kind of event it is.
     pub const fn kind(&self) -> EventKind {
         match self {
             Self::PacketEntered { .. } => EventKind::PacketEntered,
@@ -401,7 +397,7 @@ impl Event {
         }
     }
 
-    /// The direction of a link on which it happens, if it does on one.
+    /// The direction of a link on which it happens, if any.
     pub const fn way(&self) -> Option<LinkDirection> {
         match *self {
             Self::PacketEntered { way, .. }
@@ -415,7 +411,7 @@ impl Event {
         }
     }
 
-    /// The frame that it is about.
+    /// The frame concerned, if any.
     pub const fn frame(&self) -> Option<FrameInfo> {
         match *self {
             Self::FrameSent { frame, .. }
@@ -425,7 +421,7 @@ impl Event {
         }
     }
 
-    /// The packet that it is about, if there is one: of a frame, the packet in it.
+    /// The packet concerned, if any; for a frame, the packet in it.
     pub const fn packet(&self) -> Option<PacketInfo> {
         match *self {
             Self::PacketEntered { packet, .. }
@@ -440,7 +436,7 @@ impl Event {
         }
     }
 
-    /// Index of the flow that it belongs to; control frames of a link belong to none.
+    /// Index of the flow that it belongs to; a link's control frames belong to none.
     pub const fn flow(&self) -> Option<u32> {
         match *self {
             Self::TcpState(sender, _) | Self::Timeout(sender) | Self::FastRetransmit(sender) => {

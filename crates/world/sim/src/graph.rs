@@ -1,13 +1,13 @@
-//! What joins the nodes of a world, and shortest ways through it.
+//! The graph of a world's nodes, links and radios, and shortest paths through it.
 //!
-//! A way is searched from both of its ends, level by level, so that what is far from both is not looked at; nodes with one
-//! neighbour are on no way between others and are left out.
+//! A path is searched from both ends, level by level, so nodes far from both are never visited. Nodes with a single
+//! neighbour are on no path between others and are left out.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::scenario::{LinkConfig, RadioHop, RadioRoutes, Ranks};
 
-/// Which way a packet leaves a node: link `link`, "down" or "up".
+/// A hop of a packet from a node: over link `link`, "down" or "up".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
     /// Index of the link in order of names.
@@ -18,12 +18,12 @@ pub(crate) struct Hop {
     pub(crate) to: usize,
 }
 
-/// How a packet goes on from a node.
+/// How a packet leaves a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Over a link.
     Link(Hop),
-    /// Through the air of a radio.
+    /// Over a radio channel.
     Radio(RadioHop),
 }
 
@@ -36,7 +36,7 @@ impl Step {
         }
     }
 
-    /// The link, if it is one.
+    /// The link, if the step uses one.
     pub(crate) const fn link(self) -> Option<Hop> {
         match self {
             Self::Link(hop) => Some(hop),
@@ -44,7 +44,7 @@ impl Step {
         }
     }
 
-    /// The same step the other way: it leads back to this node.
+    /// The reverse step, which leads back to `node`.
     pub(crate) const fn back_to(self, node: usize) -> Self {
         match self {
             Self::Link(Hop { link, down, .. }) => Self::Link(Hop {
@@ -64,21 +64,22 @@ impl Step {
     }
 }
 
-/// Nodes and what joins them at some time.
+/// The nodes and their connections at some time.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    /// By node: links in order of their names, then what radios reach.
+    /// By node: links in order of their names, then the neighbours that radios reach.
     hops: Vec<Vec<Step>>,
-    /// Which of the hops lead to nodes that have several neighbours.
+    /// Which of the hops lead to nodes with several neighbours.
     through: Vec<Vec<u32>>,
-    /// Nodes of one number are joined, those of two are not.
+    /// Component number: nodes with the same number are connected, others are not.
     island: Vec<u32>,
-    /// From a node, to a node: the next hop that a file prescribes.
+    /// From a node, to a node: the next hop prescribed by the file.
     fixed: BTreeMap<(usize, usize), Step>,
 }
 
 impl Graph {
-    /// Links that are `present`, by index, and radios. Links with unknown ends are ignored: validation reports them.
+    /// Uses the links in `present`, by index, and radios. Links with unknown ends are ignored: validation reports
+    /// them.
     pub(crate) fn new<'a>(
         nodes: &Ranks<'_>,
         links: impl IntoIterator<Item = &'a LinkConfig>,
@@ -119,20 +120,19 @@ impl Graph {
         }
     }
 
-    /// How many nodes there are.
     pub(crate) fn nodes(&self) -> usize {
         self.hops.len()
     }
 
-    /// What a file prescribes.
+    /// The next hop prescribed by the file.
     pub(crate) fn fixed(&self, from: usize, to: usize) -> Option<Step> {
         self.fixed.get(&(from, to)).copied()
     }
 
-    /// The first hop of a node that has one neighbour.
+    /// The first hop of a node that has only one neighbour.
     fn only_hop(&self, node: usize) -> Option<Step> {
         let first = *self.hops[node].first()?;
-        // A neighbour of one that is no leaf is one of those through which ways go.
+        // The neighbour of a leaf, if it is not a leaf itself, is an inner node.
         let mut to = self.hops[node].iter().map(|step| step.to());
         to.all(|to| to == first.to()).then_some(first)
     }
@@ -165,13 +165,13 @@ fn islands(hops: &[Vec<Step>]) -> Vec<u32> {
     island
 }
 
-/// What a search has found, kept from one to the next.
+/// State of a search, whose memory is reused from one to the next.
 #[derive(Debug)]
 pub(crate) struct Search {
     round: u32,
-    /// By end and node: the round in which it was reached from there, and how far it is.
+    /// By end and node: the round in which it was reached from that end, and its distance.
     reached: [Vec<(u32, u32)>; 2],
-    /// By node: the last round in which it was on a shortest way.
+    /// By node: the last round in which it was on a shortest path.
     on_way: Vec<u32>,
 }
 
@@ -184,8 +184,8 @@ impl Search {
         }
     }
 
-    /// The steps from one node to another with the fewest hops, among equals those that come first at their nodes; none if
-    /// there is no way.
+    /// The steps of a path with the fewest hops; of equal paths, the one whose hops come first at their nodes. Empty
+    /// if there is no path.
     pub(crate) fn way(&mut self, graph: &Graph, from: usize, to: usize) -> Vec<Step> {
         let mut way = vec![];
         if from == to || graph.island[from] != graph.island[to] {
@@ -204,12 +204,12 @@ impl Search {
         if node != end {
             self.between(graph, node, end, &mut way);
         }
-        // What joins two nodes comes in one order at both.
+        // Parallel connections between two nodes are in the same order at both.
         way.extend(last.map(|last| last.back_to(to)));
         way
     }
 
-    /// The steps between two nodes that are joined and have several neighbours each.
+    /// The steps between two nodes that are connected and have several neighbours each.
     fn between(&mut self, graph: &Graph, from: usize, to: usize, way: &mut Vec<Step>) {
         self.round += 1;
         let round = self.round;
@@ -217,7 +217,7 @@ impl Search {
         self.reached[0][from] = (round, 0);
         self.reached[1][to] = (round, 0);
         let mut cost = [from, to].map(|end| graph.through[end].len());
-        // The end that has less to look at goes on, until both have been at some node.
+        // The end with the smaller frontier advances, until both have reached a common node.
         let met = loop {
             let side = usize::from(cost[1] < cost[0]);
             let distance = levels[side].len() as u32;
@@ -280,7 +280,7 @@ impl Search {
         }
     }
 
-    /// Whether a node is on a shortest way, so far from its begin.
+    /// Whether a node is on a shortest path, at this distance from its start.
     fn goes_on(&self, node: usize, distance: u32) -> bool {
         self.on_way[node] == self.round && self.reached[0][node] == (self.round, distance)
     }

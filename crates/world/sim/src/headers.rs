@@ -1,22 +1,22 @@
-//! Simulated packets as bytes: IPv4, TCP or UDP, and zeros for user data.
+//! Writes simulated packets as bytes: IPv4, TCP or UDP, and zeros for user data.
 //!
-//! Lengths and checksums are right. Where a scenario counts headers (`header-size`), an IP packet is as long as the
-//! link counts it; what it counts beside IP and TCP, as those of Ethernet, stands as zeros behind the packet. Where it
-//! counts none, as the dissertation, a data packet is its headers (IP 20, TCP 20 or UDP 8 bytes) longer than on the
-//! link, and a pure acknowledgment is its headers, whatever `ack-size` says.
+//! Lengths and checksums are valid. If a scenario counts headers (`header-size`), an IP packet is as long as the link
+//! counts it; headers beyond IP and TCP, such as those of Ethernet, become zeros after the packet. If it counts none,
+//! as in the dissertation, a data packet is longer than on the link by its headers (IP 20, TCP 20 or UDP 8 bytes),
+//! and a pure acknowledgment is only its headers, whatever `ack-size` says.
 //!
-//! TCP's headers are made of what the ends agreed on: a SYN has the largest segment, the permission of selective
-//! acknowledgments, timestamps and the scale of windows, and what follows has what came of it. Windows are what is
-//! advertised, so scaled; without a scale the field says 65,535 where it cannot say more.
+//! TCP headers follow what the ends have negotiated: a SYN carries MSS, SACK-permitted, timestamps and window scale,
+//! and later segments use what was agreed. Windows are the advertised ones, scaled; without scaling, the field is
+//! 65,535 for every larger window.
 //!
-//! TCP numbers count bytes: segments times their size, the last one of a transfer may be shorter. Both directions
-//! start at 1, as after a handshake, whether one is simulated or not; the end of the data has a number. What an end says
-//! beside its data (how far it has received, and its window) and beside its acknowledgments (how far it has sent)
-//! is what it said last at this place; the simulator's endpoints go one way each. Two of these are one connection
-//! where TCP has a handshake: both have the port of the first.
+//! TCP sequence numbers count bytes: segments times their size; the last segment of a transfer may be shorter. Both
+//! directions start at 1, as after a handshake, whether one is simulated or not; the end of the data has a number.
+//! Each simulated endpoint carries data in one direction only. The acknowledgment and window in its data packets, and
+//! the sequence number in its acknowledgments, are therefore the last values seen at this place. If TCP has a
+//! handshake, two such endpoints form one connection: both use the port of the first.
 //!
-//! CLAP's packets have their own length, IP 20 bytes of it, and zeros behind that: the bits of a NACK travel beside the
-//! packet.
+//! CLAP packets have their own length, of which 20 bytes are IP, followed by zeros: the bitmap of a NACK travels
+//! outside the packet.
 
 mod options;
 
@@ -35,33 +35,33 @@ use crate::packet::{Asks, CLAP, ESP, Header, Marks, Packet, Role};
 use crate::scenario::{FlowConfig, RelayConfig, Scenario, TransportConfig};
 use options::{Options, STAMPS_LEN};
 
-/// User bytes that headers of IPv4 and TCP, timestamps included, leave of the largest IP packet.
+/// User bytes in the largest IP packet, after the headers of IPv4 and TCP with timestamps.
 pub(crate) const LARGEST_PACKET: u64 = 65_535 - 40 - STAMPS_LEN;
-/// Connections of a flow that are remembered; nothing of older ones is under way.
+/// Connections of a flow that are remembered; older ones have nothing in flight.
 const CONNECTIONS: usize = 256;
 const TIME_TO_LIVE: u8 = 64;
 const BOUNDED: &str = "the length was bounded";
-/// Headers of IP and of what is encrypted.
+/// The IP header and 8 bytes of ESP.
 const LEAST_HIDDEN: usize = Ipv4Header::MIN_LEN + 8;
 const FIRST_BYTE: u64 = 1;
 
-/// What one end of a connection has sent.
+/// The state of one end of a connection.
 #[derive(Clone, Debug, Default)]
 struct Sent {
-    /// Segments that are shorter than the others, in order, with the bytes that all of them up to here lack; a request
-    /// that is one packet may be longer.
+    /// Segments shorter than full ones, in order, each with the bytes missing up to and including it; negative where
+    /// a request in one packet is longer.
     short: Vec<(u64, i64)>,
     /// Bytes up to the end of the highest segment.
     high: u64,
-    /// Bytes of the other end that it has acknowledged, and what its window lacked then, segments.
+    /// Bytes of the other end that it has acknowledged, and the closed part of its window then, segments.
     acknowledged: u64,
     closed: u32,
-    /// When its last packet left, as its timestamp says.
+    /// The timestamp of its last packet.
     stamp: u32,
 }
 
 impl Sent {
-    /// Bytes below a segment of full ones of `size`.
+    /// Bytes before segment `seq`, if full segments have `size` bytes.
     fn offset(&self, seq: u64, size: u64) -> u64 {
         let before = self.short.partition_point(|(short, _)| *short < seq);
         let lacking = before.checked_sub(1).map_or(0, |last| self.short[last].1);
@@ -86,17 +86,18 @@ impl Sent {
     }
 }
 
-/// What the ends of a connection have agreed on.
+/// What the ends of a connection have negotiated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
-    /// The whole advertised window, segments, and how many bits of what it lacks have no room in a packet.
+    /// The full advertised window in segments, and by how many bits the closed part is shifted in a packet.
     window: u32,
     unsaid_bits: u32,
-    /// By how many bits windows are shifted in headers.
+    /// Window scale.
     shift: Option<u32>,
-    /// Simulated headers of a data packet, bytes; the real ones stand for them.
+    /// Simulated header bytes of a data packet; the real headers take their place.
     header_len: u32,
-    /// Whether acknowledgments name the segment that caused them, and report no blocks; whether they report some.
+    /// Whether acknowledgments name the segment that caused them instead of blocks (SMART); whether they carry SACK
+    /// blocks.
     smart: bool,
     sack: bool,
     stamps: bool,
@@ -120,8 +121,8 @@ impl Agreed {
         }
     }
 
-    /// The number of a packet's connection, and the ports of its ends, its sender's first. A request and its reply, each
-    /// on a connection of its own, are one where there is a handshake: the first of the two has an odd number.
+    /// The number of a packet's connection, and its source and destination ports. If there is a handshake, a request
+    /// and its reply, which are two connections in the simulator, become one: the first of the two has an odd number.
     fn connection(&self, packet: &Packet, from: usize) -> (u32, [u16; 2]) {
         let mut ports = [packet.header.src_port, packet.header.dst_port];
         let number = packet.connection;
@@ -133,8 +134,8 @@ impl Agreed {
         (number - 1, ports)
     }
 
-    /// The field of a header where the window lacks `closed` segments, of `size` bytes each: of what says as much
-    /// the least, as a part of a segment is not sent.
+    /// The window field when `closed` segments of `size` bytes each are missing from the full window. Rounded up: a
+    /// sender does not send a part of a segment.
     fn field(&self, closed: u32, size: u64) -> u16 {
         let window = u64::from(self.window.saturating_sub(closed)) * size;
         let units = window.div_ceil(1 << self.shift.unwrap_or(0));
@@ -142,14 +143,14 @@ impl Agreed {
     }
 }
 
-/// What a flow's packets have in common.
+/// What all packets of a flow have in common.
 #[derive(Clone, Debug)]
 struct FlowFacts {
     /// User bytes of a full segment.
     size: u64,
-    /// One, or two where a relay splits the connection; none without TCP.
+    /// One, or two if a relay splits the connection; none without TCP.
     legs: Vec<Agreed>,
-    /// By number and endpoints: the first end, the second end.
+    /// By connection number and endpoints: the state of the first end and of the second.
     connections: BTreeMap<(u32, u8), [Sent; 2]>,
 }
 
@@ -178,18 +179,18 @@ impl FlowFacts {
     }
 }
 
-/// Gives packets their bytes, as they pass one place.
+/// Writes packets as bytes, as seen at one place.
 #[derive(Clone, Debug)]
 pub(crate) struct CaptureHeaders {
     flows: Vec<FlowFacts>,
     zeros: Vec<u8>,
-    /// Whether this is what travels, and not what a person looks at: what is encrypted is hidden, and nothing stands
-    /// behind the packet.
+    /// Whether the bytes travel, instead of being shown in a capture: encrypted packets are then hidden, and no
+    /// padding follows the packet.
     travels: bool,
 }
 
 impl CaptureHeaders {
-    /// For a resolved scenario.
+    /// For captures of a resolved scenario.
     pub(crate) fn new(scenario: &Scenario) -> Self {
         Self {
             flows: scenario.flows.iter().map(FlowFacts::new).collect(),
@@ -198,7 +199,7 @@ impl CaptureHeaders {
         }
     }
 
-    /// For packets that travel as these bytes.
+    /// For packets that travel as bytes.
     pub(crate) fn of_travelling(scenario: &Scenario) -> Self {
         Self {
             travels: true,
@@ -224,13 +225,12 @@ impl CaptureHeaders {
         bytes.resize(start + len, 0);
     }
 
-    /// Appends the packet's bytes.
     pub(crate) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
         let start = bytes.len();
-        // What is encrypted is shown as its ends know it.
+        // A capture shows encrypted packets as their ends see them.
         let raw = packet.header.protocol == CLAP;
         let (user, tcp) = if raw {
-            // Its own header is of zeros, too.
+            // Its own header is zeros, too.
             let ip = Ipv4Header::MIN_LEN as u64;
             (u64::from(packet.len).saturating_sub(ip), None)
         } else if packet.role() != Role::Datagram {
@@ -277,14 +277,14 @@ impl CaptureHeaders {
             }
         }
         bytes.extend_from_slice(payload);
-        // What is counted of other layers.
+        // Padding for counted headers of other layers.
         let len = (packet.len as usize).max(bytes.len() - start);
         if !self.travels {
             bytes.resize(start + len, 0);
         }
     }
 
-    /// An encrypted packet (RFC 4303). Its security parameters index is made of the ports, which nothing on the path can read.
+    /// An encrypted packet (RFC 4303). The ports form its SPI, so nothing on the path can read them as ports.
     fn write_hidden(&self, packet: &Packet, mut ip: Ipv4Header, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         let len = (packet.len as usize).clamp(LEAST_HIDDEN, LARGEST_PACKET as usize);
@@ -299,7 +299,7 @@ impl CaptureHeaders {
     fn tcp(&mut self, packet: &Packet) -> (u64, TcpHeader) {
         let facts = &mut self.flows[packet.flow as usize];
         let (size, agreed) = (facts.size, facts.agreed(packet));
-        // Data of the main direction comes from the first end, its acknowledgments from the other.
+        // Data of the main direction comes from the first end, its acknowledgments from the second.
         let (from, is_data) = match packet.role() {
             Role::Data => (0, true),
             Role::Ack => (1, false),
@@ -322,7 +322,7 @@ impl CaptureHeaders {
 
         sent.stamp = Timestamp::of(packet.created).number();
         let echoed = match packet.echoed {
-            // The acknowledgment of a handshake's second segment echoes nothing here.
+            // The last acknowledgment of a handshake has no echo in the simulator.
             0 if !asks => peer.stamp,
             echoed => echoed,
         };
@@ -334,7 +334,7 @@ impl CaptureHeaders {
             header.sequence_number = FIRST_BYTE as u32 - 1;
             header.acknowledgment_number = if agrees { FIRST_BYTE as u32 } else { 0 };
             (header.ece, header.cwr) = (agreed.ecn, agreed.ecn && asks);
-            // That of a SYN is never scaled.
+            // The window of a SYN is never scaled.
             header.window_size = Agreed {
                 shift: None,
                 ..agreed
@@ -386,20 +386,20 @@ impl CaptureHeaders {
     }
 }
 
-/// Appends the bytes of what a live node sends.
+/// Appends the bytes of a live node's datagram.
 pub(crate) fn write_datagram(datagram: &Datagram, bytes: &mut Vec<u8>) {
     let (IpAddr::V4(from), IpAddr::V4(to)) = (datagram.from.ip(), datagram.to) else {
         return;
     };
-    // Both ends listen at one port as a rule, and a datagram says only where it leaves.
+    // Both ends usually listen on the same port, and a datagram carries only its source port.
     let port = datagram.from.port();
     let builder = PacketBuilder::ipv4(from.octets(), to.octets(), TIME_TO_LIVE).udp(port, port);
     let written = builder.write(bytes, &datagram.bytes);
     written.expect("a datagram fits an IP packet, and a vector takes everything");
 }
 
-/// Appends the header of a packet with so many bytes after it. It is written by hand and not by a builder, which moves
-/// room for all kinds of headers several times for each packet.
+/// Appends the IP header of a packet with `inside` bytes after it. Written by hand: a builder moves space for all
+/// kinds of headers several times per packet.
 fn write_ip(ip: &mut Ipv4Header, protocol: IpNumber, inside: usize, bytes: &mut Vec<u8>) {
     ip.protocol = protocol;
     ip.set_payload_len(inside).expect(BOUNDED);

@@ -1,8 +1,8 @@
 //! When transport endpoints learn that a link of their path went down or came back (docs/spec/multi-service.md,
 //! 10.5).
 //!
-//! The nodes at a link's ends know at once. A host further away is told by a hint that travels along
-//! the path and takes its propagation delays; hints need no bandwidth and are not lost.
+//! The nodes at a link's ends know at once. A host further away gets a hint that travels along the path and takes its
+//! propagation delays; hints use no bandwidth and are not lost.
 
 use airlane_base::{Duration, Instant};
 use airlane_channel::{OutageConfig, merged_windows};
@@ -17,12 +17,12 @@ pub(crate) struct FlowHint {
     pub(crate) flow: usize,
     /// The flow's first or second end.
     pub(crate) end: usize,
-    /// The path: the first of its links to go, or the last to come back.
+    /// The state of the path: down with the first of its links that fails, up with the last that returns.
     pub(crate) hint: Hint<()>,
 }
 
-/// All hints for a flow, main direction: outages of the links that it crosses, and the times in
-/// which a handoff leaves it without a way.
+/// All hints for a flow in its main direction: outages of the links that it crosses, and the periods in which a
+/// handoff leaves it without a path.
 pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -> Vec<FlowHint> {
     let paths: Vec<Vec<(usize, bool)>> = epochs
         .iter()
@@ -33,7 +33,7 @@ pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -
         .collect();
     let mut hints = vec![];
     for end in 0..2 {
-        // This is how far it is from a link of a path to this end.
+        // Propagation delay from a link of the path to this end.
         let away = |path: &[(usize, bool)], link: usize| {
             let at = path.iter().position(|hop| hop.0 == link).unwrap_or(0);
             let between = if end == 0 {
@@ -41,7 +41,7 @@ pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -
             } else {
                 &path[at + 1..]
             };
-            // The way to the first end goes against the path.
+            // The first end lies against the direction of the path.
             let delays = between
                 .iter()
                 .map(|(link, down)| *links[*link].delay.of(*down == (end == 1)));
@@ -59,7 +59,7 @@ pub(crate) fn flow_hints(links: &[&LinkConfig], flow: usize, epochs: &[Epoch]) -
                 }
             }
             if path.is_empty() {
-                // What went is told along the old path, what came along the new one.
+                // Links that go away are reported along the old path, new ones along the new path.
                 let told = |neighbour: Option<usize>| {
                     let path = neighbour.and_then(|at| paths.get(at))?;
                     let changed = path.iter().find(|hop| !epochs[i].present[hop.0])?;

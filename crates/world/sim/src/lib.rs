@@ -1,15 +1,14 @@
-//! A deterministic world around Airlane's protocol library.
+//! A deterministic simulator around Airlane's protocol library.
 //!
-//! A [`Scenario`] (a TOML file) names nodes, links and flows. [`run`] builds that world for one
-//! repetition and simulates it: links are [`airlane_channel::Channel`]s, hosts run the endpoints of
-//! [`airlane_transport`]. What it measured comes back as a [`RunResult`]; [`run_captured`] writes
-//! what went over links as Wireshark reads it.
+//! A [`Scenario`] (a TOML file) names nodes, links and flows. [`run`] builds that world for one repetition and
+//! simulates it: links are [`airlane_channel::Channel`]s, hosts run the endpoints of [`airlane_transport`]. The
+//! measurements are returned as a [`RunResult`]; [`run_captured`] also writes captures for Wireshark.
 //!
-//! * Same scenario, seed and repetition: same result, to the last bit, on every machine, in any
-//!   build, on any number of threads.
-//! * Error processes change with the repetition, traffic does not; both depend only on the name of
-//!   what they belong to, so schemes are compared over the same fades and the same talk.
-//! * Nothing here reads a clock or knows an operating system.
+//! * The same scenario, seed and repetition give the same result, to the last bit, on every machine, in every build,
+//!   on any number of threads.
+//! * Error processes change with the repetition, traffic does not. Both depend only on the name of what they belong
+//!   to, so schemes are compared over the same fades and the same conversations.
+//! * No code here reads a clock or depends on an operating system.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What travels through the simulated world.
+//! The packets of the simulator.
 
 use std::net::Ipv4Addr;
 
@@ -7,30 +7,30 @@ use airlane_base::{Instant, Payload};
 use airlane_link::{FlowKey, TcpView};
 use airlane_transport::tcp::MOST_BLOCKS;
 
-/// What a packet is to the flow that sent it.
+/// The role of a packet in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
-    /// A datagram, without a transport that repairs.
+    /// A datagram, which no transport retransmits.
     Datagram,
     /// A segment in the flow's main direction.
     Data,
-    /// An acknowledgment of these.
+    /// An acknowledgment of `Data`.
     Ack,
     /// A segment against the main direction.
     Request,
-    /// An acknowledgment of these.
+    /// An acknowledgment of `Request`.
     RequestAck,
-    /// No packet: what coded bytes may say at this place.
+    /// Not a packet: a value that coded bytes may have here.
     Coded5,
-    /// Likewise.
+    /// As `Coded5`.
     Coded6,
-    /// Likewise.
+    /// As `Coded5`.
     Coded7,
 }
 
 impl Role {
-    /// Whether its numbers are those of what its end sends, and not of what it acknowledges. Of such packets those that
+    /// Whether its numbers count what its end sends, and not what it acknowledges. Of these packets, those that
     /// [ask](Packet::asks) carry no user bytes.
     pub(crate) const fn is_data(self) -> bool {
         matches!(self, Self::Datagram | Self::Data | Self::Request)
@@ -50,61 +50,59 @@ impl Role {
     }
 }
 
-/// A packet: sizes and identities, no bytes. Small and `Copy`, because keeping a copy for
-/// retransmission must cost nothing.
+/// A packet: sizes and identities, no bytes. Small and `Copy`, because a copy for retransmission must cost nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When the application or the transport gave it out.
+    /// When the application or the transport sent it.
     pub(crate) created: Instant,
     /// Segment number or cumulative acknowledgment; a datagram's number.
     pub(crate) seq: u64,
     /// Length without link headers, bytes.
     pub(crate) len: u32,
-    /// The timestamp that it echoes; 0 where there is none. What left when stands in `created`.
+    /// The timestamp that it echoes; 0 if none. Its own timestamp is `created`.
     pub(crate) echoed: u32,
     /// Which connection of the flow; packets of older ones are ignored.
     pub(crate) connection: u32,
     /// Index of the flow.
     pub(crate) flow: u16,
-    /// Which pair of the flow's endpoints; an application with several uses them again.
+    /// Index of the pair of endpoints within the flow; an application with several reuses them.
     pub(crate) endpoints: u8,
-    /// Node that it goes to.
+    /// Destination node.
     pub(crate) to: u16,
-    /// See [`Packet::role`]. A [`Role`] itself would make `Option<Packet>` tell by a field in the midst of the packet, and
-    /// packets are then moved in pieces around that.
+    /// See [`Packet::role`]. With a [`Role`] here, `Option<Packet>` would use a niche in the middle of the packet,
+    /// and packets would be moved in pieces around it.
     pub(crate) role_code: u8,
     pub(crate) marks: Marks,
-    /// Segments that an acknowledgment's window lacks of the whole one, in the units of its
-    /// [`End`](crate::app::end::End).
+    /// The closed part of an acknowledgment's window, in the units of its [`End`](crate::app::end::End).
     pub(crate) closed: u16,
-    /// Blocks that an acknowledgment reports (RFC 2018), segments: how far beyond its number each
-    /// begins, and how long it is; 0 where there are no more.
+    /// SACK blocks of an acknowledgment (RFC 2018), in segments: the offset of each from the acknowledgment number,
+    /// and its length; 0 for unused ones.
     pub(crate) blocks: [[u16; 2]; MOST_BLOCKS],
-    /// What a classifier may read.
+    /// The header fields that a classifier may read.
     pub(crate) header: Header,
 }
 
-/// What a packet says with one bit each, of the five that its image has room for.
+/// One-bit flags of a packet; its image has room for five.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks(u8);
 
 impl Marks {
-    /// The segment was sent before.
+    /// Data: the segment is a retransmission.
     pub(crate) const AGAIN: Self = Self(1);
-    /// Of an acknowledgment: it agrees to a connection (SYN).
+    /// Acknowledgment: a SYN-ACK.
     pub(crate) const AGREES: Self = Self(1);
-    /// Of an acknowledgment: the segment that is expected next was destroyed on a link.
+    /// Acknowledgment: the next expected segment was corrupted on a link (explicit loss notification).
     pub(crate) const ELN: Self = Self(2);
-    /// Of data: it [asks](Packet::asks) its peer for something and carries nothing that is kept.
+    /// Data: it [asks](Packet::asks) its peer for something and carries nothing that the receiver keeps.
     pub(crate) const ASKS: Self = Self(2);
-    /// Of an acknowledgment: it tells of a mark (ECN-Echo). Of data: the window was cut for one (CWR).
+    /// Acknowledgment: it reports a mark (ECN-Echo). Data: the window was reduced because of one (CWR).
     pub(crate) const ECHO: Self = Self(4);
     /// A queue may mark it (ECT).
     pub(crate) const MARKABLE: Self = Self(8);
     /// A queue has marked it (CE).
     pub(crate) const MARKED: Self = Self(16);
-    /// Of an acknowledgment, which no queue marks: its first block is a segment below its number, so far
-    /// below it as the block says (RFC 2883).
+    /// Acknowledgment, which queues never mark: its first block is a duplicate segment, at that distance below its
+    /// number (RFC 2883).
     pub(crate) const REPEATED: Self = Self(16);
     /// Whether it has this mark.
     #[inline]
@@ -120,13 +118,13 @@ impl Marks {
     }
 }
 
-/// What stands behind the IP header of an encrypted packet (RFC 4303).
+/// The IP protocol number of encrypted packets (RFC 4303).
 pub(crate) const ESP: u8 = 50;
-/// CLAP has no number of its own: the first one for experiments (RFC 3692).
+/// CLAP has no protocol number of its own: the first one for experiments (RFC 3692).
 pub(crate) const CLAP: u8 = 253;
 
-/// The header fields that classifiers match, as they would stand in the packet. Its ends know the ports of an encrypted
-/// one, too.
+/// The header fields that classifiers match, as they would be in the packet. The ends of a flow also know the ports
+/// of encrypted packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) src: Ipv4Addr,
@@ -169,35 +167,36 @@ impl From<Header> for FlowKey {
 pub(crate) enum Asks {
     /// A connection (SYN).
     Connection,
-    /// The window, with a byte that nobody keeps.
+    /// The window, with one byte that the receiver discards.
     Window,
 }
 
-/// Bytes of an image with neither blocks nor a closed window, and of one with either. Even, as codes work on pairs of them.
+/// Bytes of an image with neither blocks nor a closed window, and of one with either. Even, because codes work on
+/// pairs of bytes.
 const SHORT_IMAGE: usize = 44;
 const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS + 2;
-/// Segment numbers end here; the bits above hold a check in the image.
+/// Bits of a segment number; the bits above hold a check in the image.
 const SEQ_BITS: u32 = 40;
 
 impl Packet {
-    /// What it is to its flow.
+    /// Its role in the flow.
     #[inline]
     pub(crate) const fn role(&self) -> Role {
         Role::from_code(self.role_code)
     }
 
-    /// What it asks for instead of carrying user bytes.
+    /// What it asks for, if it carries no user bytes.
     #[inline]
     pub(crate) fn asks(&self) -> Option<Asks> {
         let asks = self.marks.has(Marks::ASKS) && matches!(self.role(), Role::Data | Role::Request);
-        // A window closes once something has come.
+        // A window can only close after segment 0 has been received.
         asks.then_some(match self.seq {
             0 => Asks::Connection,
             _ => Asks::Window,
         })
     }
 
-    /// None yet.
+    /// A placeholder.
     pub(crate) const BLANK: Self = Self {
         created: Instant::ORIGIN,
         seq: 0,
@@ -221,7 +220,7 @@ impl Packet {
         },
     };
 
-    /// Another packet takes its place, if there is one.
+    /// Replaces the packet with another, if there is one.
     pub(crate) fn replace_by(&mut self, other: Option<Self>) -> bool {
         if let Some(other) = other {
             *self = other;
@@ -229,7 +228,7 @@ impl Packet {
         other.is_some()
     }
 
-    /// The packet with the mark of a queue (CE).
+    /// The packet with the CE mark of a queue.
     pub(crate) const fn marked(&self) -> Self {
         Self {
             marks: self.marks.with(Marks::MARKED, true),
@@ -237,7 +236,7 @@ impl Packet {
         }
     }
 
-    /// The fields in a fixed order: a bijection of everything but the length, for coded bytes too.
+    /// The fields in a fixed order: a bijection of everything but the length, valid for coded bytes too.
     fn fields(&self) -> [u8; IMAGE] {
         let mut image = [0; IMAGE];
         let mut rest = &mut image[..];
@@ -265,7 +264,7 @@ impl Packet {
         image
     }
 
-    /// The blocks that report what has come ahead of a hole.
+    /// The blocks that report out-of-order data.
     pub(crate) fn news(&self) -> &[[u16; 2]] {
         let repeated = self.marks.has(Marks::REPEATED);
         &self.blocks[usize::from(repeated)..]
@@ -284,8 +283,8 @@ impl Packet {
         (self.endpoints as u16) << 8 | marks | (self.role() as u16) << 1
     }
 
-    /// Stands for the checksums of real headers: a hash of everything behind the segment number,
-    /// at the place that segment numbers leave free.
+    /// Takes the place of the checksums of real headers: a hash of everything after the segment number, in the bits
+    /// that segment numbers leave free.
     fn check(fields: &[u8; IMAGE]) -> u64 {
         let blocks = &fields[SHORT_IMAGE..];
         let len = if blocks.iter().all(|byte| *byte == 0) {
@@ -377,7 +376,7 @@ impl Payload for Packet {
     }
 }
 
-/// Packets of the simulator travel alone and whole.
+/// Packets of the simulator are neither aggregated nor fragmented.
 impl airlane_link::pack::Divisible for Packet {}
 
 impl airlane_link::Packet for Packet {
@@ -390,7 +389,7 @@ impl airlane_link::Packet for Packet {
         let (seq, end, ack) = match self.role() {
             Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => return None,
             _ if matches!(self.header.protocol, ESP | CLAP) => return None,
-            // A probe asks the other end, and is no data.
+            // A probe asks the other end for its window, and is no data.
             Role::Data | Role::Request if self.asks().is_some() => return None,
             Role::Ack | Role::RequestAck if self.marks.has(Marks::AGREES) => return None,
             Role::Data | Role::Request => {
@@ -404,7 +403,7 @@ impl airlane_link::Packet for Packet {
             seq,
             end,
             ack,
-            // Only whether it changes matters.
+            // Only changes of this value matter.
             window: self.closed,
             block: ack
                 .zip(self.news().first())
@@ -473,7 +472,7 @@ mod tests {
 
     #[test]
     fn what_was_computed_wrongly_is_no_packet() {
-        // The sum of three packets is one of none of them: the check is not linear.
+        // The XOR of three packets is not one of them: the check is not linear.
         let mut rng = Streams::new(2, 0).stream("images");
         for _ in 0..1_000 {
             let mut sum = vec![0; IMAGE];

@@ -1,4 +1,4 @@
-//! What the paths of the flows offer, from what the services of their links have measured.
+//! What the paths of the flows offer, according to the measurements of their links' services.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::route::Routes;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::{direction_index, mean_rate};
 
-/// Links with their directions: true is down.
+/// Links with their directions: true means down.
 pub(crate) type LinkPath = Vec<(usize, bool)>;
 
 /// The links that a flow crosses in its main direction.
@@ -22,7 +22,7 @@ pub(crate) fn link_path(routes: &Routes, flow: usize) -> LinkPath {
     hops.map(|hop| (hop.link, hop.down)).collect()
 }
 
-/// One result for each pair of ends that some flow joins over a link with services.
+/// One result for each pair of ends that some flow connects over a link with services.
 pub(crate) fn path_results(
     scenario: &Scenario,
     routes: &Routes,
@@ -62,11 +62,11 @@ pub(crate) fn path_results(
     results
 }
 
-/// What one direction of a link offers.
+/// The offers of one direction of a link.
 fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> Vec<Offer> {
     let rate_bps = mean_rate(link, down).as_bps() as f64;
     let Some([near, far]) = engine.port_ends(index) else {
-        // It is as fast as it is, and nothing is measured on the way: only of a link that loses nothing is more known.
+        // Its rate is fixed and nothing is measured; only for a link without losses is anything else known.
         return vec![Offer {
             service: None,
             class: None,

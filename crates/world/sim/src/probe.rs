@@ -1,17 +1,17 @@
-//! What a run remembers of delays: exact moments, and quantiles from a histogram.
+//! Delay statistics of a run: exact moments, and quantiles from a histogram.
 
 use airlane_base::Duration;
 
-/// Bits a second, of a time in which there could be some.
+/// Bits per second, over a non-zero time.
 pub(crate) fn rate_bps(bytes: u64, time: Duration) -> Option<f64> {
     (time.as_nanos() > 0).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
 }
 
-/// The interarrival jitter of RFC 3550, section 6.4.1 and appendix A.8, of packets in the order of their arrival. Each way
-/// has its own, and what both have is summed up.
+/// The interarrival jitter of RFC 3550, section 6.4.1 and appendix A.8, of packets in the order of their arrival.
+/// Each direction has its own; the mean is over both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JitterProbe {
-    /// Of each way the delay of the packet before, and J after the last one, ns.
+    /// By direction: the delay of the previous packet, and the current J, ns.
     ways: [(Option<u64>, f64); 2],
     sum: f64,
     count: u64,
@@ -29,7 +29,7 @@ impl JitterProbe {
         }
     }
 
-    /// Mean of J after each packet from the second of its way on, seconds.
+    /// Mean of J after each packet but the first of its direction, seconds.
     pub(crate) fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64 / 1e9)
     }
@@ -39,13 +39,13 @@ impl JitterProbe {
 const SUB: u32 = 32;
 const SUB_BITS: u32 = 5;
 
-/// Delays of delivered packets, or times of pages.
+/// Statistics of the delays of delivered packets, or of page times.
 ///
 /// Sums are integers, so that they do not depend on the order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DelayProbe {
     count: u64,
-    /// The first delay: sums are of differences to it, which keeps squares small.
+    /// The first delay: the sums are of differences to it, which keeps squares small.
     origin: u64,
     sum: i128,
     squares: u128,
@@ -126,7 +126,7 @@ impl DelayProbe {
     }
 }
 
-/// Values below 32 have their own buckets; above, the leading one and five more bits choose.
+/// Values below 32 have their own buckets; above, the leading bit and the next five select one.
 fn bucket_of(ns: u64) -> usize {
     let octave = (64 - ns.leading_zeros()).saturating_sub(SUB_BITS + 1);
     let within = (ns >> octave) as u32;
@@ -168,7 +168,7 @@ mod tests {
     fn jitter_follows_the_differences_of_delays() {
         let mut probe = JitterProbe::default();
         probe.record(0, Duration::from_millis(50));
-        // What comes the other way is no neighbour of it.
+        // The other direction is separate.
         probe.record(1, Duration::from_millis(500));
         assert_eq!(probe.mean_s(), None);
         probe.record(0, Duration::from_millis(66));
@@ -176,7 +176,7 @@ mod tests {
         // J is 1 ms, then (15 * 1 + 16) / 16 ms.
         probe.record(0, Duration::from_millis(50));
         assert!((probe.mean_s().unwrap() - (1.0 + 31.0 / 16.0) / 2e3).abs() < 1e-15);
-        // Of a difference that is always the same it becomes that difference.
+        // A constant difference makes J converge to it.
         for n in 0..100_000 {
             probe.record(0, Duration::from_millis(50 + 16 * (n % 2)));
         }

@@ -1,4 +1,4 @@
-//! What flows with a probe of their progress report, alone and in groups.
+//! Results of the flows with a progress probe, individually and in groups.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::result::GroupResult;
 use crate::scenario::Scenario;
 
-/// One result for each word that flows are grouped by, in the order of the words.
+/// One result per group, in the order of the groups' names.
 pub(crate) fn group_results(scenario: &Scenario, engine: &Engine) -> Vec<GroupResult> {
     let mut groups: BTreeMap<&str, Vec<&Progress>> = BTreeMap::new();
     for (config, flow) in scenario.flows.iter().zip(&engine.flows) {

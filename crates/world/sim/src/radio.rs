@@ -1,4 +1,4 @@
-//! What radio channels have counted, by the names of the file.
+//! Counters of radio channels, with the names of the file.
 
 use airlane_base::Instant;
 
@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::result::{RadioResult, StationResult};
 use crate::scenario::Scenario;
 
-/// Which share of the time until now each station sent, channel by channel.
+/// The share of the time so far in which each station was sending, by channel.
 pub(crate) fn airtimes(engine: &Engine) -> Vec<Vec<f64>> {
     let time = engine.now().saturating_since(Instant::ORIGIN).as_nanos();
     let radios = engine.radios.iter().map(|end| &end.radio);
@@ -18,7 +18,7 @@ pub(crate) fn airtimes(engine: &Engine) -> Vec<Vec<f64>> {
     shares.collect()
 }
 
-/// One result for each radio channel; `airtimes` are those of the stop.
+/// One result for each radio channel; `airtimes` are the values at the stop.
 pub(crate) fn radio_results(
     scenario: &Scenario,
     engine: &Engine,

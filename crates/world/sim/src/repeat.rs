@@ -1,4 +1,4 @@
-//! Repetitions: parallel by run, results in order, the same on any number of threads.
+//! Repetitions: parallel across runs, results in order, independent of the number of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,8 +9,8 @@ use crate::result::RunResult;
 use crate::run::Prepared;
 use crate::scenario::Scenario;
 
-/// Simulates repetitions 0 to `runs - 1` of a scenario on `threads` threads (0: one for each
-/// core). `progress` is told how many of how many are done, from any thread.
+/// Simulates repetitions 0 to `runs - 1` of a scenario on `threads` threads (0: one per core). `progress` is called
+/// with the number done and the total, from any thread.
 ///
 /// # Errors
 /// As [`run`](crate::run()), and if the threads cannot be started.
@@ -33,7 +33,7 @@ pub fn repeat(
 
 /// [`repeat`] for several scenarios at once: their results in the same order.
 ///
-/// Repetition `k` of each has the same seed, so all meet the same errors and the same talk.
+/// Repetition `k` of each has the same seed, so all meet the same errors and the same conversations.
 ///
 /// # Errors
 /// As [`repeat`].
@@ -51,7 +51,7 @@ pub fn repeat_all(
     repeat_prepared(&prepared, seed, runs, threads, progress)
 }
 
-/// [`repeat_all`] of scenarios that have been prepared.
+/// [`repeat_all`] for prepared scenarios.
 ///
 /// # Errors
 /// If the threads cannot be started.

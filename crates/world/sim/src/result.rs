@@ -1,4 +1,4 @@
-//! What a run measured. Units stand in the names; docs/metrics.md defines each word once.
+//! The measurements of a run. Names contain units; docs/metrics.md defines each term.
 
 mod measures;
 mod progress;
@@ -39,7 +39,7 @@ pub struct RunResult {
     pub events: u64,
     /// In the order of the file.
     pub flows: Vec<FlowResult>,
-    /// What flows did together, in the order of the words that they are grouped by.
+    /// Results of groups of flows, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
     /// In the order of their names.
@@ -47,20 +47,20 @@ pub struct RunResult {
     /// Radio channels with contention, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioResult>,
-    /// What live nodes say of themselves at the stop, as `airlane status --json` does, in the order of the nodes.
+    /// The status of live nodes at the stop, as `airlane status --json` prints it, in the order of the nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeResult>,
     /// The handoffs, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<HandoffResult>,
-    /// Packets for a node that was on no link: dropped where they stood.
+    /// Packets for a node that was on no link: dropped where they were.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub unroutable: Count,
-    /// What the paths of the flows offered at the end, by what their services had measured; paths
-    /// without services are left out.
+    /// What the paths of the flows offered at the end, according to the measurements of their services; paths without
+    /// services are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathResult>,
-    /// What was computed beside the simulation, in the order of the names.
+    /// Retrace analyses, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retraces: Vec<RetraceResult>,
 }
@@ -70,7 +70,7 @@ pub struct RunResult {
 pub struct NodeResult {
     /// The node of the scenario.
     pub node: String,
-    /// What it says of itself.
+    /// Its own status report.
     pub status: Status,
 }
 
@@ -79,7 +79,7 @@ pub struct NodeResult {
 pub struct HandoffResult {
     /// When it left.
     pub at_s: f64,
-    /// How long it had neither.
+    /// How long it was on neither link.
     pub gap_s: f64,
     /// The node.
     pub node: String,
@@ -87,105 +87,104 @@ pub struct HandoffResult {
     pub from: String,
     /// The link that it joined.
     pub to: String,
-    /// Between links of one technology, or of two.
+    /// Whether both links have the same technology.
     pub kind: HandoffKind,
 }
 
-/// What a path could carry in its main direction (docs/spec/multi-service.md, 10.4), not what it did.
+/// What a path could carry in its main direction (docs/spec/multi-service.md, 10.4), not what it did carry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathResult {
     /// Names of its ends.
     pub ends: [String; 2],
     /// Names of its links, in order.
     pub links: Vec<String>,
-    /// Combinations of services that no other of their class beats. Delays hold what waits in the
-    /// ports, and not what waits in front of links without services; services that carried nothing
-    /// offer nothing.
+    /// Combinations of services that no other combination of their class beats. Delays include waiting in the ports,
+    /// but not before links without services; services that carried nothing offer nothing.
     pub offers: Vec<PathOffer>,
 }
 
-/// The services of one link that a flow's packets got until the stop, the one with the most packets first.
+/// The services of one link that carried a flow's packets until the stop, the one with the most packets first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowService {
     /// The link's name.
     pub link: String,
-    /// Of packets in the flow's main direction.
+    /// For packets in the flow's main direction.
     pub there: Vec<ServiceShare>,
-    /// Of packets against it.
+    /// For packets against it.
     pub back: Vec<ServiceShare>,
 }
 
-/// What one service got of a flow's packets, in one direction of a link.
+/// One service's share of a flow's packets, in one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceShare {
     /// The service's name.
     pub service: String,
-    /// Packets that the port put on it.
+    /// Packets that the port assigned to it.
     pub packets: u64,
     /// Their share of the flow's packets in this direction.
     pub ratio: f64,
 }
 
-/// What one flow achieved. A metric that its application does not have is left out; one that
-/// could not be measured (nothing arrived, nothing finished) is left out too.
+/// The results of one flow. A metric is absent if its application does not have it, or if it could not be measured
+/// because nothing arrived or finished.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
-    /// The services that its packets got, link by link; links without services, and those that none of its packets
-    /// came to, are left out.
+    /// The services that carried its packets, link by link. Links without services, and links that none of its
+    /// packets reached, are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<FlowService>,
-    /// All but conferencing: whether it did all it was to do.
+    /// All but conferencing: whether it has finished its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,
-    /// Bulk: acknowledged user bits over the time from the first segment sent to the last new
-    /// acknowledgment (docs/spec/multi-service.md, 5.1). Pages and web: bits of replies over the time from
-    /// the first request to the end of the last reply (5.2). Conferencing: bits delivered while it was on
-    /// over that time. What has not done all it was to do is measured to the stop; nothing arrived is 0.
+    /// Bulk: acknowledged user bits over the time from the first segment sent to the last new acknowledgment
+    /// (docs/spec/multi-service.md, 5.1). Pages and web: bits of replies over the time from the first request to the
+    /// end of the last reply (5.2). Conferencing: bits delivered before the end of the application over its duration.
+    /// An unfinished application is measured up to the stop; the value is 0 if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput_bps: Option<f64>,
-    /// Bulk: user bytes over all bytes that entered the wireless links in the data direction,
-    /// averaged over these links (5.1, XYL-A-6). Only where no other flow uses them.
+    /// Bulk: user bytes over all bytes that entered the wireless links in the data direction, averaged over these
+    /// links (5.1, XYL-A-6). Only if no other flow uses them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_ratio: Option<f64>,
-    /// User bytes that the receiving application got, in order and once where TCP carries them.
+    /// User bytes delivered to the receiving application; over TCP in order and without duplicates.
     pub delivered_bytes: u64,
-    /// Packets, or segments, given to the network; retransmissions included.
+    /// Packets, or segments, handed to the network, retransmissions included.
     pub packets_sent: u64,
     /// Packets, or segments, that arrived by the stop.
     pub packets_received: u64,
-    /// Packets that were sent by the stop and not lost, and came after it. Of TCP and CLAP, which send again what is lost:
-    /// those that had been sent, first or again, and had not come.
+    /// Packets sent before the stop that arrived after it. For TCP and CLAP, which retransmit: packets sent, first or
+    /// again, that had not arrived by the stop.
     pub packets_under_way: u64,
-    /// Conferencing: share of the packets sent that never arrived, not after the stop either, whatever the cause (5.3).
+    /// Conferencing: share of the packets sent that never arrived, even after the stop, whatever the cause (5.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
-    /// Conferencing and bulk: mean one-way delay of the packets that arrived; of TCP each from its own
-    /// sending, so that a segment that is sent again counts from then.
+    /// Conferencing and bulk: mean one-way delay of the packets that arrived. For TCP, each transmission counts
+    /// separately, so a retransmitted segment counts from its retransmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_mean_s: Option<f64>,
     /// Its standard deviation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_sd_s: Option<f64>,
-    /// Mean + 2 standard deviations: a playback point that suits most packets (5.3).
+    /// Mean + 2 standard deviations: a playout point that suits most packets (5.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_mean_plus_2sd_s: Option<f64>,
-    /// Median, at most 1/32 too large.
+    /// Median; overestimated by at most 1/32.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_median_s: Option<f64>,
-    /// The delay that 95 % do not exceed, at most 1/32 too large.
+    /// 95th percentile; overestimated by at most 1/32.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p95_s: Option<f64>,
-    /// The delay that 99 % do not exceed, at most 1/32 too large. Not of bulk.
+    /// 99th percentile; overestimated by at most 1/32. Not for bulk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p99_s: Option<f64>,
-    /// Conferencing: mean of the interarrival jitter of RFC 3550 after each packet that arrived, from the second on.
+    /// Conferencing: mean of the interarrival jitter (RFC 3550) after each packet that arrived, from the second on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_mean_s: Option<f64>,
-    /// Pages: complete ones.
+    /// Pages: number completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u64>,
     /// Pages: mean time from sending a request to having the whole reply.
@@ -194,13 +193,13 @@ pub struct FlowResult {
     /// Its standard deviation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_time_sd_s: Option<f64>,
-    /// Median, at most 1/32 too large.
+    /// Median; overestimated by at most 1/32.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_time_median_s: Option<f64>,
     /// The longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_time_max_s: Option<f64>,
-    /// Telnet: keystrokes whose echo is there. Mail: complete checks.
+    /// Telnet: keystrokes whose echo has arrived. Mail: completed checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responses: Option<u64>,
     /// Telnet: mean time from a keystroke to its echo. Mail: mean time of a check.
@@ -209,54 +208,54 @@ pub struct FlowResult {
     /// Its standard deviation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time_sd_s: Option<f64>,
-    /// Median, at most 1/32 too large.
+    /// Median; overestimated by at most 1/32.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time_median_s: Option<f64>,
-    /// The time that 95 % do not exceed, at most 1/32 too large.
+    /// 95th percentile; overestimated by at most 1/32.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time_p95_s: Option<f64>,
     /// The longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time_max_s: Option<f64>,
-    /// TCP: segments sent again.
+    /// TCP: retransmitted segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u64>,
     /// TCP: expirations of the retransmission timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<u64>,
-    /// Bulk: times that the congestion window was cut.
+    /// Bulk: reductions of the congestion window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_cuts: Option<u64>,
-    /// Bulk: segments that arrived although they were there already.
+    /// Bulk: duplicate segments received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
-    /// CLAP: those of them that came before the receiver had swept over the file.
+    /// CLAP: those of the duplicates that arrived before the receiver had first gone through the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates_before_sweep: Option<u64>,
-    /// CLAP: reports of what is missing that the receiver sent.
+    /// CLAP: NACKs that the receiver sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nacks: Option<u64>,
-    /// Bulk: the longest time in which the receiving application got nothing new, from its first bytes on.
+    /// Bulk: the longest time in which the receiving application got no new data, after its first bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_max_s: Option<f64>,
     /// Bulk with `windows`: mean congestion window of the sender, over the time from its first segment
     /// to its last new acknowledgment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd_mean_bytes: Option<f64>,
-    /// Bulk with `windows`: the same of what the receiver's window lets use of it.
+    /// Bulk with `windows`: likewise, the mean of its part that the receiver's window allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_mean_bytes: Option<f64>,
-    /// Bulk with `windows`: what the sender waited for timeouts, each since it last sent a segment or got
-    /// an acknowledgment.
+    /// Bulk with `windows`: time that the sender waited for timeouts, each from its last segment sent or
+    /// acknowledgment received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_wait_s: Option<f64>,
-    /// Bulk with `windows`: duplicate acknowledgments that the sender got.
+    /// Bulk with `windows`: duplicate acknowledgments that the sender received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_acks: Option<u64>,
-    /// Behind a relay: segments that it sent again.
+    /// With a relay: segments that it retransmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_retransmissions: Option<u64>,
-    /// Behind a relay: expirations of its retransmission timer.
+    /// With a relay: expirations of its retransmission timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_timeouts: Option<u64>,
     /// With a relay: the most bytes that were acknowledged to the source before the receiver had them.
@@ -265,50 +264,51 @@ pub struct FlowResult {
     /// With a relay: the most bytes that it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_held_bytes: Option<u64>,
-    /// With `progress`: how it went on at its receiver.
+    /// With `progress`: its progress at the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressResult>,
-    /// Where it was asked for: what it got in each interval of the run.
+    /// If requested: its throughput in each interval of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_time: Option<OverTimeResult>,
 }
 
-/// What a flow got, interval by interval from the start of the run to the stop.
+/// A flow's throughput, interval by interval from the start of the run to the stop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverTimeResult {
-    /// How long an interval is; the last one may be cut off by the stop.
+    /// Length of an interval; the stop may cut the last one short.
     pub interval_s: f64,
-    /// `delivered_bytes` that came in each, in bits, over its length.
+    /// Bits of `delivered_bytes` that arrived in each interval, over its length.
     pub throughput_bps: Vec<f64>,
 }
 
-/// What happened on a radio channel with contention, the drain included.
+/// Results of a radio channel with contention, the drain included.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RadioResult {
     /// The medium's name.
     pub name: String,
-    /// Times from the first frame on a silent channel to the last answer that belongs to it.
+    /// Periods from the first frame on an idle channel to the last response that belongs to it.
     pub busy_periods: u64,
-    /// Periods among them in which a frame was overlapped where it should have arrived.
+    /// Of these, periods in which a frame collided at its receiver.
     pub collisions: u64,
     /// In the order of their names.
     pub stations: Vec<StationResult>,
 }
 
-/// What a station of a radio channel did.
+/// Results of a station of a radio channel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StationResult {
     /// Its node.
     pub node: String,
-    /// Share of the time until the applications stopped in which it sent; frames that had ended by then.
+    /// Share of the time until the applications stopped in which it was sending; counts frames that had ended by
+    /// then.
     pub airtime_ratio: f64,
-    /// What it counts.
+    /// Its counters.
     #[serde(flatten)]
     pub counts: StationStats,
 }
 
 impl RadioResult {
-    /// The metrics of the channel that are worth a mean over repetitions.
+    /// The metrics of the channel that are averaged over repetitions.
     pub fn scalars(&self) -> [Scalar; 2] {
         [
             ("busy_periods", self.busy_periods as f64),
@@ -318,7 +318,7 @@ impl RadioResult {
 }
 
 impl StationResult {
-    /// The metrics that are worth a mean over repetitions.
+    /// The metrics that are averaged over repetitions.
     pub fn scalars(&self) -> [Scalar; 20] {
         let counts = &self.counts;
         let count = |name, count: u64| (name, count as f64);
@@ -347,7 +347,7 @@ impl StationResult {
     }
 }
 
-/// What happened on a link.
+/// Results of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkResult {
     /// The link's name.
@@ -358,20 +358,20 @@ pub struct LinkResult {
     pub up: DirectionResult,
 }
 
-/// What happened in one direction of a link.
+/// Results of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionResult {
     /// Frames and bytes offered, dropped, lost on the air, delivered.
     pub channel: ChannelStats,
-    /// Offered, and neither dropped, lost nor delivered when the applications stopped.
+    /// Offered, and neither dropped, lost nor delivered, when the applications stopped.
     pub under_way: Count,
-    /// Bits that had left when the applications stopped over those that the link could have sent by then: at its rate, or
-    /// at the opportunities that had passed; through a radio channel, at the fastest rate of the station.
+    /// Bits that had left when the applications stopped, over those that the link could have sent by then: at its
+    /// rate, or at the opportunities that had passed; on a radio channel, at the highest rate of the station.
     pub utilisation_ratio: f64,
-    /// Datagrams of a live node that were longer than `mtu`; they were not offered.
+    /// A live node's datagrams longer than `mtu`; they were not offered.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub too_long: Count,
-    /// What the station at the near end did, where the link is a GSM circuit.
+    /// Counters of the station at the near end, if the link is a GSM circuit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub circuit: Option<CircuitResult>,
     /// The services of this direction; empty on a link without services.
@@ -379,27 +379,27 @@ pub struct DirectionResult {
     pub services: Vec<ServiceResult>,
 }
 
-/// What a circuit did in one direction.
+/// Counters of one direction of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CircuitResult {
-    /// Frames that carried octets, each time that they were sent.
+    /// Frames that carried octets, retransmissions included.
     pub frames: u64,
-    /// Of these, frames that had been sent before.
+    /// Of these, retransmissions.
     pub repeated: u64,
-    /// Questions how the other station stands.
+    /// Requests for the status of the other station.
     pub polls: u64,
-    /// How often the near station gave up and both began anew.
+    /// How often the near station gave up and both stations reset.
     pub resets: u64,
-    /// Frames of octets that were under way when they did.
+    /// Frames with octets that were in flight then.
     pub abandoned: u64,
-    /// Packets that lost octets there.
+    /// Packets that lost octets because of that.
     pub spoiled: Count,
-    /// Packets that were sent once and lost octets.
+    /// Packets of the stream without repair that lost octets.
     pub missed: Count,
 }
 
-/// What one service did for one direction of a link: its sender at the near end, its receiver at
-/// the far end. The metrics are those of Xylomenos 1999, table 8.1, as they stood at the end.
+/// Results of one service in one direction of a link: its sender at the near end, its receiver at the far end. The
+/// metrics are those of Xylomenos 1999, table 8.1, at the end of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceResult {
     /// Service number.
@@ -408,41 +408,41 @@ pub struct ServiceResult {
     pub name: String,
     /// The scheme's name, as in configuration files: `sr-m2`.
     pub scheme: &'static str,
-    /// g: higher layer bytes sent for the first time / link bytes sent.
+    /// g: higher-layer bytes sent for the first time / link bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_ratio: Option<f64>,
-    /// l: packets lost for good / packets lost or received.
+    /// l: packets abandoned / packets abandoned or received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
     /// d: one-way delivery delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<f64>,
-    /// q: the wait in the near end's port, not part of d.
+    /// q: the time spent waiting in the near end's port, not included in d.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queueing_s: Option<f64>,
     /// e = g (1 - l).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_goodput_ratio: Option<f64>,
-    /// Packets that it was offered, and had neither sent nor dropped when the applications stopped.
+    /// Packets that had been neither sent nor dropped when the applications stopped.
     pub waiting_packets: u64,
-    /// The near end's ledger; its columns "towards the link" are this direction's.
+    /// The near end's ledger; its columns "towards the link" belong to this direction.
     pub sender: ServiceLedger,
-    /// The far end's ledger; its columns "from the link" are this direction's.
+    /// The far end's ledger; its columns "from the link" belong to this direction.
     pub receiver: ServiceLedger,
-    /// What a Snoop agent at the near end did, by application.
+    /// Counters of a Snoop agent at the near end, by application.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub snoop: Vec<SnoopCounts>,
 }
 
 impl LinkResult {
-    /// Both directions by their names.
+    /// Both directions with their names.
     pub fn directions(&self) -> [(&'static str, &DirectionResult); 2] {
         [("down", &self.down), ("up", &self.up)]
     }
 }
 
 impl DirectionResult {
-    /// The metrics that are worth a mean over repetitions.
+    /// The metrics that are averaged over repetitions.
     pub fn scalars(&self) -> Vec<Scalar> {
         let channel = &self.channel;
         let overtaken = channel.overtaken.map(|count| count.frames as f64);

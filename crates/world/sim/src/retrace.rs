@@ -1,8 +1,8 @@
-//! Retrace analyses beside simulations: what a link layer would have made of blocks of a radio at best (Ludwig, Konrad,
-//! Joseph and Katz 1999, section 4).
+//! Retrace analyses: the best that a link layer could have made of a radio's blocks (Ludwig, Konrad, Joseph and Katz
+//! 1999, section 4).
 //!
-//! An analysis is part of a scenario, so that it has a content hash, repetitions and seeds as a simulation has, and studies
-//! can ask for it. Blocks of one model are the same in all analyses of a run, whatever is asked of them.
+//! An analysis is part of a scenario, so that it has a content hash, repetitions and seeds as a simulation does, and
+//! studies can include it. All analyses of a run get the same blocks from the same model.
 
 use airlane_base::{Duration, Size, Streams};
 use airlane_channel::blocks::adaptive::{LENGTHS, LOOP};
@@ -13,32 +13,32 @@ use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Frames are at most so long, as in the work.
+/// The longest frame, in blocks, as in the paper.
 const LONGEST: u32 = 100;
-/// TCP and IP around the data of a packet.
+/// Bytes of the TCP and IP headers of a packet.
 const HEADERS: u64 = 40;
-/// PPP around a packet.
+/// Bytes of PPP framing of a packet.
 const PPP: u64 = 7;
 
-/// A retrace analysis over as many blocks as the scenario lasts.
+/// A retrace analysis over as many blocks as fit into the scenario's duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RetraceConfig {
     /// This model draws the blocks.
     pub model: Generator,
-    /// A second model, whose blocks come in turn with those of the first, for so long each.
+    /// A second model whose blocks alternate with those of the first, each for this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_turn: Option<InTurn>,
-    /// What is made of these blocks before they are analysed. Left out: `none`.
+    /// How the blocks are rearranged before the analysis. Left out: `none`.
     #[serde(default, skip_serializing_if = "Arrangement::is_none")]
     pub arrange: Arrangement,
-    /// What carries user data.
+    /// What is sent, and repeated as a whole.
     #[serde(default)]
     pub unit: RetraceUnit,
-    /// What a frame has beside user data; packets have 47 bytes.
+    /// The overhead of a frame; packets have 47 bytes.
     #[serde(default)]
     pub overhead: RetraceOverhead,
-    /// Goodput is multiplied by this, for what the link loses whatever is erased.
+    /// Goodput is multiplied by this factor, for losses on the link that do not depend on erasures.
     #[serde(default = "one")]
     pub factor: f64,
 }
@@ -47,28 +47,28 @@ const fn one() -> f64 {
     1.0
 }
 
-/// Blocks that come in turn with others.
+/// Blocks of a second model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InTurn {
     /// This model draws them.
     pub model: Generator,
-    /// Each model has so long before it is the other's turn.
+    /// How long each model lasts before it is the other's turn.
     pub every: Duration,
 }
 
-/// What is made of blocks.
+/// How blocks are rearranged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
-    /// They stay as they are.
+    /// They are not.
     #[default]
     None,
-    /// The same erasures stand alone, as far apart as can be (Ludwig et al. 1999, section 4.1).
+    /// The same number of erasures, isolated and spaced as evenly as possible (Ludwig et al. 1999, section 4.1).
     Even,
-    /// The same erasures stand in one row.
+    /// The same number of erasures in a single burst.
     SingleBurst,
-    /// Others are drawn by the model that Markov-based trace analysis makes of them (Konrad et al. 2003).
+    /// New blocks, drawn from the model that Markov-based trace analysis fits to them (Konrad et al. 2003).
     Mta,
 }
 
@@ -78,64 +78,64 @@ impl Arrangement {
     }
 }
 
-/// What is sent again when one of its blocks is erased.
+/// What is retransmitted when one of its blocks is erased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetraceUnit {
-    /// Frames of so many blocks.
+    /// Frames of this many blocks.
     Frame(u32),
-    /// Frames of the length, up to 100 blocks, that carries most over the whole trace.
+    /// Frames of the one length, up to 100 blocks, with the highest goodput over the whole trace.
     #[default]
     Best,
-    /// Frames of 1 to 47 blocks, whose length follows the link.
+    /// Frames of 1 to 47 blocks, whose length adapts to the link.
     Adaptive,
-    /// As before, with the best length of each minute known.
+    /// Likewise, with the best length of each minute known in advance.
     Oracle,
-    /// Packets of this MTU end to end, of whole blocks.
+    /// Packets of this MTU end to end, each padded to whole blocks.
     Packet(Size),
-    /// Packets of this MTU end to end, back to back over the bytes of blocks.
+    /// Packets of this MTU end to end, back to back in the bytes of the blocks.
     Stream(Size),
 }
 
-/// What a frame has beside user data.
+/// The overhead of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetraceOverhead {
-    /// 6 bytes and one for each block: what the printed numbers have.
+    /// 6 bytes and one for each block, as in the published figures.
     #[default]
     Published,
-    /// 6 bytes, from two blocks on one more for each block: what the text says.
+    /// 6 bytes, and with two or more blocks one more for each, as in the text of the paper.
     Stated,
-    /// Nothing.
+    /// None.
     Zero,
 }
 
-/// What an analysis found.
+/// The result of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RetraceResult {
     /// Its name.
     pub name: String,
-    /// User data, in bytes per second; none where the trace has no room for one frame.
+    /// User data, in bytes per second; none if the trace is too short for one frame.
     pub goodput: Option<f64>,
-    /// Share of transmissions that failed; none where the length changes.
+    /// Share of transmissions that failed; none if the length changes.
     pub lost_ratio: Option<f64>,
-    /// The length of frames, up to 100 blocks, that carries most over the whole trace.
+    /// The length, up to 100 blocks, with the highest goodput over the whole trace.
     pub best_frame: Option<u32>,
     /// Share of erased blocks.
     pub erased_ratio: f64,
-    /// Share of minutes with less than one erasure in a hundred blocks; none in less than a minute.
+    /// Share of minutes in which less than 1 % of the blocks are erased; none for traces shorter than a minute.
     pub clean_minutes_ratio: Option<f64>,
     /// Share of minutes without an erasure.
     pub spotless_minutes_ratio: Option<f64>,
-    /// Of the minute with most.
+    /// Share of erased blocks in the minute that has the most.
     pub worst_minute_ratio: Option<f64>,
-    /// Share of bursts longer than 2, 18 and 26 blocks.
+    /// Share of erasure bursts longer than 2 blocks.
     pub bursts_above_2_ratio: f64,
-    /// See above.
+    /// Share of erasure bursts longer than 18 blocks.
     pub bursts_above_18_ratio: f64,
-    /// See above.
+    /// Share of erasure bursts longer than 26 blocks.
     pub bursts_above_26_ratio: f64,
-    /// Of rows of lost packets those that have two or more; none for frames.
+    /// Share of bursts of lost packets with two or more of them; none for frames.
     pub loss_rows_above_1_ratio: Option<f64>,
 }
 
@@ -213,7 +213,7 @@ impl RetraceConfig {
             Arrangement::SingleBurst => blocks.single_burst(),
             Arrangement::Mta => match Mta::extract(&blocks) {
                 Some(mta) => mta.generate(&blocks, &mut streams.stream("blocks.mta")),
-                // Without an erasure, or without a clean block, there is nothing to model.
+                // Without an erasure, or without a received block, there is nothing to fit.
                 None => blocks,
             },
         }
@@ -287,7 +287,7 @@ impl RetraceConfig {
 }
 
 impl RetraceResult {
-    /// Names and values of what was found; NaN for what was not.
+    /// Names and values of the metrics; NaN for those that could not be measured.
     pub fn metrics(&self) -> [(&'static str, f64); 11] {
         let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
         [

@@ -1,16 +1,17 @@
 //! Next hops along shortest paths, computed once: base stations are plain routers.
 //!
-//! A world has far more pairs of nodes than flows. So next hops are found for the destinations of flows alone, and where
-//! packets for them can be: memory grows with the ways that flows go, and a way is searched from both of its ends.
+//! A world has far more pairs of nodes than flows. So next hops are computed only for the destinations of flows, and
+//! only where their packets can be: memory grows with the paths of the flows, and each path is searched from both
+//! ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::graph::{Graph, Hop, Search, Step};
 
-/// What is known of destinations at each node, in runs of destinations for which it is the same.
+/// A value for each destination at each node, in runs of destinations with the same value.
 ///
-/// It holds at nodes and for destinations that it was told of, and says something else's for all others.
+/// Valid at the nodes and for the destinations that were added; for all others the result is arbitrary.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<H>(Vec<Vec<(u16, H)>>);
 
@@ -19,7 +20,7 @@ impl<H: Copy + PartialEq> Table<H> {
         Self(vec![vec![]; nodes])
     }
 
-    /// Tells of a destination that comes behind all that were told of.
+    /// Adds a destination, which must be greater than those added before.
     fn push(&mut self, node: usize, to: usize, what: H) {
         let runs = &mut self.0[node];
         if runs.last().is_none_or(|(_, last)| *last != what) {
@@ -27,14 +28,14 @@ impl<H: Copy + PartialEq> Table<H> {
         }
     }
 
-    /// What is known of a destination.
+    /// The value of a destination.
     pub(crate) fn at(&self, node: usize, to: usize) -> Option<H> {
         let runs = &self.0[node];
         let behind = runs.partition_point(|(first, _)| usize::from(*first) <= to);
         Some(runs[behind.checked_sub(1)?].1)
     }
 
-    /// The same in other words.
+    /// Translates the values.
     pub(crate) fn map<T: Copy + PartialEq>(&self, word: impl Fn(H) -> T) -> Table<T> {
         let runs =
             |runs: &Vec<(u16, H)>| runs.iter().map(|(to, what)| (*to, word(*what))).collect();
@@ -42,19 +43,19 @@ impl<H: Copy + PartialEq> Table<H> {
     }
 }
 
-/// What ways there are to be: the ends of flows, and where packets go on when a node leaves its link.
+/// The paths that are needed: between the ends of flows, and from where packets continue when a node leaves its link.
 #[derive(Debug)]
 pub(crate) struct Ways {
     /// The ends of each flow; none if one of them does not exist.
     pub(crate) flows: Arc<[Option<[usize; 2]>]>,
-    /// Ends of connections that are not those of a flow: a relay is one.
+    /// Ends of connections other than those of the flow itself, as with a relay.
     pub(crate) legs: Vec<[usize; 2]>,
-    /// By link and direction: nodes to which packets go that the link had when a node left it.
+    /// By link and direction: nodes that take over the link's packets when a node has left it.
     pub(crate) heirs: BTreeMap<(usize, bool), Vec<usize>>,
 }
 
 impl Ways {
-    /// Where packets begin, by destination.
+    /// Where packets start, by destination.
     fn origins(&self) -> BTreeMap<usize, BTreeSet<usize>> {
         let mut origins: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for [a, b] in self.flows.iter().flatten().chain(&self.legs) {
@@ -66,7 +67,7 @@ impl Ways {
     }
 }
 
-/// Next hops on the ways of flows.
+/// Next hops on the paths of flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
     flows: Arc<[Option<[usize; 2]>]>,
@@ -74,8 +75,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Fewest hops through each of these graphs, between which packets may be on their way; among equals the hop that
-    /// comes first at its node, unless a radio says otherwise.
+    /// Shortest paths in each of these graphs; packets may be in flight from one graph to the next. Of equal paths,
+    /// the one whose hops come first at their nodes, unless a radio prescribes a next hop.
     pub(crate) fn through(graphs: &[Graph], ways: &Ways) -> Vec<Self> {
         let nodes = graphs.first().map_or(0, Graph::nodes);
         let mut search = Search::new(nodes);
@@ -104,7 +105,7 @@ impl Routes {
                             known[at] = round;
                             table.push(at, to, Some(step));
                             at = step.to();
-                            // What is there when routes change goes on from there.
+                            // Packets in flight when routes change continue from where they are.
                             if graphs.len() > 1 {
                                 open.push(at);
                                 let heirs = step
@@ -124,18 +125,18 @@ impl Routes {
         tables.into_iter().map(routes).collect()
     }
 
-    /// What nodes know of the destinations of packets that can be there.
+    /// The next hops at each node, for destinations of packets that can be there.
     pub(crate) fn table(&self) -> &Table<Option<Step>> {
         &self.next
     }
 
-    /// The first hop of a flow's main direction, if it has a way.
+    /// The first hop of a flow's main direction, if it has a path.
     pub(crate) fn first(&self, flow: usize) -> Option<Step> {
         let [from, to] = self.flows[flow]?;
         self.next(from, to)
     }
 
-    /// All hops of a flow's main direction; empty if it has no way.
+    /// All hops of a flow's main direction; empty if it has no path.
     pub(crate) fn way(&self, flow: usize) -> Vec<Step> {
         let mut way = vec![];
         let Some([mut node, to]) = self.flows[flow] else {
@@ -150,7 +151,7 @@ impl Routes {
         way
     }
 
-    /// The links on the way of a flow's main direction.
+    /// The links on the path of a flow's main direction.
     pub(crate) fn links(&self, flow: usize) -> impl Iterator<Item = Hop> + use<> {
         self.way(flow).into_iter().filter_map(Step::link)
     }
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(r.way(1).len(), 1);
     }
 
-    /// Next hops as they are defined: distances from everywhere, and the first hop that is nearer.
+    /// The definition of next hops: distances from every node, and the first hop that is closer.
     fn defined(links: &[[usize; 2]], nodes: usize, from: usize, to: usize) -> Vec<(usize, bool)> {
         let hops = |node: usize| {
             links.iter().enumerate().flat_map(move |(link, [a, b])| {

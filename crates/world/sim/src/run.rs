@@ -31,8 +31,7 @@ pub use over_time::usual_interval;
 /// The same scenario, seed and run give the same result, to the last bit, on every machine.
 ///
 /// # Errors
-/// If the scenario describes no world; [`Scenario::from_toml`] has checked that already for
-/// scenarios that come from files.
+/// If the scenario is invalid; for scenarios from files, [`Scenario::from_toml`] has already checked that.
 pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, ScenarioError> {
     Ok(Prepared::new(scenario)?.run(seed, run))
 }
@@ -42,13 +41,13 @@ pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, Scenar
 pub struct Prepared {
     scenario: Scenario,
     hash: String,
-    /// Which way flows go, and when.
+    /// The routes of flows over time.
     epochs: Epochs,
-    /// Which links lose frames, or repair them.
+    /// Which links are wireless.
     wireless: Vec<bool>,
     /// How many flows cross each link in their main direction at any time.
     users: Vec<u32>,
-    /// What flows get is kept for each of these, where somebody asks.
+    /// Interval of the throughput over time, if requested.
     interval: Option<Duration>,
 }
 
@@ -75,10 +74,10 @@ impl Prepared {
         })
     }
 
-    /// Keeps what each flow gets in each `interval` of a run, of which there will be so many.
+    /// Records the throughput of each flow in each `interval`, for `runs` runs.
     ///
     /// # Errors
-    /// If that is more than memory has room for.
+    /// If memory has no room for that many numbers.
     pub fn over_time(mut self, interval: Duration, runs: u64) -> Result<Self, ScenarioError> {
         over_time::check(interval, &self.scenario, runs)?;
         self.interval = Some(interval);
@@ -100,21 +99,19 @@ impl Prepared {
         self.run_observed(seed, run, &mut Nobody)
     }
 
-    /// Runs a repetition under the eyes of somebody who changes nothing: the result is that of
-    /// [`run`](Self::run).
+    /// Runs a repetition with a watcher, which changes nothing: the result is that of [`run`](Self::run).
     ///
-    /// If the watcher ends the run before its time, the result is that of a run that stopped there.
+    /// If the watcher ends the run early, the result is that of a run that stopped there.
     pub fn run_watched(&self, seed: u64, run: u64, watcher: &mut impl Watcher) -> RunResult {
         let mut typed = Typed::new(watcher, self.scenario.flows.len());
         self.run_observed(seed, run, &mut typed)
     }
 
-    /// Runs a repetition with pieces that somebody else wrote in the place of those of the scenario. The hash
-    /// in the result says so: it ends with `+custom`.
+    /// Runs a repetition with user-supplied parts in place of the scenario's. The hash in the result is marked: it
+    /// ends with `+custom`.
     ///
     /// # Errors
-    /// If a piece stands for something that the scenario does not have, or a weight policy gives
-    /// weights that are none.
+    /// If a part is for something that the scenario does not have, or a weight policy returns invalid weights.
     pub fn run_custom(
         &self,
         seed: u64,
@@ -169,7 +166,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Names of what events know by number.
+    /// Names of the links, flows and services that events refer to by number.
     pub fn names(&self) -> Names {
         Names::new(&self.scenario)
     }
@@ -208,7 +205,7 @@ impl Prepared {
         let stopped = engine.now();
         let events = engine.events();
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
-        // Bytes that are on the air after the end belong to no metric of a ratio.
+        // Bytes in flight at the stop belong to no ratio, so counters are read before the drain.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
         let services = flow_services(scenario, &self.epochs, &engine.served);
         let airtimes = airtimes(&engine);
@@ -277,7 +274,7 @@ impl Prepared {
             .collect()
     }
 
-    /// The ways at a time.
+    /// The routes at a time.
     fn routes_at(&self, now: Instant) -> &Routes {
         let begun = self.epochs.iter().rev().find(|epoch| epoch.begin <= now);
         &begun.unwrap_or(&self.epochs[0]).routes
@@ -299,7 +296,7 @@ impl Prepared {
     }
 }
 
-/// Wired links neither lose frames nor repair them.
+/// A wired link neither loses frames nor repairs losses.
 fn is_wireless(link: &LinkConfig) -> bool {
     !link.services.is_empty()
         || link.is_live()
@@ -310,7 +307,7 @@ fn is_wireless(link: &LinkConfig) -> bool {
 fn direction_result(engine: &Engine, index: usize, stopped: Instant) -> DirectionResult {
     let direction = &engine.directions[index];
     let services = match engine.port_ends(index) {
-        // Both ends have the same table, in the same order.
+        // Both ends have the same services, in the same order.
         Some([near, far]) => {
             let pairs = near.port.services().zip(far.port.services());
             pairs.map(|(near, far)| service_result(near, far)).collect()

@@ -1,4 +1,4 @@
-//! What stands in the packets of flows, and which services none of them can get.
+//! The headers of a flow's packets, and services that no flow can reach.
 
 use airlane_link::FlowKey;
 use airlane_link::classify::{Unreached, unreached};
@@ -8,8 +8,8 @@ use crate::app::place::DYNAMIC_PORTS;
 use crate::packet::{CLAP, ESP, Header};
 use crate::scenario::{Scenario, TransportConfig};
 
-/// What stands in the packets of a flow in its main direction; of TCP, of its first connection. The
-/// scenario must be resolved.
+/// The header of a flow's packets in its main direction; over TCP, of its first connection. The scenario must be
+/// resolved.
 pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
     let config = &scenario.flows[index];
     let address = |end: usize| {
@@ -20,7 +20,7 @@ pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
         src: address(0),
         dst: address(1),
         src_port: config.port.expect("resolved: flows have ports"),
-        // The other end's port only has to differ between flows.
+        // The port of the other end only has to differ between flows.
         dst_port: DYNAMIC_PORTS + (index % 16_384) as u16,
         dscp: config.dscp.value(),
         protocol: match config.transport {
@@ -32,17 +32,17 @@ pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
     }
 }
 
-/// Packets of a flow in its main direction, and against it.
+/// The classifier keys of a flow's packets in its main direction, and against it.
 fn keys(scenario: &Scenario, index: usize) -> [FlowKey; 2] {
     let there = FlowKey::from(header(scenario, index));
     [there, there.reversed()]
 }
 
 impl Scenario {
-    /// Services that none of its flows reaches, by the name of their link. What such a flow gets
-    /// instead is the raw link, which is seldom what was meant.
+    /// Services that none of the flows reaches, with the name of their link. Such flows use the raw link instead,
+    /// which is seldom intended.
     ///
-    /// The scenario must be valid, as those from files are.
+    /// The scenario must be valid; scenarios from files are.
     pub fn unreached(&self) -> Vec<(String, Unreached)> {
         let all = self.resolved();
         let epochs = all.epochs();

@@ -1,4 +1,4 @@
-//! Which services of each link the packets of a flow got.
+//! Which services of each link carried the packets of a flow.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::result::{FlowService, ServiceShare};
 use crate::scenario::{Epochs, Scenario};
 use crate::world::direction_index;
 
-/// The services that the packets of every flow have got so far. The scenario must be resolved.
+/// The services that have carried each flow's packets so far. The scenario must be resolved.
 pub(crate) fn flow_services(
     scenario: &Scenario,
     epochs: &Epochs,
@@ -40,13 +40,13 @@ pub(crate) fn flow_services(
     served.iter().enumerate().map(of).collect()
 }
 
-/// The name of the service of a number.
+/// The name of a service, by number.
 fn service_name(services: &[ServiceConfig], number: u8) -> &str {
     let service = services.iter().find(|s| s.number == number);
     service.map_or(IMPLICIT_NAME, |s| &s.name)
 }
 
-/// What each service got, from packets by name: names may come again.
+/// The share of each service, from packets by name; a name may occur several times.
 fn shares<'a>(got: impl Iterator<Item = (&'a str, u64)>) -> Vec<ServiceShare> {
     let mut all = BTreeMap::new();
     for (name, packets) in got {
@@ -63,7 +63,7 @@ fn shares<'a>(got: impl Iterator<Item = (&'a str, u64)>) -> Vec<ServiceShare> {
     shares
 }
 
-/// The services of one flow in several runs as those of one.
+/// Combines the services of one flow over several runs.
 pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a FlowService>) -> Vec<FlowService> {
     let mut links: Vec<(&str, Vec<&FlowService>)> = vec![];
     for used in runs {

@@ -1,4 +1,4 @@
-//! Repetitions of one scenario in a few numbers.
+//! Statistics over the repetitions of one scenario.
 
 use serde::{Serialize, Serializer};
 
@@ -21,7 +21,7 @@ pub struct Summary {
     pub runs: u64,
     /// Repetitions in which the flow named by `until` had finished.
     pub finished_runs: u64,
-    /// Whether there are several and they are the same in all but their number: nothing random had a part in them.
+    /// Whether there are several and they differ only in their number: the scenario is not random.
     pub identical_runs: bool,
     /// In the order of the file.
     pub flows: Vec<FlowSummary>,
@@ -52,7 +52,7 @@ pub struct StationSummary {
     pub metrics: Vec<MetricSummary>,
 }
 
-/// The estimate of one metric among many.
+/// The estimate of one metric.
 fn estimate<'a>(metrics: &'a [MetricSummary], metric: &str) -> Option<&'a Estimate> {
     let found = metrics.iter().find(|m| m.metric == metric)?;
     found.estimate.as_ref()
@@ -97,7 +97,7 @@ pub struct FlowSummary {
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
-    /// The services that its packets got in all repetitions, link by link.
+    /// The services that carried its packets in all repetitions, link by link.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<FlowService>,
     /// Its metrics, in the order of [`FlowResult::scalars`](crate::FlowResult::scalars).
@@ -142,7 +142,7 @@ impl Serialize for MetricSummary {
 }
 
 impl MetricSummary {
-    /// Of a value of each repetition, NaN of those that did not measure it.
+    /// From one value per repetition, NaN for those without a measurement.
     fn new(metric: &'static str, values: &[f64]) -> Self {
         Self {
             metric,
@@ -160,7 +160,7 @@ impl FlowSummary {
 }
 
 impl Summary {
-    /// One direction of a link, by its name and whether downwards.
+    /// One direction of a link, by name; `down` selects the direction.
     pub fn link(&self, name: &str, down: bool) -> Option<&DirectionSummary> {
         let direction = if down { "down" } else { "up" };
         let mut links = self.links.iter();
@@ -173,7 +173,7 @@ impl Summary {
     }
 }
 
-/// Sums up the repetitions of one scenario; none if there are none.
+/// Summarizes the repetitions of one scenario; none if there are none.
 pub fn summary(runs: &[RunResult]) -> Option<Summary> {
     let first = runs.first()?;
     let flows = first
@@ -211,7 +211,7 @@ pub fn summary(runs: &[RunResult]) -> Option<Summary> {
     })
 }
 
-/// Of metrics that every run has in one order.
+/// Summarizes metrics that every run has in the same order.
 fn summaries<S: AsRef<[Scalar]>>(
     runs: &[RunResult],
     of: impl Fn(&RunResult) -> S,
@@ -238,7 +238,7 @@ fn radio_summary(runs: &[RunResult], first: &RunResult, index: usize) -> RadioSu
     }
 }
 
-/// Of a direction by its index: down before up.
+/// Summarizes a direction by its index: down before up.
 fn direction_summary(runs: &[RunResult], first: &RunResult, index: usize) -> DirectionSummary {
     let link = &first.links[index / 2];
     let (direction, _) = link.directions()[index % 2];
@@ -264,13 +264,13 @@ pub(crate) fn direction_values<'a>(
     })
 }
 
-/// Whether two repetitions differ in nothing but their number.
+/// Whether two repetitions differ only in their number.
 fn is_same(one: &RunResult, other: &RunResult) -> bool {
     let run = other.run;
     RunResult { run, ..one.clone() } == *other
 }
 
-/// Every metric that its application has or some repetition measured, in the order in which results list them.
+/// Every metric that the application has or some repetition could measure, in the order of results.
 pub(crate) fn metrics(runs: &[RunResult], flow: usize) -> Vec<&'static str> {
     let Some(first) = runs.first() else {
         return vec![];
@@ -285,7 +285,7 @@ pub(crate) fn metrics(runs: &[RunResult], flow: usize) -> Vec<&'static str> {
     .collect()
 }
 
-/// One metric of one flow, run by run; NaN where it was not measured.
+/// One metric of one flow, run by run; NaN where it could not be measured.
 pub(crate) fn values<'a>(
     runs: &'a [RunResult],
     flow: usize,

@@ -1,4 +1,4 @@
-//! From a resolved scenario to a built world.
+//! Builds the world of a resolved scenario.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ use crate::scenario::{
 };
 use crate::services::header;
 
-/// Random numbers by purpose (docs/spec/multi-service.md, section 1).
+/// Random streams by purpose (docs/spec/multi-service.md, section 1).
 #[derive(Clone, Copy, Debug)]
 struct Randomness {
     /// Errors and clocks: different in every repetition.
@@ -79,7 +79,7 @@ pub(crate) fn build(
     let mut airs = vec![Air::default(); scenario.media.len()];
     let mut ports = vec![];
     let mut policies = vec![];
-    // It says where each link's ports stand in `ports`, first end first.
+    // Fills `ports` link by link, first end first, and notes where each link's ports begin.
     let mut first_port = vec![];
     for (index, (name, link)) in scenario.links.iter().enumerate() {
         let has_ports = !link.services.is_empty();
@@ -192,7 +192,7 @@ pub(crate) fn build(
     })
 }
 
-/// Both directions of the links that handoffs of some kind leave, and those of the links that they join.
+/// For the selected handoffs: each direction of the link that the node leaves, with that of the link that it joins.
 fn handed_over(
     scenario: &Scenario,
     which: impl Fn(&HandoffConfig) -> bool,
@@ -224,13 +224,13 @@ fn radio(site: &Site<'_>, name: &str, wifi: &WifiConfig, streams: Streams) -> Ra
     }
 }
 
-/// A daemon for each station of a world in which a flow asks for status.
+/// A daemon for each station, if a flow of the world uses status reports.
 fn daemons(scenario: &Scenario, routes: &Routes, streams: Streams) -> Daemons {
     let mut common = None;
     let mut begin: BTreeMap<(u16, u16), Vec<u16>> = BTreeMap::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let TransportConfig::Clap(clap) = &flow.transport {
-            // All have the same interval: that was validated.
+            // All have the same interval: validation requires it.
             common = Some(clap.interval);
             if let Some(Step::Radio(hop)) = routes.first(index) {
                 let station = begin.entry((hop.radio, hop.from)).or_default();
@@ -306,7 +306,7 @@ fn lives(site: &Site<'_>, streams: Streams) -> Lives {
     Lives::new(ends, near, headers.collect())
 }
 
-/// A step in the words of the engine.
+/// Translates a step into the engine's form.
 fn next_hop(step: Step, first_port: &[Option<usize>], live: &[bool]) -> NextHop {
     match step {
         Step::Link(hop) if live[hop.link] => {
@@ -320,17 +320,17 @@ fn next_hop(step: Step, first_port: &[Option<usize>], live: &[bool]) -> NextHop 
     }
 }
 
-/// Links come in the order of their names, down before up.
+/// The index of a direction: links in the order of their names, down before up.
 pub(crate) fn direction_index(link: usize, down: bool) -> usize {
     2 * link + usize::from(!down)
 }
 
-/// A scenario, and where its names are.
+/// A scenario, with the indices of its names.
 struct Site<'a> {
     scenario: &'a Scenario,
     nodes: Ranks<'a>,
     media: Media<'a>,
-    /// Whether some flow hears of its packets that links have destroyed.
+    /// Whether some flow is told about its packets that links have corrupted.
     notified: bool,
 }
 
@@ -391,8 +391,8 @@ fn direction(
     } else if link.services.is_empty() {
         Medium::Packets(channel((site, streams), (name, down), config, errors))
     } else {
-        // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
-        // its rate changes, or that rate is not stated.
+        // The port shapes to the link's rate: frames never wait before the transmitter, unless its rate changes, or
+        // is not stated.
         if !link.rate.of(down).varies() && link.rate_limit != Some(RateLimit::Found) {
             config.queue = QueueLimit::Packets(1);
         }
@@ -432,7 +432,7 @@ fn channel<T>(
     }
 }
 
-/// What a direction sends in the long run.
+/// The long-term rate of a direction.
 pub(crate) fn mean_rate(link: &LinkConfig, down: bool) -> Rate {
     let mean = link.rate.of(down).mean();
     mean.expect("checked: a trace is read before it is used")
@@ -440,7 +440,7 @@ pub(crate) fn mean_rate(link: &LinkConfig, down: bool) -> Rate {
 
 fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
     let frame = link.frame.expect("validated: services have a frame size");
-    // Timers wait for round trips: half of one.
+    // Timers are based on round trips: the delay is half of one.
     let delay = (link.delay.down + link.delay.up) / 2;
     let header = link.header.unwrap_or_default();
     let rate = match link.rate_limit {

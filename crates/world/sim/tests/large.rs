@@ -1,14 +1,14 @@
-//! Worlds of ten thousand nodes and flows: memory grows with what a world has, not with its square, and what is larger than any
-//! world is one error.
+//! Worlds of ten thousand nodes and flows: memory grows with the contents of a world, not with their square, and a
+//! world beyond the limits gives one error.
 //!
-//! The whole test runs in one function: the count is of the process.
+//! The whole test is one function, because the counter covers the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use airlane_sim::{Prepared, Scenario};
 
-/// Counts what is held, and the most that was.
+/// Counts the bytes allocated at present, and their maximum.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static GLOBAL: Counting = Counting;
 
-/// The most bytes that were held while something was done, beside those held before.
+/// The most bytes that were allocated during `work`, in addition to those before.
 fn most<R>(work: impl FnOnce() -> R) -> (R, usize) {
     let before = HELD.load(Relaxed);
     MOST.store(before, Relaxed);
@@ -46,7 +46,7 @@ fn most<R>(work: impl FnOnce() -> R) -> (R, usize) {
     (result, MOST.load(Relaxed) - before)
 }
 
-/// Hosts around routers in a row, and flows between them.
+/// Hosts around a chain of routers, and flows between them.
 #[derive(Clone, Copy)]
 struct World {
     hosts: usize,

@@ -1,4 +1,4 @@
-//! The program under test at both ends, on files as users write them.
+//! The program under test at both ends, configured by files such as users write.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use airlane_testkit::program::Program;
 use super::site::{NAMES, ToolSite, problem};
 use super::tool::Tool;
 
-/// Starts the build of a tool at both ends on the site's files and waits until they have a session.
+/// Starts a tool's build of Airlane at both ends with the site's files, and waits until they have a session.
 pub(super) fn start(site: &ToolSite<'_>, tool: Tool) -> Result<(Vec<Program>, String), LiveError> {
     let build = site.programs.build(tool);
     let security = match tool {
@@ -40,7 +40,7 @@ pub(super) fn start(site: &ToolSite<'_>, tool: Tool) -> Result<(Vec<Program>, St
 
 const INTERFACE: &str = "air0";
 
-/// Keys for both ends, and what each file says about them.
+/// The keys of both ends, as lines for each file.
 fn keys(site: &ToolSite<'_>) -> Result<[String; 2], LiveError> {
     let [left, right] = [keygen(site, 0)?, keygen(site, 1)?];
     Ok([(0, right), (1, left)].map(|(end, peer)| {
@@ -49,12 +49,12 @@ fn keys(site: &ToolSite<'_>) -> Result<[String; 2], LiveError> {
     }))
 }
 
-/// Where an end's private key is.
+/// Path of an end's private key.
 pub(super) fn key_file(site: &ToolSite<'_>, end: usize) -> std::path::PathBuf {
     site.directory.join(format!("{}.key", NAMES[end]))
 }
 
-/// Makes the private key of an end, unless it has one; gives the public half.
+/// Makes the private key of an end, unless it exists; returns the public key.
 pub(super) fn keygen(site: &ToolSite<'_>, end: usize) -> Result<String, LiveError> {
     let file = key_file(site, end);
     let mut command = Command::new(&site.programs.airlane);

@@ -1,56 +1,54 @@
-//! What a file could get at best over the impaired link, beside the pages and voice that went over it
-//! with it.
+//! The upper bound of a file's throughput on the impaired link, next to the pages and voice that shared it.
 //!
 //! ```text
 //! file = (rate x survival - pages - voice) x payload share
-//! payload share = payload / (payload + headers of IP and TCP as they travel + what is around a packet)
+//! payload share = payload / (payload + headers of IP and TCP on the wire + overhead of a packet)
 //! payload       = MTU - headers of IP and TCP
-//! pages         = pages per second that were fetched, with the frames of each
-//! voice         = 50 packets per second, with what is around each
+//! pages         = pages fetched per second, with the frames of each
+//! voice         = 50 packets per second, with the overhead of each
 //! ```
 //!
-//! Whatever is lost is sent again until it has arrived, at no cost but its own bytes. Frames that only
-//! acknowledge what comes from the other side, and any redundancy, count as what they are here: a
-//! tool's own costs.
+//! Losses are retransmitted until they arrive, at the cost of their bytes alone. Frames that only carry
+//! acknowledgments, and any redundancy, are a tool's own costs and are not subtracted.
 
-/// Headers of IPv4 and of TCP with timestamps, B.
+/// Headers of IPv4 and of TCP with timestamps, bytes.
 const TCP_HEADERS: f64 = 20.0 + 32.0;
-/// Headers of a file's segment where only what has changed travels, B: head and timestamp (docs/lab/thin-flows.md).
+/// Compressed headers of a file's segment, bytes: head and timestamp (docs/lab/thin-flows.md).
 const COMPACT_HEADERS: f64 = 7.0;
-/// IPv4 and TCP with the options of a SYN, B.
+/// IPv4 and TCP with the options of a SYN, bytes.
 const SYN_HEADERS: f64 = 20.0 + 40.0;
 const PAGE: f64 = 20_000.0;
-/// A voice packet with IPv4 and UDP, B, and how many are sent in a second.
+/// A voice packet with IPv4 and UDP, bytes, and the number sent per second.
 const VOICE: f64 = 160.0 + 28.0;
 const VOICE_RATE: f64 = 50.0;
 
-/// What the ceiling depends on.
+/// The inputs of the bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Ceiling {
-    /// Rate of the link in frames' bits, bit/s.
+    /// Rate of the link, bit/s of frames.
     pub rate_bps: f64,
-    /// The part of the frames that arrives.
+    /// The share of frames that arrives.
     pub survival: f64,
-    /// Largest IP packet, B.
+    /// Largest IP packet, bytes.
     pub mtu: u32,
-    /// What is around an IP packet on the wire, B.
+    /// Overhead of an IP packet on the wire, bytes.
     pub overhead: u32,
-    /// Whether of TCP/IP headers only what has changed travels.
+    /// Whether TCP/IP headers are compressed.
     pub compact_headers: bool,
-    /// Pages that were fetched in a second.
+    /// Pages fetched per second.
     pub pages_per_s: f64,
-    /// The part of the voice packets that took room: 1, or 0 without voice.
+    /// The share of the voice packets that used the link: 1, or 0 without voice.
     pub voice: f64,
 }
 
 impl Ceiling {
-    /// Payload of a full segment, as a part of its frame.
+    /// The payload of a full segment over its frame.
     fn payload_share(&self) -> f64 {
         let payload = f64::from(self.mtu) - TCP_HEADERS;
         payload / (payload + self.headers() + f64::from(self.overhead))
     }
 
-    /// Bytes of a segment's headers on the wire.
+    /// Header bytes of a segment on the wire.
     const fn headers(&self) -> f64 {
         if self.compact_headers {
             COMPACT_HEADERS
@@ -67,19 +65,19 @@ impl Ceiling {
         (packets + (segments + 2.0) * overhead) * 8.0
     }
 
-    /// What goes beside the file, bits on the wire a second.
+    /// The rate used by all other traffic, bit/s on the wire.
     fn beside_bps(&self) -> f64 {
         let pages = self.pages_per_s * self.page_bits();
         pages + self.voice * VOICE_RATE * (VOICE + f64::from(self.overhead)) * 8.0
     }
 
-    /// What the file could get, bit/s.
+    /// The bound of the file, bit/s.
     pub fn file_bps(&self) -> f64 {
         let left = self.rate_bps * self.survival - self.beside_bps();
         left.max(0.0) * self.payload_share()
     }
 
-    /// The part of what arrives at most that a file of this rate and the others used.
+    /// The share of the link's effective capacity that a file of this rate and the other traffic used.
     pub fn used(&self, file_bps: f64) -> f64 {
         let file = file_bps / self.payload_share();
         (file + self.beside_bps()) / (self.rate_bps * self.survival)

@@ -1,4 +1,4 @@
-//! The impaired link: one rate, one delay, one queue, and how it loses frames.
+//! The impaired link: one rate, one delay, one queue, and a loss process.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use clap::ValueEnum;
 /// Rate of the impaired link, bit/s of Ethernet frames.
 pub const RATE_BPS: f64 = 20e6;
 
-/// Rates that follow each other, Mbit/s of Ethernet frames, for 10 s each.
+/// Successive rates, Mbit/s of Ethernet frames, each for 10 s.
 const STEPS_MBPS: [f64; 4] = [20.0, 5.0, 30.0, 12.0];
 
-/// How frames are lost, in both directions alike.
+/// How frames are lost, the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum LossChannel {
     /// No frame is lost.
@@ -34,16 +34,16 @@ pub enum LossChannel {
     /// The same, with 5 % of the frames lost.
     #[value(name = "steps-5")]
     Steps5,
-    /// Gilbert-Elliott in real time: bad for 50 ms at the mean, good for 950 ms.
+    /// Gilbert-Elliott in real time: bad for 50 ms on average, good for 950 ms.
     #[value(name = "bursts-5")]
     Bursts5,
-    /// Gilbert-Elliott frame by frame: bad for as many frames at the mean as 50 ms have at full rate.
+    /// Gilbert-Elliott frame by frame: bad on average for as many frames as fit into 50 ms at full rate.
     #[value(name = "bursts-5-frames")]
     Bursts5Frames,
 }
 
 impl LossChannel {
-    /// What is measured unless said otherwise.
+    /// The channels that are measured by default.
     pub const USUAL: [Self; 6] = [
         Self::Uniform0,
         Self::Uniform1,
@@ -59,7 +59,7 @@ impl LossChannel {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// The part of the frames that is lost.
+    /// The share of frames that is lost.
     pub const fn loss(self) -> f64 {
         match self {
             Self::Uniform0 | Self::Steps => 0.0,
@@ -75,7 +75,7 @@ impl LossChannel {
         matches!(self, Self::Bursts5 | Self::Bursts5Frames)
     }
 
-    /// The mean rate, bit/s of Ethernet frames, over whole rounds of its steps.
+    /// The mean rate over whole rounds of its steps, bit/s of Ethernet frames.
     pub fn rate_bps(self) -> f64 {
         match self {
             Self::Steps | Self::Steps5 => {
@@ -119,12 +119,12 @@ pub fn air(errors: &str) -> String {
     link(RATE_BPS / 1e6, 25.0, errors)
 }
 
-/// The emulator's file of a link of this rate and one-way delay, with 50 ms of queue and these errors.
+/// The emulator's file of a link with this rate and one-way delay, 50 ms of queue and these errors.
 pub fn link(mbps: f64, delay_ms: f64, errors: &str) -> String {
     file(mbps, &format!("\"{mbps} Mbit/s\""), delay_ms, errors)
 }
 
-/// The emulator's file of a link that sends so, with 50 ms of queue at `mbps`.
+/// The emulator's file of a link with this value of `rate`, 50 ms of queue at `mbps`, and these errors.
 fn file(mbps: f64, rate: &str, delay_ms: f64, errors: &str) -> String {
     let queue = (mbps * 1e6 / 8.0 * 0.05).max(15_000.0);
     format!(
@@ -147,7 +147,7 @@ impl fmt::Display for LossChannel {
 /// Congestion control of the server's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Endpoints {
-    /// Takes losses for congestion.
+    /// Treats losses as congestion.
     Cubic,
     /// Models the path.
     Bbr,
@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands behind `errors =` must lose what the name says, over a long time at full rate.
+    /// The value of `errors =` must lose what the name says, over a long time at full rate.
     #[test]
     fn a_channel_loses_what_its_name_says() {
         #[derive(serde::Deserialize)]

@@ -1,8 +1,8 @@
-//! The clean link: how fast a tool is, what it adds to a round trip, and what it costs.
+//! The clean link: a tool's throughput, added round trip, and processor time.
 //!
-//! Two hosts with a virtual cable between them, as the kernel makes it. A second cable is for
-//! [`Tool::Veth`]: its TCP sends one packet at a time, as what goes through a tunnel must. Tools are
-//! measured in turns, so that whatever else goes on on the machine meets all of them.
+//! Two hosts with a virtual cable of the kernel between them. A second cable is for [`Tool::Veth`]: its TCP sends one
+//! packet at a time, as it must through a tunnel. The tools take turns, so that other load on the machine affects all
+//! of them.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,14 +19,14 @@ use super::tool::Tool;
 use super::tunnel::Tunnel;
 use crate::progress::ProgressLine;
 
-/// What is measured, how long and how often.
+/// What is measured, for how long and how often.
 #[derive(Clone, Debug)]
 pub struct CleanPlan {
-    /// What is measured, in this order.
+    /// The tools, in this order.
     pub tools: Vec<Tool>,
-    /// How often each.
+    /// Runs of each tool.
     pub runs: u32,
-    /// TCP at full speed before the measuring.
+    /// TCP at full speed before the measurement.
     pub warmup: Duration,
     /// TCP at full speed.
     pub measure: Duration,
@@ -34,19 +34,19 @@ pub struct CleanPlan {
     pub echoes: u16,
 }
 
-/// Between two round trips: the machine rests, as it does on an idle link.
+/// Pause between two round trips: the machine idles, as it does on an idle link.
 const ECHO_PAUSE: Duration = Duration::from_millis(1);
 
 /// One run of one tool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CleanRun {
-    /// Bytes that the receiver's application got, as a rate, Mbit/s.
+    /// Throughput at the receiving application, Mbit/s.
     pub tcp_mbps: f64,
     /// Median round trip, us.
     pub rtt_p50_us: f64,
-    /// Processor time of the tool's programs at both ends for 10^9 of those bytes, s.
+    /// Processor time of the tool's programs at both ends per 10^9 bytes of that, s.
     pub cpu_s_per_gb: f64,
-    /// The machine's time that was not there for it.
+    /// CPU time that other work took from the machine.
     pub lost: LostTime,
 }
 
@@ -71,10 +71,10 @@ match = { protocol = "tcp" }
 service = "files"
 "#;
 
-/// Measures all tools. What cannot be run is noted, and the rest goes on.
+/// Measures all tools. A tool that cannot be run is noted, and the others are still measured.
 ///
 /// # Errors
-/// If the hosts cannot be made.
+/// If the hosts cannot be created.
 pub fn run(
     plan: &CleanPlan,
     programs: &Programs,
@@ -123,7 +123,7 @@ pub fn run(
     Ok(measured)
 }
 
-/// Left and right, with the two cables.
+/// Left and right, with both cables.
 fn hosts() -> Result<[Namespace; 2], LiveError> {
     let hosts = [Namespace::new("left")?, Namespace::new("right")?];
     for (interface, network) in [("wire", "192.0.2"), (BARE, "198.51.100")] {

@@ -1,30 +1,30 @@
-//! What is asked of Airlane, and whether a figure holds it. It is asked of nobody else; beside the
-//! others' figures the same answer shows what they would need.
+//! The criteria for Airlane, and whether a figure meets them. They apply only to Airlane; for the other tools the
+//! same verdict shows where they stand.
 
 use std::fmt;
 
 use super::channel::{Endpoints, LossChannel};
 
-/// TCP of Airlane over that of wireguard-go, both ends on one machine.
+/// Airlane's TCP throughput over that of wireguard-go, with both ends on one machine.
 pub const SPEEDUP: f64 = 1.5;
-/// Round trip on top of the cable's, at the median, us.
+/// Round trip in addition to the cable's, median, us.
 pub const ADDED_US: f64 = 100.0;
 /// A page on the idle link without losses, ms.
 pub const IDLE_PAGE_MS: f64 = 155.0;
 
-/// Whether a figure is as good as it should be.
+/// Whether a figure meets its criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CriterionVerdict {
-    /// The figure is as good as asked.
+    /// It does.
     Holds,
-    /// The figure is worse than asked.
+    /// It does not.
     Missed,
-    /// Nothing is asked, or what it would be held against was not measured.
+    /// There is no criterion, or no figure to compare with.
     Open,
 }
 
 impl CriterionVerdict {
-    /// Says whether what was asked holds.
+    /// The verdict of a comparison.
     pub const fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Missed }
     }
@@ -40,7 +40,7 @@ impl fmt::Display for CriterionVerdict {
     }
 }
 
-/// The file: a part of its ceiling, or of what plain bbr gets.
+/// The file: a share of its ceiling, or of the throughput of plain BBR.
 pub fn file(
     channel: LossChannel,
     endpoints: Endpoints,
@@ -58,7 +58,7 @@ pub fn file(
     }
 }
 
-/// Pages: their mean over that of the idle link without losses.
+/// Pages: their mean time over that of the idle link without losses.
 pub fn pages(channel: LossChannel, mean_ms: f64) -> CriterionVerdict {
     let times = match channel {
         bursty if bursty.is_bursty() => 2.0,
@@ -78,7 +78,7 @@ pub fn voice_loss(channel: LossChannel, percent: f64) -> CriterionVerdict {
     CriterionVerdict::of(percent < limit)
 }
 
-/// What 99 of 100 voice packets that arrived do not exceed.
+/// 99th percentile of the delay of the voice packets that arrived.
 pub fn voice_p99(channel: LossChannel, ms: f64) -> CriterionVerdict {
     if channel.is_bursty() || channel == LossChannel::Uniform10 {
         return CriterionVerdict::Open;
@@ -86,10 +86,10 @@ pub fn voice_p99(channel: LossChannel, ms: f64) -> CriterionVerdict {
     CriterionVerdict::of(ms < 55.0)
 }
 
-/// Datagrams a second of a stranger's flood.
+/// Datagrams per second in a flood from an unknown sender.
 pub const FLOOD: u64 = 100_000;
 
-/// The file under a flood: four fifths of what it gets without; open where the machine could not flood so.
+/// The file during a flood: four fifths of its throughput without; open if the machine could not send that fast.
 pub fn flooded(quiet_mbps: f64, flooded_mbps: f64, sent_per_s: f64) -> CriterionVerdict {
     if sent_per_s < 0.9 * FLOOD as f64 {
         return CriterionVerdict::Open;

@@ -1,4 +1,4 @@
-//! The impaired link: a file, pages and voice at once, over [`airlane_testkit::live`]'s emulated radio link.
+//! The impaired link: a file, pages and voice at once, over the emulated radio link of [`airlane_testkit::live`].
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,34 +20,34 @@ use super::traffic::TrafficKind;
 use super::tunnel::Tunnel;
 use crate::progress::ProgressLine;
 
-/// Files of both ends that say no more than they must.
+/// Files of both ends that state only what they must.
 pub(super) const SMALLEST: [&str; 2] = ["demo/smallest-left.toml", "demo/smallest-right.toml"];
 
-/// What is measured, and how long.
+/// What is measured, and for how long.
 #[derive(Clone, Debug)]
 pub struct ImpairedPlan {
-    /// What is measured, in this order.
+    /// The tools, in this order.
     pub tools: Vec<Tool>,
     /// How the link loses frames.
     pub channels: Vec<LossChannel>,
     /// Congestion control of the server.
     pub endpoints: Vec<Endpoints>,
-    /// All applications before the measuring.
+    /// All applications, before the measurement.
     pub warmup: Duration,
-    /// All applications.
+    /// All applications, during the measurement.
     pub measure: Duration,
     /// Seed of the losses.
     pub seed: u64,
     /// Airlane's files, left and right.
     pub ends: [PathBuf; 2],
-    /// What Airlane's ends say for their rate instead of what stands in the files.
+    /// The rate that Airlane's ends state, instead of that in the files.
     pub rate: Option<String>,
     /// Which ports and marks tell the applications apart.
     pub traffic: TrafficKind,
 }
 
 impl ImpairedPlan {
-    /// A link with the smallest files, of which nothing is measured yet.
+    /// A plan with the smallest files and nothing to measure yet.
     pub(super) fn of_smallest(seed: u64) -> Self {
         Self {
             tools: Vec::new(),
@@ -62,7 +62,7 @@ impl ImpairedPlan {
         }
     }
 
-    /// How many runs that are, with the one of the idle link.
+    /// The number of runs, including the one on the idle link.
     pub fn steps(&self) -> usize {
         let rows = self.tools.len() * self.channels.len() * self.endpoints.len();
         1 + rows + usize::from(self.floods())
@@ -76,58 +76,58 @@ impl ImpairedPlan {
 /// One run over the impaired link.
 #[derive(Clone, Copy, Debug)]
 pub struct ImpairedFigures {
-    /// Through what.
+    /// The tool.
     pub tool: Tool,
     /// How frames were lost.
     pub channel: LossChannel,
     /// Congestion control of the server.
     pub endpoints: Endpoints,
-    /// What the file got.
+    /// Throughput of the file.
     pub file_mbps: f64,
-    /// What it could have got.
+    /// Its upper bound.
     pub file_ceiling_mbps: f64,
-    /// What the download over UDP got, where there was one.
+    /// Throughput of the download over UDP, if there was one.
     pub download_mbps: Option<f64>,
     /// A page, from connecting to its last byte.
     pub page_mean_ms: f64,
-    /// Pages that failed or were not there in the end.
+    /// Pages that failed or were incomplete at the end.
     pub pages_failed: u64,
     /// Voice packets of both directions that did not arrive.
     pub voice_loss_pct: f64,
-    /// What 99 of 100 do not exceed, in the worse direction.
+    /// 99th percentile of the voice delay, in the worse direction.
     pub voice_p99_ms: f64,
-    /// The machine's time that was not there for it.
+    /// CPU time that other work took from the machine.
     pub lost: LostTime,
 }
 
-/// Airlane's file without and with a stranger's flood.
+/// Airlane's file with and without a flood from an unknown sender.
 #[derive(Clone, Copy, Debug)]
 pub struct FloodFigures {
-    /// What the file got without a flood.
+    /// Throughput of the file without a flood.
     pub quiet_mbps: f64,
-    /// What the file got under the flood.
+    /// Throughput of the file during the flood.
     pub flooded_mbps: f64,
-    /// Datagrams that the stranger could send, a second.
+    /// Datagrams per second that the sender of the flood achieved.
     pub sent_per_s: f64,
-    /// The machine's time that was not there for it.
+    /// CPU time that other work took from the machine.
     pub lost: LostTime,
 }
 
-/// All runs, and what a page takes where there is nothing else and nothing is lost.
+/// All runs, and the time of a page without other traffic and losses.
 #[derive(Debug, Default)]
 pub struct Impaired {
     /// Mean time of a page alone on the plain link without losses, ms.
     pub idle_page_ms: Option<f64>,
-    /// A row for each run.
+    /// One row per run.
     pub measured: Measured<ImpairedFigures>,
-    /// What Airlane's file gets while a stranger floods the end that receives it.
+    /// Airlane's file while an unknown sender floods the receiving end.
     pub flood: Option<FloodFigures>,
 }
 
-/// Measures all combinations. What cannot be run is noted, and the rest goes on.
+/// Measures all combinations. One that cannot be run is noted, and the others are still measured.
 ///
 /// # Errors
-/// If there is no place for files.
+/// If the folder for files cannot be created.
 pub fn run(
     plan: &ImpairedPlan,
     programs: &Programs,
@@ -174,7 +174,7 @@ pub fn run(
     Ok(impaired)
 }
 
-/// The emulated link, and what goes over it.
+/// The emulated link, and the settings of its traffic.
 pub(super) struct Bench<'a> {
     pub(super) plan: &'a ImpairedPlan,
     pub(super) programs: &'a Programs,
@@ -182,7 +182,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs the applications through a tool; gives what they got, and the tool's MTU.
+    /// Runs the applications through a tool; returns their figures and the tool's MTU.
     pub(super) fn traffic(
         &self,
         tool: Tool,
@@ -202,7 +202,7 @@ impl Bench<'_> {
         Ok((report, mtu))
     }
 
-    /// A link with the tool at its ends, as the emulator's file says.
+    /// A link with the tool at its ends, with the settings of the emulator's file.
     pub(super) fn open(
         &self,
         tool: Tool,
@@ -239,7 +239,7 @@ impl Bench<'_> {
         Ok((link, tunnel))
     }
 
-    /// The file of Airlane without and with a flood of datagrams that look like the session's.
+    /// The file of Airlane with and without a flood of datagrams that look like the session's.
     fn flood(&self) -> Result<FloodFigures, LiveError> {
         let watch = MachineWatch::begin().map_err(LiveError::Traffic)?;
         let config = ClientConfig {
@@ -282,7 +282,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether the end that sends has a service with short headers.
+    /// Whether the sending end has a service with compressed headers.
     fn compact_headers(&self) -> Result<bool, LiveError> {
         let [_, path] = &self.plan.ends;
         let failed = |source| LiveError::File {
@@ -363,7 +363,7 @@ impl Bench<'_> {
     }
 }
 
-/// What of an end's file counts here.
+/// The settings of an end's file that matter here.
 #[derive(serde::Deserialize)]
 struct End {
     link: Services,
@@ -371,7 +371,7 @@ struct End {
 
 #[derive(serde::Deserialize)]
 struct Services {
-    /// Left out, they are those of the goals.
+    /// By default, those of the goals.
     #[serde(default = "by_goal")]
     services: Vec<ServiceConfig>,
 }

@@ -1,5 +1,5 @@
-//! Where the programs come from: Airlane is built before, OpenVPN is a package, wireguard-go is built
-//! from the Go module proxy, once.
+//! Provides the programs: Airlane has been built before, OpenVPN is a package, wireguard-go is built once from the Go
+//! module proxy.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,18 +13,18 @@ use super::tool::Tool;
 
 const WIREGUARD_GO: &str = "golang.zx2c4.com/wireguard";
 const WIREGUARD_GO_VERSION: &str = "v0.0.0-20260522210424-ecfc5a8d5446";
-/// How long Go may take to fetch and to build it.
+/// How long Go may take to fetch and build it.
 const BUILD_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Where wireguard-go of our version is kept.
+/// The path of our version of wireguard-go.
 pub fn wireguard_go(kept: &Path) -> PathBuf {
     kept.join(WIREGUARD_GO_VERSION).join("wireguard")
 }
 
-/// Sees to it that the tool can be run. What is in the way otherwise, in one line.
+/// Makes sure that the tool can be run.
 ///
 /// # Errors
-/// A reason to leave the tool out.
+/// The reason to leave the tool out, in one line.
 pub fn provide(tool: Tool, programs: &Programs) -> Result<(), String> {
     match tool {
         Tool::Plain | Tool::PlainTunPackets | Tool::PlainTun => Ok(()),

@@ -1,11 +1,11 @@
-//! What came of a part of the bench, row by row, with what could not be run.
+//! The results of a part of the bench, row by row, and what could not be run.
 
 use std::fmt;
 
-/// Rows, and what there is no row of.
+/// Rows, and the reasons for missing ones.
 #[derive(Debug)]
 pub struct Measured<R> {
-    /// What was measured.
+    /// The results.
     pub rows: Vec<R>,
     /// What could not be run, and why.
     pub failures: Vec<String>,

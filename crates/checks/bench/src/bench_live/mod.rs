@@ -1,5 +1,5 @@
-//! Airlane beside other tunnels, measured side by side: how fast it is where nothing is in the way,
-//! and what applications get where much is. `docs/lab/bench-live.md` says how, and what is left out.
+//! Compares Airlane with other tunnels: throughput on a clean link, and applications on an impaired one.
+//! `docs/lab/bench-live.md` describes the method and what is left out.
 
 pub mod ceiling;
 pub mod channel;
@@ -45,7 +45,7 @@ pub struct BenchPlan {
 }
 
 impl BenchPlan {
-    /// Leaves tools out that cannot be run here; gives them with the reasons.
+    /// Removes tools that cannot be run here; returns them with the reasons.
     fn leave_out(&mut self, programs: &Programs) -> Vec<(Tool, String)> {
         let lists = |plan: &mut Self| -> Vec<Tool> {
             let clean = plan.clean.iter().flat_map(|p| &p.tools);
@@ -70,10 +70,10 @@ impl BenchPlan {
     }
 }
 
-/// Measures what is planned.
+/// Carries out the plan.
 ///
 /// # Errors
-/// If namespaces or files cannot be made. A tool that does not run is part of the results.
+/// If namespaces or files cannot be created. A tool that does not run is part of the results.
 pub fn run(mut plan: BenchPlan, programs: &Programs) -> Result<Results, LiveError> {
     let mut results = Results {
         left_out: plan.leave_out(programs),

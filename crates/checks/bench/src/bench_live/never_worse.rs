@@ -1,8 +1,8 @@
-//! Whether anything is ever worse with Airlane than without: a grid of links, each with a file, pages and a call,
-//! alone and together, over the plain link and through Airlane on the smallest files.
+//! Checks that nothing is ever worse with Airlane than without: a grid of links, each with a file, pages and a call,
+//! alone and together, over the plain link and through Airlane with the smallest files.
 //!
-//! Each cell is written to a file as soon as it is measured, and is not measured again while it stands there: a run
-//! that was ended goes on where it was.
+//! Each cell is written to a file as soon as it has been measured, and is not measured again while it is there: an
+//! interrupted run continues where it was.
 
 use std::fmt;
 use std::io::Write as _;
@@ -24,10 +24,10 @@ use crate::progress::ProgressLine;
 
 const FILE: &str = "file Mbit/s";
 
-/// What may be worse beside the headers.
+/// Tolerance in addition to the headers.
 pub(super) const TOLERATED: f64 = 0.03;
 
-/// What travels in a cell.
+/// The traffic of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellTraffic {
@@ -63,23 +63,23 @@ pub struct NeverWorsePlan {
     pub losses_pct: Vec<f64>,
     /// Congestion controls of the server.
     pub endpoints: Vec<Endpoints>,
-    /// What travels.
+    /// The traffic.
     pub apps: Vec<CellTraffic>,
-    /// Load before the measuring.
+    /// Load before the measurement.
     pub warmup: Duration,
-    /// Load.
+    /// Load during the measurement.
     pub measure: Duration,
     /// Seed of the losses.
     pub seed: u64,
-    /// Which ports and marks there are.
+    /// Which ports and marks tell the applications apart.
     pub traffic: TrafficKind,
-    /// What Airlane's ends take for the rate.
+    /// The rate that Airlane's ends state.
     pub rate: Option<String>,
-    /// Where the cells are written and looked for.
+    /// Folder of the cells.
     pub kept: PathBuf,
 }
 
-/// One link with one kind of load.
+/// One link with one kind of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     mbps: f64,
@@ -87,27 +87,27 @@ pub struct Cell {
     loss_pct: f64,
     endpoints: String,
     apps: CellTraffic,
-    /// What else decides what comes out.
+    /// All other settings that affect the result.
     how: String,
 }
 
-/// What the applications got.
+/// The results of the applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellFigures {
     file_mbps: Option<f64>,
-    /// What the file could get beside the pages that were fetched.
+    /// The upper bound of the file, given the pages that were fetched.
     #[serde(default)]
     file_ceiling_mbps: Option<f64>,
     page_mean_ms: Option<f64>,
     call_loss_pct: Option<f64>,
     call_p99_ms: Option<f64>,
-    /// Packets of the call that one percent is made of.
+    /// Packets of the call, which set the resolution of its loss.
     call_packets: u64,
-    /// Part of a full frame that is payload.
+    /// Share of a full frame that is payload.
     share: f64,
 }
 
-/// A cell that was measured.
+/// A measured cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredCell {
     /// Which.
@@ -124,7 +124,7 @@ pub struct WorseFigure {
     what: &'static str,
     plain: f64,
     airlane: f64,
-    /// The worst that it may be.
+    /// The bound for the figure with Airlane.
     bound: f64,
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for Cell {
 }
 
 impl NeverWorsePlan {
-    /// All cells; of a call alone there is one for all congestion controls.
+    /// All cells. A call alone has one cell for all congestion controls.
     pub fn cells(&self) -> Vec<Cell> {
         let Self {
             traffic,
@@ -182,7 +182,7 @@ impl NeverWorsePlan {
 }
 
 impl CellFigures {
-    /// What 99 of 100 packets of a call that were sent take at most: one that never comes is later than any that does.
+    /// 99th percentile of the delay over all packets sent in a call: lost packets count as infinitely late.
     fn p99_of_sent_ms(&self) -> Option<f64> {
         let many_lost = self.call_loss_pct.is_some_and(|loss| loss > 1.0);
         self.call_p99_ms
@@ -191,7 +191,7 @@ impl CellFigures {
 }
 
 impl MeasuredCell {
-    /// What is worse by more than the headers, and `TOLERATED`, and what the measuring itself tells apart.
+    /// Figures that are worse by more than the headers, `TOLERATED` and the resolution of the measurement.
     pub fn worse(&self) -> Vec<WorseFigure> {
         let (plain, airlane) = (&self.plain, &self.airlane);
         let headers = airlane.share / plain.share;
@@ -233,7 +233,7 @@ impl MeasuredCell {
     }
 }
 
-/// What came out of a grid.
+/// The results of a grid.
 #[derive(Debug, Default)]
 pub struct NeverWorse {
     /// Each cell.
@@ -243,7 +243,7 @@ pub struct NeverWorse {
 }
 
 impl NeverWorse {
-    /// Every cell with what is worse in it.
+    /// Every cell, with its worse figures.
     pub fn json(&self) -> serde_json::Value {
         let cells = self.cells.iter().map(|measured| {
             serde_json::json!({
@@ -274,7 +274,7 @@ impl fmt::Display for NeverWorse {
                     "{}  {what:<12} {airlane:>8.2}, without {plain:>8.2} (bound {bound:.2}",
                     measured.cell
                 )?;
-                // Who fetches more pages has more of them in the file's way.
+                // More pages fetched leave less room for the file, so its ceiling is shown.
                 match measured.airlane.file_ceiling_mbps {
                     Some(ceiling) if what == FILE => writeln!(f, ", ceiling {ceiling:.2})")?,
                     _ => writeln!(f, ")")?,
@@ -294,7 +294,7 @@ impl fmt::Display for NeverWorse {
     }
 }
 
-/// Cells that were measured before. A line that was not written to its end is none.
+/// Cells measured before. An incomplete line is ignored.
 fn kept(path: &Path) -> Vec<MeasuredCell> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines()
@@ -310,10 +310,10 @@ fn keep(path: &Path, cell: &MeasuredCell) -> std::io::Result<()> {
     writeln!(file, "{}", serde_json::to_string(cell)?)
 }
 
-/// Measures all cells that were not measured before.
+/// Measures all cells that have not been measured before.
 ///
 /// # Errors
-/// If there is no place for files.
+/// If the folder for files cannot be created.
 pub fn run(plan: &NeverWorsePlan, programs: &Programs) -> Result<NeverWorse, LiveError> {
     let directory = tempfile::tempdir().map_err(|source| LiveError::File {
         path: std::env::temp_dir(),
@@ -385,7 +385,7 @@ fn figures(bench: &Bench<'_>, tool: Tool, cell: &Cell) -> Result<CellFigures, Li
         survival: 1.0 - cell.loss_pct / 100.0,
         mtu,
         overhead: tool.overhead(),
-        // The services of a file that names none shorten them.
+        // Without `services` in the file, headers are compressed.
         compact_headers: tool.is_airlane(),
         pages_per_s: pages as f64 / bench.plan.measure.as_secs_f64(),
         voice: 1.0,

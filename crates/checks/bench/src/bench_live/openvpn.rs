@@ -1,5 +1,5 @@
-//! OpenVPN at both ends: UDP, AES-256-GCM, certificates made on the spot that know each other by
-//! fingerprint, and no part of it in the kernel.
+//! OpenVPN at both ends: UDP, AES-256-GCM, freshly made certificates that are pinned by fingerprint, without its
+//! kernel module.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use super::site::{NAMES, ToolSite, problem};
 
 const INTERFACE: &str = "ovpn0";
 
-/// Starts both ends; they are up when they have authenticated each other.
+/// Starts both ends and waits until they have authenticated each other.
 pub(super) fn start(site: &ToolSite<'_>) -> Result<(Vec<Program>, String), LiveError> {
     let fingerprints = [certificate(site, 0)?, certificate(site, 1)?];
     let mut programs = Vec::new();
@@ -40,7 +40,7 @@ fn files(site: &ToolSite<'_>, end: usize) -> [PathBuf; 2] {
     })
 }
 
-/// Makes key and certificate of an end, unless it has them; gives the certificate's fingerprint.
+/// Makes key and certificate of an end, unless they exist; returns the certificate's fingerprint.
 fn certificate(site: &ToolSite<'_>, end: usize) -> Result<String, LiveError> {
     let [certificate, key] = files(site, end);
     if !certificate.exists() {

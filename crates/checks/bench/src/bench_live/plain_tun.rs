@@ -1,5 +1,5 @@
-//! The plainest tunnel there is (`plain-tun-packets`): one thread carries packets between a TUN device and a UDP socket, one
-//! with each call, without encryption. What it costs is what the kernel's interfaces cost.
+//! The plainest tunnel (`plain-tun-packets`): one thread carries packets between a TUN device and a UDP socket, one
+//! per system call, without encryption. Its cost is that of the kernel's interfaces.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,14 +12,14 @@ use airlane_testkit::program::Program;
 
 use super::site::{NAMES, ToolSite};
 
-/// What leaves room for IPv4 and UDP on Ethernet.
+/// An Ethernet frame minus the headers of IPv4 and UDP.
 pub(super) const MTU: u16 = 1500 - 28;
 const PORT: u16 = 7008;
 const INTERFACE: &str = "plain0";
 /// Packets of one direction before the other gets its turn.
 const TURN: usize = 64;
 
-/// Starts the forwarder at both ends: this one, or the one with offloads.
+/// Starts a forwarder at both ends: this one, or the one with offloads.
 pub(super) fn start(
     site: &ToolSite<'_>,
     offload: bool,
@@ -41,10 +41,10 @@ pub(super) fn start(
     Ok((programs, INTERFACE.to_owned()))
 }
 
-/// Forwards until the process is ended.
+/// Forwards until the process ends.
 ///
 /// # Errors
-/// If the device or the socket cannot be made, or they fail for good.
+/// If the device or the socket cannot be opened, or fails permanently.
 pub fn forward(interface: &str, listen: SocketAddr, peer: SocketAddr) -> io::Result<()> {
     let device = DeviceBuilder::new().name(interface).mtu(MTU).build_sync()?;
     device.set_nonblocking(true)?;
@@ -74,15 +74,15 @@ pub fn forward(interface: &str, listen: SocketAddr, peer: SocketAddr) -> io::Res
     }
 }
 
-/// Whether the next packet may fare better: nothing to read, no room, the other end is not there yet,
-/// not an IP packet (EINVAL), or the device is still down (EIO).
+/// Whether the next packet may succeed: nothing to read, no buffer space, the other end not up yet, not an IP packet
+/// (EINVAL), or the device still down (EIO).
 pub(super) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionRefused)
         || matches!(error.raw_os_error(), Some(5 | 22))
 }
 
-/// Carries one packet. False if there was none.
+/// Carries one packet. Returns false if there was none.
 fn step(
     buffer: &mut [u8],
     from: impl FnOnce(&mut [u8]) -> io::Result<usize>,
@@ -96,7 +96,7 @@ fn step(
         Err(e) => return Err(e),
     };
     match to(&buffer[..length]) {
-        // No room is a loss like any other.
+        // Lack of buffer space is a loss like any other.
         Err(e) if !is_passing(&e) => Err(e),
         _ => Ok(true),
     }

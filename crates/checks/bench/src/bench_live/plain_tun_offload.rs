@@ -1,5 +1,5 @@
-//! The plain tunnel (`plain-tun`), with the kernel's help: super-packets from and to the TUN device, UDP GSO
-//! and GRO. Still one thread and no encryption: what a tunnel of one thread can get near to.
+//! The plain tunnel (`plain-tun`) with the kernel's help: super-packets from and to the TUN device, UDP GSO and GRO.
+//! Still one thread and no encryption: a practical bound for single-threaded tunnels.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -10,15 +10,15 @@ use tun_rs::{DeviceBuilder, GROTable, IDEAL_BATCH_SIZE, SyncDevice, VIRTIO_NET_H
 
 use super::plain_tun::{MTU, is_passing};
 
-/// What fits into one datagram of GSO.
+/// The largest GSO send, bytes.
 const LARGEST: usize = 65_000;
-/// Bytes of the longest super-packet.
+/// The longest super-packet, bytes.
 const SUPER: usize = 65_536;
 
-/// Forwards until the process is ended.
+/// Forwards until the process ends.
 ///
 /// # Errors
-/// If the device or the socket cannot be made, or they fail for good.
+/// If the device or the socket cannot be opened, or fails permanently.
 pub fn forward_offload(interface: &str, listen: SocketAddr, peer: SocketAddr) -> io::Result<()> {
     let builder = DeviceBuilder::new().name(interface).mtu(MTU);
     let device = builder.with(|b| {
@@ -44,7 +44,7 @@ pub fn forward_offload(interface: &str, listen: SocketAddr, peer: SocketAddr) ->
     }
 }
 
-/// What carries packets from the device to the socket.
+/// Carries packets from the device to the socket.
 struct Out {
     state: UdpSocketState,
     peer: SocketAddr,
@@ -64,7 +64,7 @@ impl Out {
         })
     }
 
-    /// One read, which gives the segments of one super-packet.
+    /// One read, which returns the segments of one super-packet.
     fn turn(&mut self, device: &SyncDevice, socket: &UdpSocket) -> io::Result<()> {
         let mut sizes = [0; IDEAL_BATCH_SIZE];
         let read = device.recv_multiple(&mut self.super_packet, &mut self.packets, &mut sizes, 0);
@@ -91,7 +91,7 @@ impl Out {
             };
             match self.state.try_send(socket.into(), &transmit) {
                 Err(e) if !is_passing(&e) => return Err(e),
-                // No room is a loss like any other.
+                // Lack of buffer space is a loss like any other.
                 _ => next += run,
             }
         }
@@ -99,7 +99,7 @@ impl Out {
     }
 }
 
-/// How many of the first packets make one GSO send: all of one length, but that the last may be shorter.
+/// How many of the first packets fit into one GSO send: all of the same length, except for a shorter last one.
 fn run_of(sizes: &[usize], most: usize) -> usize {
     let first = sizes[0].max(1);
     let most = most.min(LARGEST / first).clamp(1, sizes.len());
@@ -110,7 +110,7 @@ fn run_of(sizes: &[usize], most: usize) -> usize {
     }
 }
 
-/// What carries packets from the socket to the device.
+/// Carries packets from the socket to the device.
 struct Back {
     received: Vec<Vec<u8>>,
     packets: Vec<Vec<u8>>,
@@ -119,7 +119,7 @@ struct Back {
 
 impl Back {
     fn new() -> Self {
-        // Packets are joined in place.
+        // With room for coalescing packets in place.
         let packet = || Vec::with_capacity(VIRTIO_NET_HDR_LEN + SUPER);
         Self {
             received: vec![vec![0; SUPER]; BATCH_SIZE],

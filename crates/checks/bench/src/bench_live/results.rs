@@ -1,4 +1,4 @@
-//! What came out, for programs (JSON) and for people (tables).
+//! The results, as JSON and as tables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::impaired::{Impaired, ImpairedFigures};
 use super::measured::Measured;
 use super::tool::Tool;
 
-/// Everything.
+/// All results.
 #[derive(Debug, Default)]
 pub struct Results {
     /// Tools that were left out, and why.
@@ -23,7 +23,7 @@ pub struct Results {
     pub clean: Option<Measured<(Tool, CleanRun)>>,
     /// The impaired link.
     pub impaired: Option<Impaired>,
-    /// The machine's time that was not there for all of it.
+    /// CPU time that other work took from the machine, over the whole bench.
     pub lost: LostTime,
 }
 
@@ -53,7 +53,7 @@ impl Results {
         self.impaired.as_ref().map_or(&[], |i| &i.measured.rows)
     }
 
-    /// The figures alone, to three decimals.
+    /// The figures alone, with three decimals.
     pub fn json(&self) -> serde_json::Value {
         let clean = self.clean_tools();
         let clean = clean.iter().map(|t| (t.tool.name(), t.json()));
@@ -93,7 +93,7 @@ fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// All runs of a tool over the clean link.
+/// All runs of a tool on the clean link.
 struct CleanTool {
     tool: Tool,
     runs: Vec<CleanRun>,
@@ -121,7 +121,7 @@ impl CleanTool {
     }
 }
 
-/// Median, least and most of some runs; never of none.
+/// Median, minimum and maximum of at least one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     median: f64,
@@ -193,7 +193,7 @@ impl Results {
         let wireguard = of(Tool::WireguardGo).map(|t| t.tcp().median);
         let cable = of(Tool::Veth).map(|t| t.rtt().median);
         for t in &tools {
-            // What is asked of Airlane.
+            // The criteria for Airlane.
             let asked = |holds: bool| match t.tool {
                 Tool::Airlane => CriterionVerdict::of(holds),
                 _ => CriterionVerdict::Open,
@@ -236,7 +236,7 @@ impl Results {
     }
 }
 
-/// What stands behind figures that say little.
+/// A suffix for figures that other load on the machine has made unreliable.
 fn spoilt(lost: LostTime) -> String {
     match lost.spoils() {
         true => format!(" SPOILT by {:.0} %", 100.0 * (lost.stolen + lost.others)),

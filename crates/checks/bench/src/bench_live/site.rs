@@ -1,4 +1,4 @@
-//! Where a tool is started: two hosts whose `wire` interfaces see each other, and the programs of this machine.
+//! The place where a tool runs: two hosts whose `wire` interfaces are connected, and the programs of this machine.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ pub struct Programs {
     pub other: Option<PathBuf>,
     /// wireguard-go.
     pub wireguard_go: PathBuf,
-    /// This very program, which is the plain forwarder too.
+    /// This program, which is also the plain forwarder.
     pub own: PathBuf,
 }
 
 impl Programs {
-    /// The build of Airlane that a tool runs.
+    /// The build of Airlane for a tool.
     pub(super) fn build(&self, tool: Tool) -> &Path {
         match (tool, &self.other) {
             (Tool::Other, Some(other)) => other,
@@ -38,7 +38,7 @@ impl Programs {
     }
 }
 
-/// Where a tool is started.
+/// The place where a tool runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolSite<'a> {
     /// Left and right.
@@ -47,14 +47,14 @@ pub struct ToolSite<'a> {
     pub directory: &'a Path,
     /// The programs.
     pub programs: &'a Programs,
-    /// Files of Airlane's ends; what they say about security is replaced.
+    /// Files of Airlane's ends; their security settings are replaced.
     pub ends: [&'a Path; 2],
-    /// What they say for their rate, instead of what stands there.
+    /// The rate that they state, instead of that in the files.
     pub rate: Option<&'a str>,
 }
 
 impl ToolSite<'_> {
-    /// Gives the tunnel's interface its address, 10.7.0.1 or .2, and takes it up.
+    /// Gives the tunnel's interface its address, 10.7.0.1 or .2, and brings it up.
     pub(super) fn address(&self, end: usize, interface: &str) -> Result<(), LiveError> {
         let address = format!("10.7.0.{}/24", end + 1);
         self.hosts[end].ip(&["address", "add", &address, "dev", interface])?;
@@ -69,7 +69,7 @@ impl ToolSite<'_> {
     }
 }
 
-/// A failure of what has no output of its own.
+/// An error of something without an output file of its own.
 pub(super) fn problem(what: impl ToString, problem: impl Into<String>) -> LiveError {
     LiveError::Program {
         what: what.to_string(),

@@ -1,4 +1,4 @@
-//! What is measured, and what each puts around a packet.
+//! The tools, and the overhead that each adds to a packet.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -9,16 +9,16 @@ use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 
-/// A way from one host to the other.
+/// A way to carry packets from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Tool {
     /// No tunnel, over the impaired link.
     Plain,
     /// No tunnel, over a virtual cable of its own whose TCP sends packet by packet.
     Veth,
-    /// One thread an end between TUN and UDP, with the kernel's offloads, no encryption.
+    /// One thread per end between TUN and UDP, with the kernel's offloads, no encryption.
     PlainTun,
-    /// One thread an end between TUN and UDP, a packet with each call, without offloads or encryption.
+    /// One thread per end between TUN and UDP, one packet per system call, without offloads or encryption.
     PlainTunPackets,
     /// WireGuard in user space, in Go.
     WireguardGo,
@@ -34,13 +34,13 @@ pub enum Tool {
     Other,
 }
 
-/// Header and tag of Airlane's secure messages, B.
+/// Header and tag of Airlane's sealed messages, bytes.
 const MESSAGE: u32 = 24;
 const ETHERNET: u32 = 14;
 const IPV4_UDP: u32 = 20 + 8;
 
 impl Tool {
-    /// What is measured on the clean link.
+    /// The tools on the clean link.
     pub const CLEAN: [Self; 7] = [
         Self::Veth,
         Self::PlainTun,
@@ -50,11 +50,10 @@ impl Tool {
         Self::AirlaneNone,
         Self::Airlane,
     ];
-    /// What is measured over the impaired link, unless said otherwise. The criteria of the others need
-    /// `Plain`, which is why it is first.
+    /// The tools on the impaired link by default. The criteria of the others need `Plain`, so it is first.
     pub const IMPAIRED: [Self; 3] = [Self::Plain, Self::WireguardGo, Self::Airlane];
-    /// What can be measured there: OpenVPN cuts packets by rules of its own, so a ceiling of one kind
-    /// of frame would not be its ceiling.
+    /// The tools that can be measured there. OpenVPN fragments packets by rules of its own, so a bound for one size
+    /// of frame would not apply to it.
     pub const IMPAIRABLE: [Self; 6] = [
         Self::Plain,
         Self::PlainTunPackets,
@@ -75,8 +74,8 @@ impl Tool {
         matches!(self, Self::Airlane | Self::AirlaneNone | Self::Other)
     }
 
-    /// Bytes of a frame on the wire around an IP packet: Ethernet's header (without preamble and
-    /// checksum, as the emulator counts) and what the tool adds at most. Padding is left out.
+    /// Bytes that a frame on the wire adds to an IP packet: the Ethernet header (without preamble and checksum, as
+    /// the emulator counts) and the tool's maximum overhead. Padding is left out.
     pub const fn overhead(self) -> u32 {
         match self {
             Self::Plain | Self::Veth => ETHERNET,
@@ -85,7 +84,7 @@ impl Tool {
             Self::WireguardGo => ETHERNET + IPV4_UDP + 16 + 16,
             // Opcode and peer, packet number; the tag.
             Self::OpenVpn => ETHERNET + IPV4_UDP + 8 + 16,
-            // A frame's header with sequence number and acknowledgment.
+            // A frame header with sequence number and acknowledgment.
             Self::AirlaneNone => ETHERNET + IPV4_UDP + header(HeaderProfile::Live),
             // Such a frame inside a message.
             Self::Airlane | Self::Other => {
@@ -95,12 +94,12 @@ impl Tool {
     }
 }
 
-/// What the command line names: a tool, or a file that is another build of Airlane.
+/// A value on the command line: a tool, or a file with another build of Airlane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// One of the tools.
     Tool(Tool),
-    /// Where the build is.
+    /// The path of the build.
     Build(PathBuf),
 }
 
@@ -119,8 +118,8 @@ impl TypedValueParser for NamedParser {
     ) -> Result<Named, clap::Error> {
         match EnumValueParser::<Tool>::new().parse_ref(cmd, arg, value) {
             Ok(tool) => Ok(Named::Tool(tool)),
-            // A path has a folder, lest a file of this name in the working directory be taken for a
-            // misspelt tool, or a program be looked for in PATH.
+            // A path must contain a folder: otherwise a file of this name in the working directory could be taken for
+            // a misspelt tool, or a program be looked up in PATH.
             Err(error) if Path::new(value).components().count() < 2 => Err(error),
             Err(_) if Path::new(value).is_file() => {
                 let absolute = std::path::absolute(value);
@@ -157,7 +156,7 @@ impl fmt::Display for Tool {
 mod tests {
     use super::*;
 
-    /// Which docs/lab/bench-live.md has in its table.
+    /// They are listed in docs/lab/bench-live.md.
     #[test]
     fn overheads_are_those_of_the_code() {
         assert_eq!(MESSAGE as usize, airlane_secure::OVERHEAD);

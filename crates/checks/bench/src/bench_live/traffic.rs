@@ -1,4 +1,4 @@
-//! What travels over the impaired link.
+//! The traffic on the impaired link.
 
 use airlane_probe::{ClientConfig, ServerPorts};
 use clap::ValueEnum;
@@ -9,13 +9,13 @@ pub enum TrafficKind {
     /// A file on TCP port 5001, pages on 80, and voice on UDP port 4000, marked EF.
     #[default]
     KnownPorts,
-    /// File and pages on TCP port 443, voice on UDP port 37004 without a mark, and a download on UDP port 443
-    /// as QUIC has it.
+    /// File and pages on TCP port 443, voice on UDP port 37004 without a mark, and a download on UDP port 443, as
+    /// with QUIC.
     OnePort,
 }
 
 impl TrafficKind {
-    /// Where the server listens.
+    /// The ports of the server.
     pub fn ports(self) -> ServerPorts {
         let known = ServerPorts::default();
         match self {
@@ -29,7 +29,7 @@ impl TrafficKind {
         }
     }
 
-    /// What the client does, where it would do everything with known ports.
+    /// Adapts a client's configuration, which assumes known ports.
     #[must_use]
     pub fn of(self, config: ClientConfig) -> ClientConfig {
         match self {

@@ -1,4 +1,4 @@
-//! One tool, started between two hosts whose `wire` interfaces see each other.
+//! One tool, started between two hosts whose `wire` interfaces are connected.
 //!
 //! ```text
 //!  left                                    right
@@ -18,26 +18,26 @@ use super::site::{BARE, BARE_SERVER, ToolSite, problem};
 use super::tool::Tool;
 use super::{airlane, openvpn, plain_tun, wireguard};
 
-/// How long a tunnel may take until the first packet is through.
+/// How long a tunnel may take to carry the first packet.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long an answer is waited for: more than over a satellite.
+/// How long to wait for a reply: more than a satellite needs.
 const ROUND_TRIP: Duration = Duration::from_secs(1);
 
-/// A tool at work. Dropping it ends its programs.
+/// A running tool. Dropping it ends its programs.
 #[derive(Debug)]
 pub struct Tunnel {
     programs: Vec<Program>,
     /// The left host's address, as the right one reaches it through the tool.
     pub server: IpAddr,
-    /// Largest IP packet, B.
+    /// Largest IP packet, bytes.
     pub mtu: u32,
 }
 
 impl Tunnel {
-    /// Starts the tool at both ends and waits for a packet to come through.
+    /// Starts the tool at both ends and waits until a packet gets through.
     ///
     /// # Errors
-    /// If a program does not start or ends early, or nothing comes through.
+    /// If a program does not start or ends early, or no packet gets through.
     pub fn start(tool: Tool, site: &ToolSite<'_>) -> Result<Self, LiveError> {
         let (programs, interface) = match tool {
             Tool::Plain => (Vec::new(), "wire".to_owned()),
@@ -73,7 +73,7 @@ impl Tunnel {
             match site.hosts[1].run(|| echo(server, 1, Duration::ZERO, ROUND_TRIP))? {
                 Ok(echoes) if echoes.lost == 0 => return Ok(()),
                 Ok(_) => {}
-                // No route yet.
+                // There is no route yet.
                 Err(e) => {
                     last = e;
                     std::thread::sleep(PATIENCE / 500);
@@ -85,10 +85,10 @@ impl Tunnel {
         Err(program.unwrap_or(LiveError::Traffic(last)))
     }
 
-    /// An error if one of its programs has ended.
+    /// Checks that its programs are running.
     ///
     /// # Errors
-    /// With what it said.
+    /// If one has ended; includes its output.
     pub fn check(&mut self) -> Result<(), LiveError> {
         self.programs.iter_mut().try_for_each(Program::check)
     }
@@ -96,7 +96,7 @@ impl Tunnel {
     /// Processor time that its programs have used, s; zero if it has none.
     ///
     /// # Errors
-    /// If one of them is not there any more.
+    /// If one of them has ended.
     pub fn cpu_s(&mut self) -> Result<f64, LiveError> {
         let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
         let mut ticks = 0;
@@ -110,8 +110,8 @@ impl Tunnel {
     }
 }
 
-/// User and system time of all threads, from the fields behind the program's name, which may itself
-/// have blanks and parentheses (proc(5)).
+/// User and system time of all threads, from the fields after the program's name, which may itself contain blanks and
+/// parentheses (proc(5)).
 fn cpu_ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut times = fields.split_ascii_whitespace().skip(11);

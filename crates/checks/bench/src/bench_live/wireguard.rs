@@ -1,4 +1,4 @@
-//! wireguard-go at both ends, set up through its socket (the cross-platform userspace interface,
+//! wireguard-go at both ends, configured through its socket (the cross-platform userspace interface,
 //! <https://www.wireguard.com/xplatform/>).
 
 use std::fmt::Write as _;
@@ -17,13 +17,12 @@ use super::site::{NAMES, ToolSite, problem};
 
 const PORT: u16 = 51820;
 
-/// Starts both ends and makes them peers. Keys are of the kind that Airlane has, so its program makes
-/// them.
+/// Starts both ends and makes them peers. Airlane's program makes the keys, which have the same form.
 pub(super) fn start(site: &ToolSite<'_>) -> Result<(Vec<Program>, String), LiveError> {
     let public = [keygen(site, 0)?, keygen(site, 1)?];
     let mut programs = Vec::new();
     for end in 0..2 {
-        // The sockets of both ends and of other benches stand in one directory.
+        // The sockets of both ends and of other benches are in one directory.
         let interface = interface(end);
         let mut command = site.hosts[end].command(&site.programs.wireguard_go);
         command.arg("--foreground").arg(&interface);
@@ -71,7 +70,7 @@ fn configure(socket: &Path, order: &str) -> Result<(), LiveError> {
     }
 }
 
-/// A key in base64 as the socket wants it.
+/// Converts a base64 key to hex, as the socket expects it.
 fn hex(key: &str) -> Result<String, LiveError> {
     let mut bytes = [0; 32];
     match Base64::decode(key.trim(), &mut bytes) {

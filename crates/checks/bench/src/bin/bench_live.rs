@@ -1,4 +1,4 @@
-//! `make bench-live`: Airlane beside other tunnels, on a clean and on an impaired link.
+//! `make bench-live`: compares Airlane with other tunnels, on a clean and on an impaired link.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -20,10 +20,10 @@ use airlane_bench::bench_live::{BenchPlan, forward, forward_offload, install, ru
 use airlane_testkit::netns;
 use clap::{Parser, Subcommand};
 
-/// Measure Airlane beside other tunnels, in network namespaces of this machine
+/// Compare Airlane with other tunnels, in network namespaces of this machine
 ///
-/// Prints tables and writes a JSON file. Needs root. Without --clean and --impaired both parts are
-/// measured. docs/lab/bench-live.md says how, and what the figures mean.
+/// Prints tables and writes a JSON file. Needs root. Without --clean and --impaired, measures both.
+/// docs/lab/bench-live.md describes the method and the figures.
 #[derive(Parser)]
 #[command(name = "airlane-bench-live", after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Args {
@@ -35,7 +35,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Forward between a TUN device and a UDP socket, plainly; what the bench starts by itself
+    /// Forward between a TUN device and a UDP socket; the bench starts this itself
     #[command(hide = true)]
     PlainTun {
         /// Name of the device.
@@ -58,7 +58,7 @@ struct Bench {
     /// Measure the impaired link: a file, pages and voice at once (25 min)
     #[arg(long)]
     impaired: bool,
-    /// Measure shortly, and the clean link once: to see whether all works
+    /// Measure briefly, and the clean link once, to check that everything works
     #[arg(long)]
     quick: bool,
     /// Seconds of each measurement [default: 3 clean, 30 impaired; quick: 1 and 5]
@@ -67,8 +67,8 @@ struct Bench {
     /// Runs of each tool on the clean link [default: 5; quick: 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Tools to measure, or the path of another build of airlane, which is measured beside it; plain is of the impaired
-    /// link only, veth and openvpn of the clean one
+    /// Tools to measure, or the path of another build of airlane to compare with; plain is for the impaired link
+    /// only, veth and openvpn for the clean one
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = NamedParser)]
     tools: Vec<Named>,
     /// Channels of the impaired link [default: all but steps, steps-5 and bursts-5-frames]
@@ -82,21 +82,20 @@ struct Bench {
         default_value = "cubic,bbr"
     )]
     endpoints: Vec<Endpoints>,
-    /// Files of Airlane's left and right end on the impaired link, to try another profile; what they
-    /// say about keys is replaced
+    /// Files of Airlane's left and right end on the impaired link, to try another profile; their keys are replaced
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"],
           default_values = ["demo/left.toml", "demo/right.toml"])]
     ends: Vec<PathBuf>,
-    /// What Airlane's ends take for the rate of the impaired link, such as "30 Mbit/s" or auto [default: what
-    /// their files say]
+    /// The rate that Airlane's ends state for the impaired link, such as "30 Mbit/s" or auto [default: as in their
+    /// files]
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
     /// Which ports and marks tell the impaired link's applications apart
     #[arg(long, value_enum, default_value_t)]
     traffic: TrafficKind,
-    /// Measure a grid of links without and with Airlane on the smallest files, and print where a figure is worse
-    /// (hours; with --quick or a part of the grid minutes). What was measured is kept beside the JSON file, and
-    /// a run that was ended goes on there
+    /// Measure a grid of links without and with Airlane with the smallest files, and print which figures are worse
+    /// (hours; minutes with --quick or a part of the grid). Results are kept next to the JSON file, and an
+    /// interrupted run continues there
     #[arg(long, conflicts_with_all = ["clean", "impaired"])]
     never_worse: bool,
     /// Rates of the grid, Mbit/s
@@ -123,7 +122,7 @@ struct Bench {
         requires = "never_worse"
     )]
     grid_loss: Vec<f64>,
-    /// What travels in the grid
+    /// The traffic of the grid
     #[arg(
         long,
         value_delimiter = ',',
@@ -132,8 +131,8 @@ struct Bench {
         requires = "never_worse"
     )]
     grid_apps: Vec<CellTraffic>,
-    /// Measure paths that a found rate must get along with, without and with Airlane on the smallest files, live and
-    /// simulated (28 min): policers, steps, a satellite, 64 kbit/s, radios; or those whose names begin so
+    /// Measure paths that test the rate estimator, without and with Airlane with the smallest files, live and
+    /// simulated (28 min): policers, steps, a satellite, 64 kbit/s, radios; or those whose names begin like this
     #[arg(long, value_delimiter = ',', num_args = 0.., value_name = "A,B",
           conflicts_with_all = ["clean", "impaired", "never_worse"])]
     paths: Option<Vec<String>>,
@@ -164,7 +163,7 @@ Examples:
 
 Exit code 0 also where a figure misses what is asked of it; 1 if something could not run.";
 
-/// What is built for the bench.
+/// The folder of the tools built for the bench.
 const KEPT: &str = "target/bench-live";
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -194,7 +193,7 @@ impl Bench {
     }
 
     fn plan(&self, programs: &Programs) -> BenchPlan {
-        // None of them named means both.
+        // With neither, measure both.
         let both = self.clean == self.impaired;
         let s = Duration::from_secs;
         let pick = |usual: &[Tool], possible: &[Tool]| -> Vec<Tool> {
@@ -261,7 +260,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all cells ran.
+/// Returns whether all cells ran.
 fn never_worse(args: &Bench, programs: &Programs) -> Result<bool, Box<dyn Error>> {
     let s = Duration::from_secs;
     let all = |values: &[f64], quick: &[f64]| match args.quick {
@@ -290,7 +289,7 @@ fn never_worse(args: &Bench, programs: &Programs) -> Result<bool, Box<dyn Error>
     Ok(found.failures.is_empty())
 }
 
-/// Whether all paths could be run.
+/// Returns whether all paths ran.
 fn paths(names: &[String], args: &Bench, programs: &Programs) -> Result<bool, Box<dyn Error>> {
     let plan = PathsPlan {
         worlds: PathWorld::named(names)?,
@@ -319,7 +318,7 @@ fn show(
     Ok(())
 }
 
-/// Whether everything ran.
+/// Returns whether everything ran.
 fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
     netns::available()?;
     netns::clean_up_on_signals()?;
@@ -330,7 +329,7 @@ fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
         wireguard_go: install::wireguard_go(kept),
         own: std::env::current_exe()?,
     };
-    // The emulated link is Airlane's, whatever goes over it.
+    // The emulated link is Airlane's, whatever the tool.
     if !programs.airlane.exists() {
         let path = programs.airlane.display();
         return Err(format!(

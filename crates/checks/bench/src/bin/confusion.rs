@@ -17,7 +17,7 @@ use clap::Parser;
 struct Arguments {
     /// Folders of captures, which are read as well.
     captures: Vec<PathBuf>,
-    /// Of the models.
+    /// Seed of the models.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -53,7 +53,7 @@ fn captures(folder: &Path) -> Result<Vec<Kind>, String> {
     paths.into_iter().map(read).collect()
 }
 
-/// Whether every line is as it should be.
+/// Returns whether every line meets its bound.
 fn print(title: &str, kinds: &[Kind], lines: &[Line]) -> bool {
     const SERVICES: [&str; 7] = [
         "calls",

@@ -1,4 +1,4 @@
-//! Runs the kernel's TCP beside the profile `modern` and prints how far they are apart.
+//! Compares the kernel's TCP with the profile `modern`, and prints the differences.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -12,16 +12,16 @@ use airlane_bench::progress::ProgressLine;
 use airlane_testkit::netns;
 use clap::Parser;
 
-/// Run the kernel's TCP beside the profile `modern` and print how far they are apart; needs root.
+/// Compare the kernel's TCP with the profile `modern`, and print the differences; needs root.
 #[derive(Parser)]
 #[command(
     after_help = "Examples:\n  airlane-kernel --airlane target/quick/airlane\n  airlane-kernel --airlane target/quick/airlane --only 'file | cubic' --json\n\nExit codes: 0 every point is near enough or its cause is known, 1 one is not, 2 bad input or a run failed."
 )]
 struct Arguments {
-    /// The program whose emulator joins the hosts.
+    /// The program whose emulator connects the hosts.
     #[arg(long)]
     airlane: PathBuf,
-    /// Seeds of each point; where the halves are too far apart, five times as many.
+    /// Seeds of each point; five times as many if the two differ too much.
     #[arg(long, default_value_t = 8)]
     seeds: u64,
     /// Write the report to this file too.
@@ -56,7 +56,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
     let every: Vec<usize> = (0..points.len()).collect();
     let mut runs = measure(arguments, &points, &every, 1..=arguments.seeds)?;
-    // Where chance may have done it, more runs decide.
+    // More runs decide whether a difference is due to chance.
     let is_far = |at: &usize| !beside(&points, &runs, *at).is_near();
     let far: Vec<usize> = every.into_iter().filter(is_far).collect();
     let more = arguments.seeds + 1..=arguments.seeds * AGAIN;
@@ -97,9 +97,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     Ok(open.is_empty())
 }
 
-/// Paths that are measured at once.
+/// Paths measured at the same time.
 const PATHS: usize = 4;
-/// How many times as many seeds a point gets that is too far apart.
+/// Factor of the number of seeds for a point that differs too much.
 const AGAIN: u64 = 5;
 
 /// One seed of one point.
@@ -110,7 +110,7 @@ struct Run {
     airlane: Vec<f64>,
 }
 
-/// Runs these points with each of the seeds. Real time, most of it waiting: several paths at once, each on its own.
+/// Runs these points with each of the seeds. This takes real time, mostly waiting, so several paths run at once.
 fn measure(
     arguments: &Arguments,
     points: &[Point],
@@ -163,7 +163,7 @@ fn measure(
     measured.into_inner().map_err(|e| e.to_string())
 }
 
-/// What the runs say of a point.
+/// The comparison at a point.
 fn beside(points: &[Point], runs: &[Run], at: usize) -> BesideKernel {
     let of = || runs.iter().filter(|run| run.point == at);
     BesideKernel {

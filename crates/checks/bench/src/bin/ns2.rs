@@ -1,4 +1,4 @@
-//! Runs ns-2 beside Airlane and prints, setting by setting, how far their throughputs are apart.
+//! Compares ns-2 with Airlane, and prints the difference of their throughputs for each setting.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -11,15 +11,15 @@ use airlane_bench::ns2::{
 };
 use clap::Parser;
 
-/// Run ns-2 beside Airlane and print how far their throughputs are apart.
+/// Compare ns-2 with Airlane, and print the differences of their throughputs.
 ///
-/// Without ns-2 on this machine the figures that it gave when the table was made stand in.
+/// Without ns-2 on this machine, the figures recorded in the table are used.
 #[derive(Parser)]
 #[command(
     after_help = "Examples:\n  airlane-ns2\n  airlane-ns2 --write docs/lab/validation-ns2.md\n\nExit codes: 0 every setting is within 5 %, 1 one is not, 2 bad input or ns-2 failed."
 )]
 struct Arguments {
-    /// Write the report to this file too, if ns-2 is here.
+    /// Write the report to this file too, if ns-2 is installed.
     #[arg(long)]
     write: Option<PathBuf>,
     /// Only settings whose label contains this, such as "sack | wlan".

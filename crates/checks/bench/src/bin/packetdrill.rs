@@ -1,4 +1,4 @@
-//! Plays a folder of packetdrill's scripts against the profile `modern`, and prints how they fare.
+//! Plays a folder of packetdrill scripts against the profile `modern`, and prints the results.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use airlane_bench::packetdrill::{Row, play, table};
 use clap::Parser;
 
-/// Play packetdrill's scripts of TCP against the profile `modern`, and print by folder how they fare.
+/// Play packetdrill's TCP scripts against the profile `modern`, and print the results by folder.
 ///
 /// Scripts are not part of Airlane: github.com/google/packetdrill has them in gtests/net/tcp.
 #[derive(Parser)]
@@ -19,7 +19,7 @@ use clap::Parser;
 struct Arguments {
     /// Every script (*.pkt) in this folder and below is played.
     folder: PathBuf,
-    /// Print JSON, a script after the other.
+    /// Print JSON, one script after the other.
     #[arg(long)]
     json: bool,
     /// Write the table to this file too.

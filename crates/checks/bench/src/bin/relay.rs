@@ -1,4 +1,4 @@
-//! Measures `airlane relay` beside what else carries connections on.
+//! Compares `airlane relay` with other relays.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -10,10 +10,10 @@ use airlane_bench::relay::{RelayRow, Tool, measure, raise_limits};
 use airlane_testkit::machine::MachineWatch;
 use clap::Parser;
 
-/// Measure `airlane relay` over loopback, beside socat and HAProxy where they are installed.
+/// Measure `airlane relay` over loopback, and socat and HAProxy if they are installed.
 ///
-/// One connection as fast as it goes; a thousand at once, three times, with what is left of them; and how soon one side
-/// hears that the other was killed. Loopback needs as much of the machine as the relay does.
+/// One connection at full speed; a thousand at once, three times, and what the relay still holds afterwards; and how
+/// soon one side learns that the other was killed. Loopback takes as much of the machine as the relay does.
 #[derive(Parser)]
 #[command(
     after_help = "Examples:\n  airlane-bench-relay --airlane target/release/airlane\n  airlane-bench-relay --airlane target/release/airlane --seconds 2 --json\n\nExit codes: 0 the relay carries 1 Gbit/s, keeps nothing and passes on resets; 1 it does not; 2 bad input or a measurement failed."
@@ -22,7 +22,7 @@ struct Arguments {
     /// The program.
     #[arg(long)]
     airlane: PathBuf,
-    /// One connection runs so long.
+    /// Seconds that the single connection runs.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
     /// Print JSON.
@@ -30,9 +30,9 @@ struct Arguments {
     json: bool,
 }
 
-/// What the relay has to carry, bit/s.
+/// The required throughput, bit/s.
 const FAST: f64 = 1e9;
-/// What the allocator may do, bytes, where nothing is kept.
+/// Tolerance for the allocator, bytes.
 const NOISE: u64 = 1 << 20;
 /// "At once", s.
 const SOON: f64 = 0.1;
@@ -105,7 +105,7 @@ fn table(rows: &[RelayRow]) {
     }
 }
 
-/// What of the promises is not kept.
+/// The criteria that a relay misses.
 fn missed(row: &RelayRow) -> Vec<String> {
     let mut missed = vec![];
     if row.throughput_bps < FAST {

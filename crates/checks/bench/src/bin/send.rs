@@ -10,8 +10,8 @@ use airlane_testkit::machine::MachineWatch;
 use airlane_testkit::netns;
 use clap::Parser;
 
-/// Measure `airlane send`: 1 GB over a clean veth, and files over a link of 20 Mbit/s that loses 5 %: alone, beside a
-/// call, and with a sender that is killed half-way and started again.
+/// Measure `airlane send`: 1 GB over a clean veth, and files over a link of 20 Mbit/s that loses 5 %: alone, with a
+/// call at the same time, and with a sender that is killed half-way and restarted.
 #[derive(Parser)]
 #[command(
     after_help = "Examples:\n  airlane-bench-send --airlane target/release/airlane --air demo/air.toml\n\nExit codes: 0 2 Gbit/s, 85 % of the lossy link, a call that stays good; 1 less; 2 bad input or a measurement failed."
@@ -23,7 +23,7 @@ struct Arguments {
     /// The emulated link: 20 Mbit/s, 25 ms, 5 % loss.
     #[arg(long)]
     air: PathBuf,
-    /// So many bytes go over the veth.
+    /// Bytes to send over the veth.
     #[arg(long, default_value_t = 1_000_000_000)]
     bytes: u64,
     /// Print JSON.
@@ -31,11 +31,11 @@ struct Arguments {
     json: bool,
 }
 
-/// Over the clean veth, bit/s.
+/// Required on the clean veth, bit/s.
 const CLEAN_BPS: f64 = 2e9;
-/// Over the lossy link, bit/s: 85 % of it.
+/// Required on the lossy link, bit/s: 85 % of its rate.
 const LOSSY_BPS: f64 = 17e6;
-/// A call is good that loses hardly more than the link does, and waits for hardly more than its way and half its queue.
+/// Bounds for a good call: hardly more loss than on the link, and hardly more delay than the path and half its queue.
 const CALL_LOSS: f64 = 0.06;
 const CALL_DELAY_S: f64 = 0.05;
 
@@ -105,7 +105,7 @@ fn holds(row: &SendRow) -> bool {
             let good = |(loss, delay)| loss < CALL_LOSS && delay < CALL_DELAY_S;
             row.goodput_bps >= LOSSY_BPS && row.call.is_some_and(good)
         }
-        // Half of it should have been there already.
+        // Half of the file should have been received before.
         Way::Killed => row.resumed_bytes > row.bytes / 4,
     }
 }

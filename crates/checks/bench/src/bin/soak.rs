@@ -1,4 +1,4 @@
-//! `make soak`: does a link stay as it was, for a long time and under everything that happens to links?
+//! `make soak`: checks that a link stays healthy for a long time, under everything that happens to links.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -9,11 +9,11 @@ use airlane_bench::soak::{SoakOutcome, SoakPlan, run};
 use airlane_testkit::netns;
 use clap::Parser;
 
-/// Load a secured link with a file, pages and voice while its loss changes, its ends are killed,
-/// restarted, moved and given new keys
+/// Load a secured link with a file, pages and voice while its loss changes and its ends are killed, restarted, moved
+/// and rekeyed
 ///
-/// Fails if memory grows, an application does not go on, the ledgers do not add up, or something is
-/// dropped that no event explains. Needs root.
+/// Fails if memory grows, an application does not recover, the ledgers do not add up, or drops occur that no event
+/// explains. Needs root.
 #[derive(Parser)]
 #[command(
     name = "airlane-soak",
@@ -28,17 +28,17 @@ struct Args {
     /// Minutes of load
     #[arg(long, default_value_t = 20.0, value_parser = minutes)]
     minutes: f64,
-    /// Seed of what happens when, and of the losses
+    /// Seed of the events and of the losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Seconds between two events, about
+    /// Approximate seconds between two events
     #[arg(long, default_value_t = 18, value_parser = clap::value_parser!(u64).range(12..))]
     every: u64,
-    /// Files of the left and the right end; what they say about keys is replaced
+    /// Files of the left and the right end; their keys are replaced
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"],
           default_values = ["demo/left.toml", "demo/right.toml"])]
     ends: Vec<PathBuf>,
-    /// Where to write what came out
+    /// Where to write the results
     #[arg(long, value_name = "PATH", default_value = "target/soak.json")]
     json: PathBuf,
     /// The program under test, an optimised build
@@ -62,11 +62,11 @@ fn main() {
             1
         }
     };
-    // The process ends also where the load still runs.
+    // Ends the process even if the load is still running.
     netns::exit(code)
 }
 
-/// Whether all holds.
+/// Returns whether all checks passed.
 fn soak(args: &Args) -> Result<bool, Box<dyn Error>> {
     netns::available()?;
     netns::clean_up_on_signals()?;

@@ -1,7 +1,7 @@
-//! How fast the simulator is, and ns-2 and ns-3 on the same machine in the same minutes.
+//! Measures the speed of the simulator, and of ns-2 and ns-3 on the same machine in the same minutes.
 //!
-//! With a scheme and a number of segments, and with a variant of TCP and its window, one lossy transfer and nothing
-//! else, for those who count its instructions (docs/lab/performance.md).
+//! With a scheme and a number of segments, or with a TCP variant and its window, runs only one lossy transfer, for
+//! counting its instructions (docs/lab/performance.md).
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -14,9 +14,9 @@ use airlane_bench::ns3::{Ns3, Ns3Error};
 use airlane_sim::{Scenario, run};
 use airlane_testkit::machine::MachineWatch;
 
-/// Long enough that a start weighs nothing.
+/// Long enough for the start-up time to be negligible.
 const SEGMENTS: u64 = 1_000_000;
-/// The fastest of so many is printed: a neighbour on the machine only ever slows one down.
+/// The fastest trial is printed: other load on the machine can only slow one down.
 const TRIALS: usize = 5;
 /// Simulated time of the grid.
 const GRID_SECONDS: u32 = 60;
@@ -126,7 +126,7 @@ fn table() -> Result<(), String> {
     said()
 }
 
-/// The saturated grid, in each simulator that there is.
+/// The saturated grid, in each simulator that is installed.
 fn grid(ns2: Option<&Ns2>) -> Result<(), String> {
     println!(
         "\n{GRID_SECONDS} s of a saturated grid of 16 stations of 802.11b, on one core, the fastest of some runs, and what its \
@@ -194,7 +194,7 @@ fn transfer(scenario: &Scenario) -> Result<(), String> {
     }
 }
 
-/// Seconds that the fastest of all trials took.
+/// Seconds of the fastest trial.
 fn fastest(trial: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
     fastest_of(TRIALS, trial)
 }
@@ -215,7 +215,7 @@ fn airlane(setting: Setting, services: &str) -> Result<f64, String> {
     Ok(SEGMENTS as f64 / seconds)
 }
 
-/// Without the time in which ns-2 starts, which is what a transfer of one segment takes.
+/// Subtracts ns-2's start-up time, which is the time of a transfer of one segment.
 fn beside(ns2: &Ns2, setting: Setting) -> Result<f64, String> {
     let once = |setting: &Setting| {
         let measured = ns2.run(setting, 1, 0).map_err(|e| e.to_string());

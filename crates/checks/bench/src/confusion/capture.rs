@@ -1,17 +1,17 @@
-//! Flows that real programs made, as `captures/capture` writes them: times, lengths and first bytes, and nothing else.
+//! Flows of real programs, as `captures/capture` writes them: times, lengths and first bytes, and nothing else.
 //!
 //! ```text
 //! # curl fetches ten pages, HTTP/1.1
-//! page 6 80            what it may be, protocol, port of the server
-//! 0>0 60               microseconds since the packet before, way, connection, length
-//! 310<0 60 16fefd      and the first bytes behind a UDP header
+//! page 6 80            what it may be classified as, protocol, port of the server
+//! 0>0 60               microseconds since the previous packet, direction, connection, length
+//! 310<0 60 16fefd      and the first bytes after a UDP header
 //! ```
 
 use airlane_link::classify::Behaviour;
 
 use super::traffic::{Kind, Sample};
 
-/// Why a text is no capture.
+/// Why a text is not a capture.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct CaptureError {
@@ -22,7 +22,7 @@ pub struct CaptureError {
 /// Reads a capture of this name.
 ///
 /// # Errors
-/// If a line says something else.
+/// If a line has another form.
 pub fn read(name: &str, text: &str) -> Result<Kind, CaptureError> {
     let mut kind = Kind {
         name: format!("{name} (captured)"),
@@ -76,7 +76,7 @@ pub fn read(name: &str, text: &str) -> Result<Kind, CaptureError> {
 /// Packets of a login.
 const LOGIN: usize = 60;
 
-/// What the packets of a capture may be taken for: first, and behind what a login has.
+/// Allowed classes of a capture's packets: at first, and after as many packets as a login has.
 const EXPECTED: [(&str, Allowed); 6] = [
     ("call", (&[Behaviour::Call], &[Behaviour::Call])),
     (

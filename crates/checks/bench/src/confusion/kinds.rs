@@ -1,4 +1,4 @@
-//! Flows by models. Each says where its figures are from; those that say nothing of length last a minute or more.
+//! Model flows. Each names the source of its figures; flows without a stated duration last at least a minute.
 
 use airlane_base::random::Streams;
 use airlane_link::classify::Behaviour::{self, Call, File, Interactive, Page, Video};
@@ -11,7 +11,7 @@ const MINUTE: f64 = 60.0 * SECOND;
 const ESP: u8 = 50;
 const MB: f64 = 1e6;
 
-/// Either is right where a message is short and its flow is young.
+/// Both are right for a short message in a young flow.
 const SHORT: &[Behaviour] = &[Interactive, Page];
 /// Both are reliable: a chunk of some megabytes is a long page or a short file.
 const TRANSFER: &[Behaviour] = &[Page, File];
@@ -24,7 +24,7 @@ const WIREGUARD_INIT: &[u8] = &[
 ];
 const QUIC_INITIAL: &[u8] = &[0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6];
 const STUN: &[u8] = &[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42, 1, 2, 3, 4];
-/// Noise: no sign of anything.
+/// Bytes without any recognizable protocol.
 const PLAIN: &[u8] = &[0x17, 0x2b, 3, 9, 0x55, 0x21, 7, 7, 0x13, 2, 1, 9];
 
 /// All kinds, the same for the same seed.
@@ -379,7 +379,7 @@ const MODELS: &[Model] = &[
     ),
 ];
 
-/// Two who talk for two minutes; one each, where silence is suppressed.
+/// Two people who talk for two minutes; one at a time if silence is suppressed.
 fn speech(w: &mut Writer, gap_ms: f64, len: fn(&mut Writer) -> f64, pauses: bool, rtp: bool) {
     for up in [true, false] {
         let (mut at, mut number) = (4_000.0 * f64::from(u8::from(up)), 7u16);
@@ -490,7 +490,7 @@ fn steady(w: &mut Writer, len: f64, mbps: f64) {
 
 type Ticks = (f64, f64, f64, f64);
 
-/// Mean and deviation of gaps, milliseconds, and of lengths.
+/// Mean and deviation of the gaps in milliseconds, and of the lengths.
 fn game(w: &mut Writer, client: Ticks, server: Ticks) {
     for (up, (gap, sway, len, spread)) in [(true, client), (false, server)] {
         let mut at = 0.0;
@@ -556,12 +556,12 @@ fn login(w: &mut Writer) {
     w.may_be = may_be;
 }
 
-/// Typing, and now and then what it prints.
+/// Typing, with occasional output.
 fn typing(w: &mut Writer) {
     login(w);
     let mut at = 2.0 * SECOND;
     for n in 0..900 {
-        // Right behind the login it may still be one.
+        // Right after the login it may still count as one.
         w.may_be = if n < 4 { SHORT } else { &[Interactive] };
         w.add(at, true, 88.0, &[]);
         w.add(at + 30_000.0, false, 88.0, &[]);
@@ -579,7 +579,7 @@ fn typing(w: &mut Writer) {
             }
             w.may_be = &[Interactive];
         }
-        // Four keystrokes later what was printed is forgotten.
+        // After four keystrokes the output is forgotten.
         if n % 40 < 4 && n >= 40 {
             w.samples
                 .iter_mut()
@@ -618,7 +618,7 @@ fn page(w: &mut Writer, at: f64, by: &Transfer, opening: &[u8]) -> f64 {
     w.transfer(at + 75_000.0, false, bytes, by)
 }
 
-/// A body, or all of a page on one connection: log-normal, with a Pareto tail.
+/// A body, or all of a page on one connection: log-normal with a Pareto tail.
 fn body(w: &mut Writer) -> f64 {
     let bytes = match w.rng.chance(0.93) {
         true => libm::exp(w.normal(9.357, 1.318)),
@@ -632,7 +632,7 @@ fn many_pages(w: &mut Writer, by: &Transfer, opening: &[u8]) {
     let inside: &[u8] = if opening.is_empty() { by.data } else { opening };
     request(w, at, inside);
     for n in 0..40 {
-        // A page of many bodies, and somebody who reads it.
+        // A page of many bodies, and a pause for reading it.
         let (mut bytes, bodies) = (0.0, 2 + (w.rng.uniform() * 14.0) as u32);
         for _ in 0..bodies {
             bytes += body(w);

@@ -1,4 +1,4 @@
-//! Both ends of a link classify what they send; the table of what came of it.
+//! Classifies traffic at both ends of a link, and counts the results.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,41 +12,41 @@ use airlane_link::{ClassesConfig, FlowKey};
 use super::traffic::{Kind, Sample};
 use super::{BYTES, CALLS};
 
-/// What a packet needs through the link, and what part of them is lost on it: whoever receives sees the flow so.
+/// Delay and loss of the link: the receiving end sees the flow after these.
 const DELAY: Duration = Duration::from_millis(25);
 const LOST: f64 = 0.02;
 
 /// Where the packets of a kind went.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// Packets and bytes by service, as the goals are called.
+    /// Packets and bytes by service, named after the goals.
     pub services: BTreeMap<String, (u64, u64)>,
     /// All of them.
     pub all: (u64, u64),
-    /// Those that went where they should not.
+    /// Those that got a wrong service.
     pub wrong: (u64, u64),
-    /// Whether it is a call and nothing else.
+    /// Whether only the class of calls is right.
     pub is_call: bool,
 }
 
-/// Whether a kind is where it should be.
+/// Whether a kind got the right services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is.
+    /// It did.
     Held,
-    /// More of it than may be is elsewhere.
+    /// More than the bound got others.
     Missed,
 }
 
 impl Line {
-    /// Part of the packets, and of the bytes, that went where they should not.
+    /// Share of the packets, and of the bytes, that got a wrong service.
     pub fn wrong_share(&self) -> (f64, f64) {
         let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
         let ((packets, bytes), (all, all_bytes)) = (self.wrong, self.all);
         (share(packets, all), share(bytes, all_bytes))
     }
 
-    /// What the bounds say of it.
+    /// The verdict by the bounds.
     pub fn verdict(&self) -> Verdict {
         let (packets, bytes) = self.wrong_share();
         match bytes > BYTES || (self.is_call && packets > CALLS) {
@@ -106,10 +106,10 @@ pub fn together(kinds: &[Kind]) -> Vec<Line> {
 
 fn run(kinds: &[Kind]) -> Vec<Line> {
     let mut lost = Streams::new(19, 0).stream("lost");
-    // What each end sees, when: sent at once, received after the delay.
+    // The packets that each end sees: sent ones at once, received ones after the delay.
     let mut seen: Vec<(u64, bool, [usize; 2], &Sample)> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
-        // Kinds begin a little apart.
+        // The kinds start at slightly different times.
         let begins = 1_000_000 + at as u64 * 37_137;
         for (nth, sample) in kind.samples.iter().enumerate() {
             let (sent, at) = (begins + sample.at_us, [at, nth]);
@@ -121,7 +121,7 @@ fn run(kinds: &[Kind]) -> Vec<Line> {
     }
     seen.sort_by_key(|(when, ..)| *when);
     let mut ends = [End::new(), End::new()];
-    // By what each packet went.
+    // The service of each packet.
     let mut went: Vec<Vec<u8>> = kinds
         .iter()
         .map(|kind| vec![0; kind.samples.len()])
@@ -136,7 +136,7 @@ fn run(kinds: &[Kind]) -> Vec<Line> {
     for (when, sends, [at, nth], sample) in seen {
         let now = Instant::from_nanos(when * 1_000);
         let flow = flow(&kinds[at], at, sample);
-        // The end that began the flow is the first.
+        // The end that opened the flow is the first.
         let end = &mut ends[usize::from(sample.up != sends)];
         if !sends {
             end.classifier

@@ -1,5 +1,5 @@
-//! The classifier's confusion matrix: flows of known kinds, by models and as real programs made them, through the
-//! classifiers of both ends of a link, alone and all at once. What counts is which service's goal each packet got.
+//! The classifier's confusion matrix: flows of known kinds, from models and from real programs, through the
+//! classifiers at both ends of a link, alone and all at once. What counts is the service that each packet gets.
 
 mod capture;
 mod kinds;
@@ -11,9 +11,9 @@ pub use kinds::kinds;
 pub use matrix::{Line, Verdict, alone, together};
 pub use traffic::{Kind, Sample};
 
-/// Most bytes that may get the service of another kind.
+/// Largest share of bytes that may get another kind's service.
 pub const BYTES: f64 = 0.05;
-/// Most packets of a call that may.
+/// Largest share of a call's packets that may.
 pub const CALLS: f64 = 0.02;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a flow is made of, and how models write it.
+//! The packets of a flow, and how models generate them.
 
 use airlane_base::random::Rng;
 use airlane_link::classify::Behaviour;
@@ -6,40 +6,40 @@ use airlane_link::classify::Behaviour;
 /// A packet of a flow.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// When its sender gives it to the link, microseconds.
+    /// When its sender hands it to the link, microseconds.
     pub at_us: u64,
-    /// Whether the end that began the flow sends it.
+    /// Whether the end that opened the flow sends it.
     pub up: bool,
     /// Its length with IP header, bytes.
     pub len: usize,
     /// Which connection of its kind it belongs to.
     pub connection: u16,
-    /// The first bytes behind a UDP header.
+    /// The first bytes after a UDP header.
     pub head: Vec<u8>,
-    /// What it may be taken for.
+    /// The classes that are right for it.
     pub may_be: &'static [Behaviour],
 }
 
 /// Traffic of one kind.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Where it comes from: a published model, a standard, or a capture.
     pub source: &'static str,
-    /// What it carries behind IP.
+    /// IP protocol number.
     pub protocol: u8,
-    /// The port of the end that answers; 0 where there is none.
+    /// The port of the end that responds; 0 if there is none.
     pub port: u16,
     /// Its packets, by time.
     pub samples: Vec<Sample>,
 }
 
-/// Writes the packets of a kind.
+/// Generates the packets of a kind.
 pub(super) struct Writer {
     pub(super) rng: Rng,
     pub(super) samples: Vec<Sample>,
-    /// What the next packets may be taken for.
+    /// The classes that are right for the next packets.
     pub(super) may_be: &'static [Behaviour],
     pub(super) connection: u16,
 }
@@ -76,8 +76,8 @@ impl Writer {
         location - scale * libm::log(-libm::log(1.0 - self.rng.uniform() * 0.999_999 - 1e-7))
     }
 
-    /// `bytes` one way at a rate, in bursts as windows make them, with an acknowledgment for every second packet. When it
-    /// ends.
+    /// `bytes` in one direction at a rate, in bursts as windows cause them, with an acknowledgment for every second
+    /// packet. Returns when it ends.
     pub(super) fn transfer(&mut self, from_us: f64, up: bool, bytes: f64, shape: &Transfer) -> f64 {
         let (mut at, mut left, mut count) = (from_us, bytes, 0u32);
         while left > 0.0 {
@@ -108,16 +108,16 @@ impl Writer {
     }
 }
 
-/// How a protocol moves bytes.
+/// How a protocol transfers bytes.
 pub(super) struct Transfer {
     pub(super) mbps: f64,
-    /// Lengths of packets of data and of acknowledgments, with all headers, and of the headers.
+    /// Lengths of data packets and of acknowledgments with all headers, and of the headers.
     pub(super) largest: f64,
     pub(super) answer: f64,
     pub(super) header: f64,
-    /// Packets for each acknowledgment.
+    /// Packets per acknowledgment.
     pub(super) acknowledged: u32,
-    /// The first bytes of each packet behind a UDP header.
+    /// The first bytes of each packet after a UDP header.
     pub(super) data: &'static [u8],
 }
 

@@ -8,7 +8,7 @@ use super::point::{
     Application, Congestion, DELAY_MS, FILE, PAGES, Point, QUEUE, RATE, REPLY, REQUEST,
 };
 
-/// How far the means may be apart.
+/// The largest allowed difference of the means.
 pub const fn limit(congestion: Congestion) -> f64 {
     match congestion {
         Congestion::Reno | Congestion::Cubic => 0.10,
@@ -16,7 +16,7 @@ pub const fn limit(congestion: Congestion) -> f64 {
     }
 }
 
-/// Gaps whose cause is known, with the cause.
+/// Differences with a known cause.
 const CAUSES: [(Application, Congestion, &str); 0] = [];
 
 /// One point in the kernel and in the simulator, over the same seeds.
@@ -26,7 +26,7 @@ pub struct BesideKernel {
     pub point: Point,
     /// By seed: bit/s of the file, or seconds of a page.
     pub kernel: Vec<f64>,
-    /// Likewise, in the simulator; of pages over many more seeds.
+    /// Likewise, in the simulator; for pages over many more seeds.
     pub airlane: Vec<f64>,
 }
 
@@ -42,8 +42,8 @@ impl BesideKernel {
         airlane / kernel - 1.0
     }
 
-    /// Standard error of the gap: of files by the differences between runs of one seed, of pages by the spread of each
-    /// half.
+    /// Standard error of the gap: for files from the differences between runs with the same seed, for pages from the
+    /// spread of both.
     pub fn error(&self) -> f64 {
         let error =
             |values: &[f64]| Estimate::of(values).map_or(f64::NAN, |e| e.sd / (e.n as f64).sqrt());
@@ -62,7 +62,7 @@ impl BesideKernel {
         spread / self.means().0
     }
 
-    /// Why it is beyond its limit, if that is known.
+    /// The reason for a gap beyond the limit, if known.
     pub fn cause(&self) -> Option<&'static str> {
         let Point {
             application,
@@ -82,7 +82,7 @@ impl BesideKernel {
     }
 }
 
-/// The report, by what was compared; `missing` says what this kernel does not have.
+/// The report, by kind of comparison; `missing` are congestion controls that this kernel lacks.
 pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> String {
     let mut text = format!(
         "# TCP of today: Airlane beside the Linux kernel\n\n\

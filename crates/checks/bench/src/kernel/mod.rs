@@ -1,4 +1,4 @@
-//! The kernel's TCP beside the profile `modern`: the same path, the same lost frames.
+//! Compares the kernel's TCP with the profile `modern`: the same path, the same lost frames.
 //!
 //! ```text
 //! kernel:     left ── airlane air (rate, delay, queue, losses by seed) ── right      real time

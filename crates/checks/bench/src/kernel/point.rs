@@ -1,4 +1,4 @@
-//! What is compared, and the simulator's half of it.
+//! The points of the comparison, and the simulator's side of it.
 
 use airlane_sim::{Scenario, run};
 
@@ -6,14 +6,14 @@ use airlane_sim::{Scenario, run};
 pub(super) const RATE: &str = "10 Mbit/s";
 pub(super) const DELAY_MS: u64 = 20;
 pub(super) const QUEUE: &str = "100 packets";
-/// Bytes of the file; of a page's request and its reply; pages of a run.
+/// Bytes of the file; bytes of a page's request and reply; pages per run.
 pub(super) const FILE: u64 = 3_000_000;
 pub(super) const REQUEST: u64 = 300;
 pub(super) const REPLY: u64 = 50_000;
 pub(super) const PAGES: u64 = 25;
-/// The link's name in both, which names its random streams.
+/// The name of the link on both sides, which selects its random streams.
 const LINK: &str = "radio";
-/// User bytes of a full segment behind 1,500 bytes of IP, with timestamps.
+/// User bytes of a full segment in an IP packet of 1,500 bytes, with timestamps.
 const SEGMENT: u64 = 1_448;
 
 /// A congestion control that the kernel has, too.
@@ -53,7 +53,7 @@ pub enum Application {
 }
 
 impl Application {
-    /// Runs of the simulator for each of the kernel.
+    /// Simulator runs for each run of the kernel.
     pub const fn simulated(self) -> u64 {
         match self {
             Self::File => 1,
@@ -67,7 +67,7 @@ impl Application {
 pub struct Point {
     /// What the connection carries.
     pub application: Application,
-    /// Who steers it.
+    /// Its congestion control.
     pub congestion: Congestion,
     /// Frames lost in each direction, percent.
     pub loss_percent: f64,
@@ -91,7 +91,7 @@ impl Point {
         all
     }
 
-    /// It in words.
+    /// A description for the report.
     pub fn label(&self) -> String {
         let what = match self.application {
             Application::File => "file",
@@ -118,12 +118,13 @@ impl Point {
         )
     }
 
-    /// The same for the simulator: frames are Ethernet's, and what the kernel has by default otherwise than
-    /// `modern` is the kernel's. It paces for BBR only, asks for no ECN, acknowledges sixteen segments each at once,
-    /// then waits 40 ms for a second segment, and for an acknowledgment 200 ms more than a round trip.
+    /// The same point in the simulator: frames are Ethernet frames, and where the kernel's defaults differ from
+    /// `modern`, the kernel's are used. It paces only with BBR, does not request ECN, acknowledges the first sixteen
+    /// segments at once, delays later acknowledgments by up to 40 ms for a second segment, and adds 200 ms to the
+    /// round trip for its RTO.
     pub(super) fn scenario(&self) -> String {
         let (name, paces) = (self.congestion.name(), self.congestion == Congestion::Bbr);
-        // Linux ends the first slow start at once, and its CUBIC knows no return to Reno's pace.
+        // Linux ends the first slow start at once, and its CUBIC never returns to Reno's pace.
         let linux = match self.congestion {
             Congestion::Cubic => "conservative-rounds = 0, catch-up = false, ",
             _ => "",
@@ -151,10 +152,10 @@ impl Point {
     }
 }
 
-/// What the simulator gives: bit/s of the file, or seconds of a page.
+/// Runs the simulator: bit/s of the file, or seconds per page.
 ///
 /// # Errors
-/// If it does not end.
+/// If the transfer does not end.
 pub fn run_simulator(point: &Point, seed: u64) -> Result<f64, String> {
     let scenario = Scenario::from_toml(&point.scenario(), "kernel").map_err(|e| e.to_string())?;
     let result = run(&scenario, seed, 0).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! The kernel's half: two namespaces, the emulator between them, and plain sockets.
+//! The kernel's side: two namespaces, the emulator between them, and plain sockets.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,13 +11,13 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::point::{Application, Congestion, DELAY_MS, FILE, PAGES, Point, REPLY, REQUEST};
 
-/// Against hanging only.
+/// Only against hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PORT: u16 = 5201;
 /// The hosts, left and right.
 const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
 
-/// Two hosts and the emulator between them; everything goes with this value.
+/// Two hosts and the emulator between them; dropping it removes everything.
 #[derive(Debug)]
 pub struct Site {
     link: EmulatedLink,
@@ -25,10 +25,10 @@ pub struct Site {
     _directory: tempfile::TempDir,
 }
 
-/// Which of the congestion controls this kernel lacks.
+/// The congestion controls that this kernel lacks.
 ///
 /// # Errors
-/// If it does not say.
+/// If they cannot be read.
 pub fn missing() -> io::Result<Vec<Congestion>> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let has = std::fs::read_to_string(path)?;
@@ -40,7 +40,7 @@ impl Site {
     /// Builds the path; `airlane` is the program.
     ///
     /// # Errors
-    /// If namespaces cannot be made, or the emulator does not start.
+    /// If namespaces cannot be created, or the emulator does not start.
     pub fn new(airlane: &Path, first: &Point) -> Result<Self, LiveError> {
         let directory = tempfile::tempdir().map_err(LiveError::Traffic)?;
         let file = directory.path().join("air.toml");
@@ -56,7 +56,7 @@ impl Site {
         })?;
         let hosts = link.hosts();
         for (i, host) in hosts.iter().enumerate() {
-            // Only TCP draws losses: nobody resolves addresses, and there is no IPv6.
+            // Only TCP may draw losses: there is no address resolution, and no IPv6.
             host.sysctl("net/ipv6/conf/all/disable_ipv6", "1")?;
             host.sysctl("net/ipv4/tcp_no_metrics_save", "1")?;
             host.ip(&["link", "set", "dev", "wire", "gso_max_segs", "1"])?;
@@ -84,7 +84,7 @@ impl Site {
         })
     }
 
-    /// What the kernel gives: bit/s of the file, or seconds of a page.
+    /// Measures the kernel: bit/s of the file, or seconds per page.
     ///
     /// # Errors
     /// If the emulator does not start, or a connection breaks.
@@ -124,7 +124,7 @@ impl Site {
             let served = served?.map_err(LiveError::Traffic)?;
             let asked = asked?.map_err(LiveError::Traffic)?;
             Ok(match (asked, served) {
-                // The simulator's transfer is over when its last acknowledgment has come back.
+                // The simulator's transfer ends when its last acknowledgment has come back.
                 (Asked::Begun(begun), Some(over)) => {
                     let took =
                         over.saturating_duration_since(begun) + Duration::from_millis(DELAY_MS);
@@ -139,7 +139,7 @@ impl Site {
 
 const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
 
-/// What the end that connects knows.
+/// What the connecting end has measured.
 enum Asked {
     Begun(Instant),
     /// Mean time of a page, seconds.
@@ -152,7 +152,7 @@ fn listen(address: Ipv4Addr, congestion: Congestion) -> io::Result<TcpListener> 
     socket.set_tcp_congestion(congestion.name().as_bytes())?;
     socket.bind(&SocketAddr::from((address, PORT)).into())?;
     socket.listen(8)?;
-    // An accept that finds nobody ends.
+    // An accept without a connection times out.
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket.into())
 }
@@ -166,7 +166,7 @@ fn connect(address: Ipv4Addr, congestion: Congestion) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Nothing waits for ever.
+/// Sets timeouts, so that nothing blocks forever.
 fn bound(stream: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(stream);
     socket.set_read_timeout(Some(PATIENCE))?;
@@ -185,7 +185,7 @@ fn send(address: Ipv4Addr, congestion: Congestion, over: &AtomicBool) -> io::Res
     Ok(Asked::Begun(begun))
 }
 
-/// When the last byte had come.
+/// When the last byte arrived.
 fn receive(listener: &TcpListener) -> io::Result<Option<Instant>> {
     let (mut stream, _) = listener.accept()?;
     bound(&stream)?;
@@ -202,7 +202,7 @@ fn receive(listener: &TcpListener) -> io::Result<Option<Instant>> {
     Ok(Some(now))
 }
 
-/// Ends a connection so that nothing of it is left to be sent in the next run.
+/// Closes a connection so that none of its packets are left for the next run.
 fn end(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_linger(Some(Duration::ZERO))
 }

@@ -1,5 +1,5 @@
-//! Files over TCP from stations of 802.11b to one among them, in both simulators: what collisions with its own
-//! acknowledgments, and among stations, make of a transfer (Gopal 2007, sections 2.2 and 4.1).
+//! Files over TCP from stations of 802.11b to one of them, in both simulators: the effect of collisions with its own
+//! acknowledgments, and among stations, on a transfer (Gopal 2007, sections 2.2 and 4.1).
 
 use airlane_sim::{Estimate, Scenario, repeat};
 
@@ -9,19 +9,20 @@ use super::run::{Ns2, Ns2Error};
 const RUNS: u64 = 20;
 const SEED: u64 = 1999;
 const FILE_BITS: f64 = 8e6;
-/// The first file leaves at once, each other one so much later.
+/// Seconds between the starts of the files; the first starts at once.
 const APART_S: f64 = 0.1;
 
 /// One world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AirSetting {
-    /// TCP's recovery, as scenarios name it, and ns-2's agent.
+    /// TCP's loss recovery in scenarios, and ns-2's agent.
     pub tcp: [&'static str; 2],
-    /// How many stations send at a time.
+    /// How many stations send at the same time.
     pub stations: usize,
-    /// Whether the MAC tries frames seven times, or once.
+    /// Whether the MAC transmits a frame up to seven times, or once.
     pub retries: bool,
-    /// What ns-2 2.35 gave for `RUNS` seeds: the least, mean and greatest time until the last file was there, seconds.
+    /// Results of ns-2 2.35 with `RUNS` seeds: minimum, mean and maximum time until the last file is complete,
+    /// seconds.
     pub known_s: [f64; 3],
 }
 
@@ -51,7 +52,7 @@ pub const AIR: [AirSetting; 7] = [
 ];
 
 impl AirSetting {
-    /// The setting in words.
+    /// A description for the report.
     pub fn label(&self) -> String {
         let retries = if self.retries {
             "seven tries"
@@ -67,7 +68,7 @@ impl AirSetting {
     }
 }
 
-/// The report's part on these worlds.
+/// The section of the report on these worlds.
 pub fn markdown_air(compared: &[(AirSetting, AirTimes)]) -> String {
     if compared.is_empty() {
         return String::new();
@@ -94,35 +95,35 @@ pub fn markdown_air(compared: &[(AirSetting, AirTimes)]) -> String {
     text
 }
 
-/// Times until the last file was there, seconds.
+/// Time until the last file was complete, seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirTimes {
     /// In Airlane.
     pub airlane: Estimate,
-    /// In ns-2: the least, the mean and the greatest.
+    /// In ns-2: minimum, mean and maximum.
     pub ns2: [f64; 3],
 }
 
 impl AirTimes {
-    /// Whether Airlane's mean is one that a seed of ns-2 could have given.
+    /// Whether Airlane's mean lies within the range of ns-2's seeds.
     pub fn is_inside(&self) -> bool {
         (self.ns2[0]..=self.ns2[2]).contains(&self.airlane.mean)
     }
 }
 
-/// Runs a world in Airlane, and in ns-2 if there is one; otherwise what it gave stands in.
+/// Runs a world in Airlane, and in ns-2 if it is installed; otherwise recorded results are used.
 ///
 /// # Errors
 /// If ns-2 fails.
 ///
 /// # Panics
-/// If a file never comes.
+/// If a file is never complete.
 pub fn compare_air(setting: &AirSetting, ns2: Option<&Ns2>) -> Result<AirTimes, Ns2Error> {
     let results =
         repeat(&scenario(setting), SEED, RUNS, 0, |_, _| {}).expect("a valid scenario runs");
     let last = results.iter().map(|run| {
         let ends = run.flows.iter().enumerate().map(|(i, flow)| {
-            // Until the sender knows, as ns-2 says it.
+            // Up to the sender's last acknowledgment, as ns-2 reports it.
             let bps = flow.throughput_bps.expect("each file comes");
             i as f64 * APART_S + FILE_BITS / bps
         });
@@ -152,8 +153,8 @@ pub fn compare_air(setting: &AirSetting, ns2: Option<&Ns2>) -> Result<AirTimes, 
     })
 }
 
-/// As in `ns2/air.tcl`; TCP is that of `studies/gopal-2007/parts/wlan.toml`, but for what ns-2 changed by 2.35: NewReno's
-/// window deflates, and duplicates inflate in a recovery alone.
+/// As in `ns2/air.tcl`; TCP is that of `studies/gopal-2007/parts/wlan.toml`, except for changes of ns-2 up to 2.35:
+/// NewReno deflates its window, and duplicates inflate it only during a recovery.
 fn scenario(setting: &AirSetting) -> Scenario {
     let retries = if setting.retries { "on" } else { "off" };
     let mut text = format!(

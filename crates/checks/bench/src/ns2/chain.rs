@@ -1,5 +1,5 @@
-//! A saturating flow over one to eight hops of 802.11b in both simulators: what contention, hidden stations and capture
-//! leave of a channel (Gopal 2007, figure 5.3).
+//! A saturating flow over one to eight hops of 802.11b in both simulators: the effect of contention, hidden stations
+//! and capture (Gopal 2007, figure 5.3).
 
 use airlane_sim::{Estimate, Scenario, repeat};
 
@@ -9,10 +9,10 @@ use super::run::{Ns2, Ns2Error};
 /// Repetitions in each simulator: the throughput of 40 s hardly varies.
 const RUNS: u64 = 5;
 const SEED: u64 = 1999;
-/// Metres between neighbours: they receive each other, and those up to three hops apart sense each other.
+/// Metres between neighbours: neighbours receive each other, and stations up to three hops apart sense each other.
 const SPACING: u32 = 200;
 
-/// What ns-2 2.35 gave by hops, for machines without it: mean and standard deviation of [`RUNS`], bit/s.
+/// Results of ns-2 2.35 by number of hops, for machines without it: mean and standard deviation of [`RUNS`], bit/s.
 const KNOWN: [(f64, f64); 8] = [
     (5_832_080.0, 6_879.8),
     (3_000_360.0, 1_451.9),
@@ -24,23 +24,23 @@ const KNOWN: [(f64, f64); 8] = [
     (978_800.0, 6_738.0),
 ];
 
-/// How many hops there are to compare.
+/// The largest number of hops.
 pub const MOST_HOPS: usize = KNOWN.len();
 
-/// The setting in the words of the report's columns.
+/// The setting in the format of the report's columns.
 pub fn chain_label(hops: usize) -> String {
     let word = if hops == 1 { "hop" } else { "hops" };
     format!("udp | 802.11b | {hops} {word} of {SPACING} m | - | 100 | collisions")
 }
 
-/// Runs a chain of so many hops, at least 1 and at most [`MOST_HOPS`], in Airlane, and in ns-2 if there is one;
-/// otherwise what it gave stands in.
+/// Runs a chain of this many hops, at least 1 and at most [`MOST_HOPS`], in Airlane, and in ns-2 if it is installed;
+/// otherwise recorded results are used.
 ///
 /// # Errors
 /// If ns-2 fails.
 ///
 /// # Panics
-/// If there is no chain of so many hops.
+/// If the number of hops is out of range.
 pub fn compare_chain(hops: usize, ns2: Option<&Ns2>) -> Result<BesideNs2, Ns2Error> {
     let scenario = scenario(hops);
     let results = repeat(&scenario, SEED, RUNS, 0, |_, _| {}).expect("a valid scenario runs");

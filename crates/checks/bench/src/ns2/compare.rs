@@ -1,4 +1,4 @@
-//! Both simulators on one setting, repeated until chance is small, and the report.
+//! Runs both simulators on one setting, with enough repetitions to exclude chance, and writes the report.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,32 +9,32 @@ use super::grid::KnownSetting;
 use super::run::{Ns2, Ns2Error, TransferFigures};
 use super::setting::{Errors, Load};
 
-/// How far the mean throughputs may be apart.
+/// The largest allowed difference of the mean throughputs.
 pub const LIMIT: f64 = 0.05;
-/// Settings are repeated until the standard error of the difference is this part of the mean: then
-/// a gap beyond [`LIMIT`] is four of them, and not chance.
+/// Settings are repeated until the standard error of the difference is this share of the mean: then a gap beyond
+/// [`LIMIT`] is at least four standard errors, and not chance.
 const PRECISION: f64 = LIMIT / 4.0;
-/// Repetitions of a setting at first, and at most: they are doubled until they are enough.
+/// Initial and largest number of repetitions of a setting: it is doubled until it suffices.
 const FEWEST: u64 = 10;
 const MOST: u64 = 640;
-/// Repetitions against the table, which has its own.
+/// Repetitions for a comparison with the table, which has its own number.
 const AGAINST_TABLE: u64 = 40;
 const SEED: u64 = 1999;
 
 /// One setting in both simulators.
 #[derive(Clone, Debug)]
 pub struct BesideNs2 {
-    /// The setting in words.
+    /// A description for the report.
     pub label: String,
     /// Repetitions in each simulator.
     pub runs: u64,
     /// Throughput in Airlane, bit/s.
     pub airlane: Estimate,
-    /// Throughput in ns-2, bit/s: mean and standard deviation, and from how many repetitions.
+    /// Throughput in ns-2, bit/s: mean, standard deviation, and number of repetitions.
     pub ns2: (f64, f64, u64),
     /// Timeouts of a transfer in Airlane and in ns-2.
     pub timeouts: [f64; 2],
-    /// Standard error of the gap where repetitions come in pairs, as those of pages of the same sizes do.
+    /// Standard error of the gap if repetitions are paired, as with pages of the same sizes.
     pub paired: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ impl BesideNs2 {
     /// Airlane's mean against ns-2's: 0.01 is one percent more.
     pub fn gap(&self) -> f64 {
         let gap = self.airlane.mean / self.ns2.0 - 1.0;
-        // ns-2 prints so many digits; what is less is none.
+        // Less than ns-2's printed precision counts as zero.
         if gap.abs() < 1e-9 { 0.0 } else { gap }
     }
 
@@ -56,14 +56,14 @@ impl BesideNs2 {
         (ours + sd * sd / n as f64).sqrt() / mean
     }
 
-    /// Whether the means are close enough, or so uncertain that chance is the likelier reason: with
-    /// ns-2 beside us they never are, the few repetitions behind the table may be.
+    /// Whether the means are close enough, or so uncertain that chance is the likelier reason. The latter only occurs
+    /// with the few repetitions of the table.
     pub fn holds(&self) -> bool {
         self.gap().abs() <= LIMIT.max(4.0 * self.error())
     }
 }
 
-/// Runs a setting in Airlane, and in ns-2 if there is one; otherwise the table's figures stand in.
+/// Runs a setting in Airlane, and in ns-2 if it is installed; otherwise the table's figures are used.
 ///
 /// # Errors
 /// If ns-2 fails.
@@ -125,7 +125,7 @@ pub fn compare(known: &KnownSetting, ns2: Option<&Ns2>) -> Result<BesideNs2, Ns2
     }
 }
 
-/// Standard error of the quotient of means, from pairs.
+/// Standard error of the ratio of means, from pairs.
 fn paired_error(ours: &[f64], theirs: &[TransferFigures]) -> f64 {
     let n = ours.len() as f64;
     let mean = theirs.iter().map(|run| run.throughput_bps).sum::<f64>() / n;
@@ -168,7 +168,7 @@ fn repeat_ns2(
     all.into_iter().map(|(_, measured)| measured).collect()
 }
 
-/// The mean gap of each TCP: what is in all of its settings shows here, be it small in each.
+/// The mean gap of each TCP, which shows small differences that all settings share.
 fn mean_gaps(comparisons: &[BesideNs2]) -> String {
     let tcp = |c: &BesideNs2| c.label.split(" | ").next().map(str::to_owned);
     let groups: Vec<String> = comparisons
@@ -182,7 +182,7 @@ fn mean_gaps(comparisons: &[BesideNs2]) -> String {
     groups.join("; ")
 }
 
-/// The report: what was compared, and every setting.
+/// The report: the method, and every setting.
 pub fn markdown(comparisons: &[BesideNs2]) -> String {
     let mut text = String::from(
         "# Airlane beside ns-2\n\n\

@@ -1,19 +1,19 @@
-//! The settings of which ns-2's figures are known.
+//! The settings for which ns-2's figures are known.
 
 use super::setting::{Errors, Load, Setting, Topology, Variant, WirelessLink};
 
-/// A setting, with what ns-2 gave for it if that is known.
+/// A setting, with ns-2's figures if known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownSetting {
     /// The setting.
     pub setting: Setting,
-    /// Its place in the table, in words.
+    /// Its label in the table.
     pub label: String,
-    /// What ns-2 gave, where it is in the table.
+    /// ns-2's figures, if the table has them.
     pub figures: Option<KnownFigures>,
 }
 
-/// What ns-2 gave when the table was made.
+/// The figures of ns-2 at the time of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnownFigures {
     /// Repetitions behind the figures.
@@ -26,17 +26,17 @@ pub struct KnownFigures {
     pub timeouts: f64,
 }
 
-/// The table that the simulator's own tests use, too.
+/// The table, which the simulator's own tests use, too.
 const TABLE: &str = include_str!("../../../../world/sim/tests/data/ns2-reno-bulk.csv");
 
-/// The raw link of Xylomenos and Polyzos, taken in the same way.
+/// The raw link of Xylomenos and Polyzos, obtained in the same way.
 const HSCSD: &str = include_str!("../../ns2/hscsd.csv");
 
-/// All settings: three links, two topologies, two windows and queues, their levels of errors; and
-/// HSCSD over a wide area network.
+/// All settings: three links, two topologies, two windows and queues, with their levels of errors; and HSCSD over a
+/// wide area network.
 ///
 /// # Panics
-/// If the table is not what this reads; a test reads it.
+/// If the table is malformed; a test reads it.
 pub fn grid() -> Vec<KnownSetting> {
     let rows = |table: &'static str| {
         let lines = table.lines().filter(|line| !line.starts_with('#'));
@@ -100,7 +100,7 @@ fn known(line: &str) -> Option<KnownSetting> {
     })
 }
 
-/// Settings that the table does not have: the other variants of ns-2, and Reno with other windows and errors.
+/// Settings that are not in the table: the other variants of ns-2, and Reno with other windows and errors.
 pub fn beyond() -> Vec<KnownSetting> {
     use Variant::{NewReno, Reno, Sack, Tahoe, Vegas};
     let links = [
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(grid.len(), 92);
         let all = grid.into_iter().chain(beyond());
         for known in all.chain(behind_snoop()).chain(pages()) {
-            // Building a scenario checks all of it.
+            // Building a scenario checks it completely.
             known.setting.scenario("");
             let positive = |figures: KnownFigures| figures.throughput_bps > 0.0 && figures.runs > 0;
             assert!(known.figures.is_none_or(positive), "{known:?}");

@@ -1,9 +1,9 @@
-//! ns-2 beside Airlane: bulk transfers of TCP without link repair and behind Snoop, pages, and chains of radio stations, in
-//! both simulators.
+//! Compares ns-2 with Airlane: bulk TCP transfers without link repair and with Snoop, pages, and chains of radio
+//! stations.
 //!
-//! A [`Setting`] is one such transfer. It becomes a scenario for Airlane and arguments for our
-//! scripts `ns2/bulk.tcl` and `ns2/web.tcl`, which Debian's package `ns2` runs. [`grid`] has the settings whose
-//! results are known, with ns-2's figures from when they were taken.
+//! A [`Setting`] is one such transfer. It becomes a scenario for Airlane and arguments for our scripts `ns2/bulk.tcl`
+//! and `ns2/web.tcl`, which Debian's package `ns2` runs. [`grid`] has the settings with known results: ns-2's
+//! figures, recorded once.
 
 mod air;
 mod chain;

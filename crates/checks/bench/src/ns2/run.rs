@@ -1,4 +1,4 @@
-//! Running ns-2 as a program.
+//! Runs ns-2 as a program.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use airlane_base::Streams;
 use super::setting::{Load, PAGES, Setting};
 use crate::mesh;
 
-/// Our scripts and the tables that they read; written to files for each [`Ns2`].
+/// Our scripts and their tables; written to files for each [`Ns2`].
 const SCRIPTS: [(&str, &str); 9] = [
     ("air.tcl", include_str!("../../ns2/air.tcl")),
     ("mesh.tcl", include_str!("../../ns2/mesh.tcl")),
@@ -31,30 +31,30 @@ const SCRIPTS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Draws of sizes for a repetition of pages: more than any needs.
+/// Sizes drawn for a repetition of pages: more than any needs.
 const DRAWS: usize = 50_000;
 
-/// Why ns-2 gave nothing.
+/// Why ns-2 gave no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ns2Error {
     /// There is no ns-2 on this machine.
     #[error("ns-2 is not installed; as root: apt-get install ns2")]
     Missing,
-    /// It is there, but could not be run.
+    /// It is installed, but could not be run.
     #[error("ns-2 could not be run: {0}")]
     Io(#[from] io::Error),
-    /// It ran, and said something else than results.
+    /// It ran, and printed something other than results.
     #[error("ns {arguments}: {said}")]
     Said {
-        /// What it was asked.
+        /// The arguments.
         arguments: String,
-        /// What it said.
+        /// The output.
         said: String,
     },
 }
 
-/// What one transfer gave.
+/// The figures of one transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransferFigures {
     /// User bits over the time from the first segment to the last new acknowledgment.
@@ -66,15 +66,15 @@ pub struct TransferFigures {
 /// ns-2 of this machine, with our scripts.
 #[derive(Debug)]
 pub struct Ns2 {
-    /// Holds the scripts, and goes with this value.
+    /// Holds the scripts; removed when this value is dropped.
     directory: tempfile::TempDir,
 }
 
 impl Ns2 {
-    /// Looks for the program `ns` and asks it for its version.
+    /// Looks for the program `ns` and checks that it is ns-2.
     ///
     /// # Errors
-    /// [`Ns2Error::Missing`] if there is none, or it is another program of this name.
+    /// [`Ns2Error::Missing`] if there is none, or if `ns` is another program.
     pub fn find() -> Result<Self, Ns2Error> {
         let directory = tempfile::tempdir()?;
         for (name, script) in SCRIPTS {
@@ -104,7 +104,7 @@ impl Ns2 {
         if setting.load != Load::Pages {
             return self.run_script("bulk.tcl", arguments, seed, run);
         }
-        // The numbers that Airlane draws from.
+        // The same numbers that Airlane draws.
         let mut sizes = Streams::new(seed, run).stream(&format!("flow.{PAGES}.sizes"));
         let draws: String = (0..DRAWS)
             .map(|_| format!("{:.17}\n", sizes.uniform()))
@@ -118,13 +118,14 @@ impl Ns2 {
         figures
     }
 
-    /// One repetition of a chain, by its arguments: user bits a second.
+    /// One repetition of a chain, by its arguments: user bits per second.
     pub(super) fn run_chain(&self, hops: &str, seed: u64, run: u64) -> Result<f64, Ns2Error> {
         let figures = self.run_script("chain.tcl", vec![hops.to_owned()], seed, run)?;
         Ok(figures.throughput_bps)
     }
 
-    /// One repetition of files from stations, by its arguments: bits of all of them by the time until the last was there.
+    /// One repetition of files from stations, by its arguments: bits of all files over the time until the last was
+    /// complete.
     pub(super) fn run_air(
         &self,
         arguments: &[String],
@@ -135,7 +136,7 @@ impl Ns2 {
         Ok(figures.throughput_bps)
     }
 
-    /// What each flow of the saturated grid got, bit/s.
+    /// The throughput of each flow of the saturated grid, bit/s.
     ///
     /// # Errors
     /// If ns-2 fails.
@@ -166,7 +167,7 @@ impl Ns2 {
         self.run_reading(script, arguments, [seed, run], read)
     }
 
-    /// Runs a script, and reads what it printed.
+    /// Runs a script and parses its output.
     fn run_reading<T>(
         &self,
         script: &str,
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
     use crate::ns2::{compare, grid};
 
-    /// Without errors nothing is random: both simulators give the same digits.
+    /// Without errors nothing is random: both simulators must give the same digits.
     #[test]
     fn ns2_agrees_to_the_last_digit_where_nothing_is_random() {
         let ns2 = match Ns2::find() {

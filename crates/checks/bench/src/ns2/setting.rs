@@ -1,4 +1,4 @@
-//! One transfer, as both simulators take it.
+//! One transfer, for both simulators.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ impl WirelessLink {
     }
 }
 
-/// Where the wireless links stand (Xylomenos 1999, chapter 3).
+/// Where the wireless links are (Xylomenos 1999, chapter 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// Host, 10 Mbit/s and 1 ms, base station, wireless link, host.
@@ -64,14 +64,14 @@ impl Topology {
     }
 }
 
-/// Which TCP carries the transfer; all but `Modern` and `Bbr` with what else ns-2 had in 1999.
+/// The TCP of the transfer; all but `Modern` and `Bbr` otherwise match ns-2 of 1999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// Fast retransmit, then slow start.
     Tahoe,
     /// Fast recovery.
     Reno,
-    /// Fast recovery that goes on at partial acknowledgments.
+    /// Fast recovery that continues on partial acknowledgments.
     NewReno,
     /// Selective acknowledgments.
     Sack,
@@ -81,11 +81,11 @@ pub enum Variant {
     Eln,
     /// A window that follows round trips.
     Vegas,
-    /// Reno that undoes cuts by timestamps.
+    /// Reno that detects spurious retransmissions by timestamps, and undoes their window reductions.
     Eifel,
-    /// All of today's parts.
+    /// All modern mechanisms.
     Modern,
-    /// The same with a model of the path in place of CUBIC.
+    /// Likewise, with a model of the path instead of CUBIC.
     Bbr,
 }
 
@@ -140,7 +140,7 @@ impl Variant {
         }
     }
 
-    /// The name of ns-2's agent, where it has one.
+    /// The name of ns-2's agent, if it has one.
     const fn agent(self) -> Option<&'static str> {
         match self {
             Self::Tahoe => Some("Tahoe"),
@@ -153,18 +153,18 @@ impl Variant {
     }
 }
 
-/// What the wireless links lose, independently in each direction.
+/// The losses of the wireless links, independent in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Errors {
     /// Nothing.
     None,
     /// Each frame with this probability.
     Uniform(f64),
-    /// Frames with bad bytes; bytes between two of them, on average.
+    /// Frames with corrupted bytes; the mean number of bytes between two of them.
     Bytes(u32),
-    /// Frames that arrive in a bad period, and frames with bad bytes.
+    /// Frames that arrive in a bad period, and frames with corrupted bytes.
     Fades {
-        /// Mean bad period, seconds; good ones are 10 s.
+        /// Mean bad period, seconds; good ones last 10 s.
         bad_s: f64,
         /// Byte error rate.
         byte_errors: f64,
@@ -174,21 +174,22 @@ pub enum Errors {
 /// Mean good period of fading links, seconds.
 const GOOD_S: u32 = 10;
 
-/// What the hosts do.
+/// The application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// The first sends a file to the last.
     File,
-    /// The same with Snoop at the base station of the only wireless link. Copies and repairs wait at the tail of the queue.
+    /// Likewise, with Snoop at the base station of the only wireless link. Copies and repairs wait at the tail of the
+    /// queue.
     FileBehindSnoop,
     /// The last fetches pages of the same sizes in both simulators from the first.
     Pages,
 }
 
-/// The flow of pages: its name decides its draws.
+/// The name of the pages' flow, which determines its random stream.
 pub(super) const PAGES: &str = "web";
 
-/// Bytes of a frame that holds the longest request of the web in one packet.
+/// Bytes of a frame that holds the longest web request in one packet.
 const REQUEST: u32 = 1_300;
 
 /// One transfer, or pages.
@@ -196,19 +197,19 @@ const REQUEST: u32 = 1_300;
 pub struct Setting {
     /// The wireless link or links.
     pub link: WirelessLink,
-    /// Where they stand.
+    /// Where they are.
     pub topology: Topology,
     /// The receiver's window, segments.
     pub window: u32,
-    /// Packets that may wait in front of a wireless link.
+    /// Queue limit before a wireless link, packets.
     pub queue: u32,
-    /// What they lose.
+    /// Their losses.
     pub errors: Errors,
     /// Length of the transfer, segments.
     pub segments: u64,
-    /// Which TCP carries it.
+    /// The TCP of the transfer.
     pub tcp: Variant,
-    /// What it is.
+    /// The application.
     pub load: Load,
 }
 
@@ -221,7 +222,7 @@ impl Setting {
         }
     }
 
-    /// What `ns2/bulk.tcl` or `ns2/web.tcl` takes, without the repetition.
+    /// The arguments of `ns2/bulk.tcl` or `ns2/web.tcl`, without the repetition.
     pub(super) fn ns2_arguments(&self) -> Vec<String> {
         let (rate, delay, segment) = self.link.parameters();
         let mut arguments = vec![
@@ -261,11 +262,11 @@ impl Setting {
         arguments
     }
 
-    /// The same for Airlane. `services` is put into the wireless links' tables as it is;
-    /// empty for links without services.
+    /// The same setting for Airlane. `services` is put into the wireless links' tables unchanged; empty for links
+    /// without services.
     ///
     /// # Panics
-    /// If `services` is not what a scenario may have there.
+    /// If `services` is not valid there.
     pub fn scenario(&self, services: &str) -> Scenario {
         let text = self.scenario_text(services);
         Scenario::from_toml(&text, "ns2").expect("a setting describes a world")
@@ -280,7 +281,7 @@ impl Setting {
                 format!("{{ kind = \"byte-exponential\", mean = \"{mean} B\" }}")
             }
             Errors::Fades { bad_s, byte_errors } => {
-                // The same chance for each bit as for a byte of them.
+                // The bit error rate with the same probability of an error in a byte.
                 let bits = -libm::expm1(libm::log1p(-byte_errors) / 8.0);
                 format!(
                     "{{ kind = \"two-state-arrival\", good = \"{GOOD_S} s\", bad = \"{bad_s} s\", \
@@ -288,7 +289,7 @@ impl Setting {
                 )
             }
         };
-        // A frame holds the longest acknowledgment, and what stands in front of the user's bytes.
+        // A frame holds the longest acknowledgment, and the headers before the user data.
         let frame = match self.tcp {
             _ if self.load == Load::Pages => segment.max(REQUEST),
             Variant::Sack
@@ -309,8 +310,8 @@ impl Setting {
                 format!("{head}duration = \"1000000000 s\"\nuntil = \"file\"\n")
             }
         };
-        // A service names itself in a byte of each frame: the time of a segment's frame is to be ns-2's. Frames are handed
-        // over as packets come, so that a copy is kept of what waits and a repair waits behind it.
+        // A service's header adds a byte to each frame, but the time of a segment's frame must be ns-2's. Frames are
+        // handed over as packets arrive, so that Snoop caches what waits, and a repair waits after it.
         let (rate, services, more) = match self.load {
             Load::FileBehindSnoop => (
                 f64::from(rate) * f64::from(segment + 1) / f64::from(segment),

@@ -1,4 +1,4 @@
-//! Snoop and the web as Xylomenos 1999 has them: their links and levels, in both simulators.
+//! Snoop and web settings of Xylomenos 1999: his links and error levels, in both simulators.
 
 use super::grid::{KnownSetting, label};
 use super::setting::{Errors, Load, Setting, Topology, Variant, WirelessLink};
@@ -29,7 +29,7 @@ const LEVELS: [(WirelessLink, [Errors; 4]); 3] = [
     ),
 ];
 
-/// Outside of fades, a bit in a million is bad.
+/// Outside of fades, one bit in a million is wrong.
 const fn fades(bad_s: f64) -> Errors {
     let byte_errors = 8e-6;
     Errors::Fades { bad_s, byte_errors }
@@ -64,13 +64,14 @@ fn all(load: Load, topologies: &[Topology], levels: &[usize]) -> Vec<KnownSettin
     all
 }
 
-/// Files behind Snoop, over one wireless link.
+/// Files with Snoop, over one wireless link.
 pub fn behind_snoop() -> Vec<KnownSetting> {
     let topologies = [Topology::Lan1, Topology::Wan1];
     all(Load::FileBehindSnoop, &topologies, &[0, 1, 2, 3])
 }
 
-/// Pages without repair. At high levels two wireless links complete none in a repetition, so that nothing can be compared.
+/// Pages without repair. At high error levels, two wireless links complete no page in a repetition, so there is
+/// nothing to compare.
 pub fn pages() -> Vec<KnownSetting> {
     let topologies = [
         Topology::Lan1,

@@ -1,9 +1,9 @@
-//! What scripts assert of a connection's state. Their language is Python, of which comparisons of one value with a
-//! number are read.
+//! The assertions of scripts about a connection's state. They are Python code, of which only comparisons of one value
+//! with a number are understood.
 
 use airlane_transport::Tcp;
 
-/// Values that an end here knows, too.
+/// Values that our endpoint has, too.
 const KNOWN: [&str; 4] = [
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -11,7 +11,7 @@ const KNOWN: [&str; 4] = [
     "tcpi_total_retrans",
 ];
 
-/// The assertions of a piece of code, value and number; none for one that is not read.
+/// The assertions in a piece of code, as value and number; none for one that is not understood.
 pub(super) fn read(code: &str) -> Vec<Option<(&str, u64)>> {
     let statements = code.split(['\n', ';']).map(str::trim);
     let assertions = statements.filter_map(|statement| statement.strip_prefix("assert "));
@@ -25,7 +25,7 @@ fn one(text: &str) -> Option<(&str, u64)> {
     Some((name, number.trim().parse().ok()?))
 }
 
-/// What the end says of it.
+/// The endpoint's value.
 pub(super) fn value(end: &Tcp, name: &str) -> u64 {
     let sender = end.sender();
     match name {

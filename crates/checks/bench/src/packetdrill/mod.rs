@@ -1,8 +1,8 @@
-//! Scripts of packetdrill (Cardwell et al. 2013) against the profile `modern`, without packetdrill: a script is read,
-//! what its peer sends goes into an end, and what leaves has to be what it expects, within its tolerance of time.
+//! Plays packetdrill scripts (Cardwell et al. 2013) against the profile `modern`, without packetdrill: the packets of
+//! the script's peer go into an endpoint, and the packets that leave must match the script within its time tolerance.
 //!
-//! A script that asks for what an end here cannot be told is not applicable, for a reason in a word or two; of others
-//! the first difference counts.
+//! A script with settings that our endpoint lacks is not applicable, with a short reason; for the others the first
+//! difference counts.
 
 mod assertions;
 mod parse;
@@ -15,15 +15,15 @@ use play::{Play, Stop};
 
 pub use table::{Row, table};
 
-/// How a script fared.
+/// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Everything left that it expects, when it expects it.
+    /// Every packet that it expects left at the expected time.
     Passes {
-        /// Assertions of state that were compared, and others.
+        /// Assertions about state that were compared.
         asserted: usize,
-        /// Those that ask for what an end here does not have.
+        /// Assertions about values that our endpoint does not have.
         unread: usize,
     },
     /// The first difference.

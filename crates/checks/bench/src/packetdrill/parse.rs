@@ -1,14 +1,14 @@
-//! Reads scripts of packetdrill.
+//! Parses packetdrill scripts.
 
 use super::script::{Action, Call, Event, Moment, Options, Packet, Script};
 
-/// What is said of other protocols.
+/// Error text for other protocols.
 pub(super) const OTHER: &str = ", which is not TCP";
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// With the line of what cannot be read.
+/// With the line that cannot be parsed.
 pub(super) fn parse(text: &str) -> Result<Script, String> {
     let mut reader = Reader { text, at: 0 };
     let mut script = Script::default();
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Up to `end`, which is read too.
+    /// Reads up to and including `end`.
     fn take_to(&mut self, end: &str) -> Result<&'a str, String> {
         let found = self.rest().find(end);
         let len = found.ok_or_else(|| format!("{end} is missing"))?;
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         line.split("//").next().unwrap_or_default().trim()
     }
 
-    /// White space and comments.
+    /// Skips white space and comments.
     fn skip_blank(&mut self) {
         loop {
             let rest = self.rest();
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         Ok(Some((moment, action)))
     }
 
-    /// A time; one that is left out is that of what was before.
+    /// A time; if missing, that of the previous event.
     fn moment(&mut self) -> Result<Moment, String> {
         if self.rest().starts_with('*') {
             self.at += 1;
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
         let mut to = from;
         self.at = self.text.len() - bare.len();
         if bare.starts_with("...") {
-            // How long a call blocks, which nothing here does.
+            // The duration for which a call blocks; here no call does.
             self.at += 3;
             self.skip_blank();
             self.at += usize::from(self.rest().starts_with('+'));
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Seconds, in microseconds.
+    /// Reads seconds, as microseconds.
     fn micros(&mut self) -> Result<u64, String> {
         let rest = self.rest();
         let len = rest

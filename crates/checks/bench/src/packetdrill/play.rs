@@ -1,10 +1,11 @@
-//! Plays a script against an end: what the script's peer sends goes in, and what leaves has to be what the script
-//! expects, at the time at which it expects it.
+//! Plays a script against an endpoint: the packets of the script's peer go in, and what leaves must match the
+//! script's expectations in content and time.
 //!
-//! The script counts bytes and an end segments, so each number is brought to a boundary between segments; one that
-//! lies within a segment cannot be said. Acknowledgments travel on their own here, and the script's data carries them:
-//! one that leaves beside data, or that repeats what data has carried, is not expected alone. As in packetdrill,
-//! several segments may leave where one is expected, and what leaves last may be left unsaid.
+//! The script counts bytes and the endpoint counts segments, so each number is mapped to a segment boundary; a number
+//! inside a segment makes the script inapplicable. Acknowledgments are separate packets here, while the script's data
+//! carries them: an acknowledgment that leaves with data, or that repeats one carried by data, need not be expected
+//! separately. As in packetdrill, several segments may leave where one is expected, and the last packets need not be
+//! expected at all.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,9 +20,9 @@ use super::settings::Settings;
 /// Why a script ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Something else has happened than it expects.
+    /// Something other than expected has happened.
     Differs(String),
-    /// It says what cannot be said here.
+    /// It contains something that cannot be expressed here.
     Inapplicable(String),
 }
 
@@ -31,7 +32,7 @@ fn differs<T>(what: impl Into<String>) -> Outcome<T> {
     Err(Stop::Differs(what.into()))
 }
 
-/// Something that has left, in the script's numbers.
+/// A packet that has left, in the script's numbers.
 #[derive(Clone, Debug, PartialEq)]
 enum Left {
     Syn {
@@ -53,32 +54,32 @@ enum Left {
 #[derive(Clone, Debug)]
 struct Departure {
     at: Instant,
-    /// What it acknowledges.
+    /// Its acknowledgment number.
     ack: u64,
-    /// Whether it tells of a mark.
+    /// Whether it reports an ECN mark.
     echo: bool,
     left: Left,
 }
 
-/// One script and one end.
+/// One script and one endpoint.
 pub(super) struct Play<'a> {
     settings: &'a Settings,
     end: Tcp,
     now: Instant,
     out: VecDeque<Departure>,
-    /// Bytes below each segment that the end may send.
+    /// Byte offset of each segment that the endpoint may send.
     boundaries: Vec<u64>,
     is_closed: bool,
-    /// When a timestamp of ours left, as the script names it.
+    /// When each timestamp of ours, as the script writes it, was sent.
     stamps: BTreeMap<u64, Instant>,
-    /// The number that data carried last.
+    /// The acknowledgment number last carried by data.
     carried: u64,
-    /// Bytes that the application has asked for, and that have not come.
+    /// Bytes that the application has asked for and not received.
     wanted: u64,
-    /// When the last anchored event was, microseconds, if the last event was one.
+    /// Time of the last event in microseconds, if it was anchored.
     anchor: Option<u64>,
     before: u64,
-    /// Assertions that were looked at, and others.
+    /// Assertions compared, and others.
     pub(super) looked_at: [usize; 2],
 }
 
@@ -150,7 +151,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Lets time pass; timers that are due on the way run.
+    /// Advances the time; timers that become due are handled.
     fn pass_to(&mut self, to: Instant) -> Outcome<()> {
         while let Some(due) = self.end.poll_timeout().filter(|due| *due <= to) {
             self.expire(due)?;
@@ -165,7 +166,7 @@ impl<'a> Play<'a> {
         let first = self.out.len();
         self.drain();
         let carried = self.carried;
-        // The acknowledgment has travelled with data.
+        // The acknowledgment has already travelled with data.
         let repeats = |one: &Departure| match &one.left {
             Left::Ack { blocks, .. } => blocks.is_empty() && one.ack <= carried,
             _ => false,
@@ -223,30 +224,30 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// User bytes below a segment of ours.
+    /// User bytes before one of our segments.
     fn boundary(&self, seq: u64) -> u64 {
         let last = self.boundaries.len() - 1;
         self.boundaries[last.min(seq as usize)]
     }
 
-    /// The script's number in front of a segment of the peer.
+    /// The script's number at the start of a segment of the peer.
     fn cut(&self, seq: u64) -> u64 {
         let cuts = &self.settings.cuts;
         cuts[(cuts.len() - 1).min(seq as usize)]
     }
 
-    /// What the script calls an acknowledgment of all segments of the peer below `seq`.
+    /// The script's number for an acknowledgment of all segments of the peer below `seq`.
     fn acknowledged(&self, seq: u64) -> u64 {
         let is_beyond = seq as usize >= self.settings.cuts.len();
         self.cut(seq) + u64::from(is_beyond)
     }
 
-    /// The segment of ours that begins with the script's number.
+    /// Our segment that begins at the script's number.
     fn segment_of(&self, number: u64) -> Outcome<u64> {
         let bytes = number.saturating_sub(1);
         let total = self.boundary(u64::MAX);
         if bytes > total {
-            // The end of the data, if there is one; else what never left.
+            // The FIN, if there is one; otherwise a segment that was never sent.
             let is_end = self.is_closed && bytes == total + 1;
             return Ok(self.boundaries.len() as u64 + if is_end { 0 } else { 1 << 32 });
         }
@@ -322,7 +323,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Of acknowledgments that one packet has caused the last says all.
+    /// Of several acknowledgments caused by one packet, the last one counts.
     fn merge_acknowledgments(&mut self) {
         let now = self.now;
         let mut at = 0;
@@ -385,7 +386,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// How early and how late something may leave.
+    /// The earliest and latest time for a departure.
     fn window(&self, (from, to): (u64, u64)) -> (u64, u64) {
         let longer = from.saturating_sub(self.before) / 8;
         let tolerance = self.settings.tolerance.max(longer);
@@ -453,7 +454,7 @@ impl<'a> Play<'a> {
                         says.is_none_or(|says| (says == "noecn") == (*ecn == Ecn::NotCapable));
                     is_next && is_part && is_marked
                 }
-                // What travels beside data.
+                // An acknowledgment that travels with data.
                 Left::Ack { .. } if carries && Some(one.ack) == packet.ack => continue,
                 Left::Ack { blocks, stamp } => {
                     !carries && !packet.has('S') && self.agrees(packet, blocks, *stamp)?
@@ -473,7 +474,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Whether an acknowledgment reports and echoes what the script expects.
+    /// Whether an acknowledgment has the SACK blocks and the echo that the script expects.
     fn agrees(
         &self,
         packet: &Packet,
@@ -486,7 +487,7 @@ impl<'a> Play<'a> {
         let echoes = match (options.stamp, stamp) {
             (Some((_, echo)), Some(stamp)) => u64::from(stamp.number()) == echo,
             (Some((_, echo)), None) => {
-                // Before any data the SYN's timestamp is echoed, which has none here.
+                // Before any data, the SYN's timestamp is echoed; our SYN has none.
                 self.end.receiver().rcv_nxt() == 0 || echo == 0
             }
             (None, _) => true,
@@ -495,7 +496,7 @@ impl<'a> Play<'a> {
     }
 }
 
-/// A departure in the script's words.
+/// A departure in the script's notation.
 fn say(one: &Departure) -> String {
     let echo = if one.echo { "E" } else { "" };
     match &one.left {

@@ -1,13 +1,13 @@
-//! What a script of packetdrill says (Cardwell et al. 2013), as far as its scripts of TCP need.
+//! A parsed packetdrill script (Cardwell et al. 2013), as far as its TCP scripts need.
 
-/// When something happens, microseconds.
+/// The time of an event, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Moment {
     /// Since the beginning of the script.
     At(u64, u64),
-    /// Behind what was before.
+    /// After the previous event.
     After(u64, u64),
-    /// Whenever.
+    /// At any time.
     Any,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Event {
     pub(super) action: Action,
 }
 
-/// What happens.
+/// An event.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     /// A packet comes in.
@@ -27,13 +27,13 @@ pub(super) enum Action {
     /// A packet leaves.
     Leaves(Packet),
     Call(Call),
-    /// Of a shell.
+    /// A shell command.
     Command(String),
     /// Assertions in Python.
     Code(String),
 }
 
-/// A packet of TCP. Numbers are the script's, which begin at 0 with the SYN.
+/// A TCP packet. Numbers are those of the script, which begin at 0 with the SYN.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Packet {
     pub(super) flags: String,
@@ -41,9 +41,9 @@ pub(super) struct Packet {
     pub(super) end: u64,
     pub(super) ack: Option<u64>,
     pub(super) window: Option<u64>,
-    /// None where any will do.
+    /// None if any options match.
     pub(super) options: Option<Options>,
-    /// What the IP header says of congestion, where the script says it.
+    /// The ECN field of the IP header, if the script states it.
     pub(super) ecn: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Packet {
     }
 }
 
-/// Options of TCP.
+/// TCP options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Options {
     pub(super) mss: Option<u64>,
@@ -66,7 +66,7 @@ pub(super) struct Options {
     /// Value and echo.
     pub(super) stamp: Option<(u64, u64)>,
     pub(super) sack: Vec<(u64, u64)>,
-    /// The name of one that this does not know.
+    /// The name of an unknown option.
     pub(super) other: Option<String>,
 }
 
@@ -74,9 +74,9 @@ pub(super) struct Options {
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) name: String,
-    /// As they stand, split at the commas outside of brackets.
+    /// As written, split at commas outside of brackets.
     pub(super) arguments: Vec<String>,
-    /// What it gives; negative for an error.
+    /// The return value; negative for an error.
     pub(super) result: i64,
 }
 

@@ -1,29 +1,29 @@
-//! What a script asks of an end: settings, or why no end here can play it.
+//! The endpoint settings that a script needs, or why it cannot be played here.
 
 use airlane_transport::TcpConfig;
 
 use super::script::{Action, Call, Options, Packet, Script};
 
-/// Bytes of the timestamp option with what aligns it.
+/// Bytes of the timestamps option with its padding.
 const TIMESTAMPS: u64 = 12;
-/// The largest segment of Ethernet, which the scripts' hosts have.
+/// The MSS on Ethernet, as the scripts' hosts have it.
 const LARGEST: u64 = 1_460;
 
-/// How an end plays a script.
+/// The settings for playing a script.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) config: TcpConfig,
     /// User bytes of a full segment.
     pub(super) segment: u64,
-    /// Binary places by which the peer's windows are scaled.
+    /// Window scale of the peer.
     pub(super) scale: u32,
-    /// Where segments of the peer's data may begin or end.
+    /// Possible boundaries between segments of the peer's data.
     pub(super) cuts: Vec<u64>,
-    /// How late or early something may leave, microseconds.
+    /// Tolerance of departure times, microseconds.
     pub(super) tolerance: u64,
 }
 
-/// What the script asks for, or why it is not for us.
+/// The settings that the script needs, or why it is not applicable.
 pub(super) fn settings(script: &Script) -> Result<Settings, String> {
     let mut lines = Lines::default();
     for (name, value) in &script.options {
@@ -83,7 +83,7 @@ pub(super) fn settings(script: &Script) -> Result<Settings, String> {
     })
 }
 
-/// What both ends' SYNs say.
+/// What both SYNs have negotiated.
 struct Agreed {
     sack: bool,
     stamps: bool,
@@ -95,7 +95,7 @@ impl Agreed {
     fn of(peer: &Packet, all: &[&Packet]) -> Self {
         let none = Options::default();
         let said = peer.options.as_ref().unwrap_or(&none);
-        // Where a script does not look at options of ours, ours agree.
+        // If a script ignores our options, we agree to everything.
         let ours = |has: &dyn Fn(&Options) -> bool| {
             let mut others = all.iter().filter(|syn| **syn != peer);
             others.all(|syn| syn.options.as_ref().is_none_or(has))
@@ -112,7 +112,7 @@ impl Agreed {
     }
 }
 
-/// What stands in commands, options and calls.
+/// The contents of commands, options and calls.
 #[derive(Default)]
 struct Lines {
     congestion: Option<String>,
@@ -122,7 +122,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// A shell's command. What only says how hosts gather segments or keep memories means nothing here.
+    /// A shell command. Settings of segment batching or memory have no meaning here and are ignored.
     fn command(&mut self, text: &str) -> Result<(), String> {
         for word in text.split_whitespace() {
             let Some((name, value)) = word.split_once('=') else {
@@ -197,9 +197,9 @@ impl Lines {
         }
     }
 
-    /// Where the kernel's defaults differ from `modern`, the scripts', which are the kernel's, stand: no pacing
-    /// without a queue that paces, 200 ms more than a round trip before a timeout, 40 ms of delayed acknowledgments
-    /// with the first sixteen segments acknowledged at once, its HyStart.
+    /// Where the kernel's defaults differ from `modern`, the kernel's are used, as the scripts expect: no pacing
+    /// without a pacing queue, an RTO of at least 200 ms more than the round trip, acknowledgments delayed by up to
+    /// 40 ms after the first sixteen segments, and its HyStart.
     fn config(&self, agreed: &Agreed) -> Result<TcpConfig, String> {
         let congestion = self.congestion.as_deref().unwrap_or("cubic");
         let recovery = match (agreed.sack, congestion) {
@@ -240,8 +240,7 @@ fn look_at(packet: &Packet) -> Result<(), String> {
     }
 }
 
-/// Where segments of the peer's data begin or end: wherever a packet of it does, and where it is longer than a
-/// segment.
+/// Boundaries of the peer's data: those of its packets, and every segment length inside longer packets.
 fn cuts(script: &Script, syn: &Packet, segment: u64) -> Result<Vec<u64>, String> {
     let mut all = std::collections::BTreeSet::from([syn.seq + 1]);
     let mut end_of_data = None;

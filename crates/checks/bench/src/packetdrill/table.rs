@@ -1,4 +1,4 @@
-//! The counts by folder.
+//! Counts by folder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,8 @@ const TITLE: &str = "# TCP of today: packetdrill's scripts\n\n\
     differ from `modern`, the end has the kernel's, as in [validation-kernel.md](validation-kernel.md). A script is not \
     applicable where it asks for something beside TCP's segments, or that an end here leaves out.\n\n";
 
-/// Why differences stay, each shown by a change that lets the script pass or, as the text says, come further.
+/// The causes of the remaining differences, each confirmed by a change that lets the script pass or, if the text says
+/// so, get further.
 const CAUSES: [(&str, &str); 7] = [
     (
         "cubic-rto-ss-ca",
@@ -55,18 +56,18 @@ fn cause(name: &str) -> &'static str {
     known.map_or("not known", |(_, cause)| cause)
 }
 
-/// One script: its folder, its name and how it fared.
+/// One script: its folder, its name and its result.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Row {
-    /// Below the folder of all.
+    /// Relative to the root folder.
     pub folder: String,
-    /// Without its ending.
+    /// Without extension.
     pub name: String,
-    /// How it fared.
+    /// Its result.
     pub verdict: Verdict,
 }
 
-/// Counts by folder, what fails with its first difference, and what is not applicable by reason, as Markdown.
+/// Counts by folder, failures with their first difference, and inapplicable scripts by reason, as Markdown.
 pub fn table(rows: &[Row]) -> String {
     let mut folders: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();

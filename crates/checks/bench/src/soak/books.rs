@@ -1,15 +1,14 @@
-//! Whether the ledgers of both ends add up: over restarts, and for each service and direction.
+//! Checks that the ledgers of both ends add up: across restarts, for each service and direction.
 //!
 //! ```text
 //! one end      offered = sent + dropped + queued                           in every status
-//! both ends    sent = delivered + residual lost + epoch lost + in flight   when nothing is on its way
+//! both ends    sent = delivered + residual lost + epoch lost + in flight   when nothing is in flight
 //! ```
-//! The second is of frames with something new: packets may share one, or take several (docs/metrics.md).
+//! The second sum counts frames with something new: packets may share one, or take several (docs/metrics.md).
 //!
-//! In flight is then nothing, so of a round without restarts every packet is accounted for. What a new
-//! epoch lost the peer may still have received, so with restarts the second sum is bounded from both
-//! sides. What a killed process counted behind its last status nobody knows; how long that was, and how
-//! much it did in that time, is measured.
+//! In-flight is zero then, so in a round without restarts every packet is accounted for. The peer may have received
+//! packets that a new epoch lost, so with restarts the second sum is bounded from both sides. What a killed process
+//! counted after its last status is unknown; the length of that time and the process's pace are measured.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -34,21 +33,21 @@ struct Counts {
 
 type Ledgers = BTreeMap<String, Counts>;
 
-/// The running life of an end.
+/// The running process of an end.
 #[derive(Debug)]
 struct Life {
     at: Instant,
     ledgers: Ledgers,
-    /// Most packets sent and delivered a second, of each service.
+    /// Highest rates of packets sent and delivered, per second, by service.
     pace: BTreeMap<String, [f64; 2]>,
 }
 
-/// What cannot be known of the packets that an end sends.
+/// Bounds on what is unknown about the packets that an end sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Unknown {
-    /// Sent or lost without an entry: the sum may be so much too high...
+    /// Sent or lost without an entry: the sum may be too high by this much.
     missing: i64,
-    /// ...or delivered without an entry in the sender's: so much too low.
+    /// Delivered without an entry in the sender's ledger: the sum may be too low by this much.
     surplus: i64,
 }
 
@@ -59,18 +58,18 @@ pub struct Books {
     past: [Ledgers; 2],
     lives: [Option<Life>; 2],
     unknown: [BTreeMap<String, Unknown>; 2],
-    /// At the last audit, by sender and service: what was not explained, what was unknown.
+    /// At the last audit, by sender and service: the unexplained and the unknown packets.
     before: BTreeMap<(usize, String), (i64, Unknown)>,
 }
 
-/// One service, one direction, from the last audit to this one or over all.
+/// One service in one direction, since the last audit or in total.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// Who sends.
+    /// The sender.
     pub from: &'static str,
     /// The service.
     pub service: String,
-    /// Packets offered, over all.
+    /// Packets offered, in total.
     pub offered: i64,
     /// Dropped before they were sent.
     pub dropped: i64,
@@ -78,23 +77,23 @@ pub struct Line {
     pub sent: i64,
     /// Of these, delivered by the other end.
     pub delivered: i64,
-    /// Known to be lost for good by the other end.
+    /// Abandoned, according to the other end.
     pub residual_lost: i64,
-    /// Packets unacknowledged when a new epoch began: no fewer than their frames where nothing is cut.
+    /// Packets unacknowledged when a new epoch began: at least their number of frames, unless packets are fragmented.
     pub epoch_lost: i64,
     /// Sent - delivered - residual lost, since the last audit.
     pub unexplained: i64,
-    /// From where to where restarts explain that.
+    /// The range of that which restarts explain.
     pub allowed: [i64; 2],
-    /// Whether it is there.
+    /// Whether it lies in this range.
     pub adds_up: bool,
 }
 
-/// Packets that may be unacknowledged when a sender is gone, beside those of a second.
+/// Packets that may be unacknowledged when a sender ends, in addition to those of a second.
 const FEW: i64 = 64;
 
 impl Books {
-    /// Takes a status of a running end; says where the end's own ledger does not add up.
+    /// Reads the status of a running end; returns where the end's own ledger does not add up.
     pub fn observe(&mut self, end: usize, status: &Value) -> Vec<String> {
         let (ledgers, at) = (read(status), Instant::now());
         let mut problems = Vec::new();
@@ -128,14 +127,14 @@ impl Books {
         problems
     }
 
-    /// An end is gone. `last` is its last status, and it may have gone on for so long after it.
+    /// An end has stopped. `last` is its last status; it may have run for `unseen_s` after that.
     pub fn gone(&mut self, end: usize, last: &Value, unseen_s: f64) {
         let life = self.lives[end].take();
         for (service, l) in read(last) {
             let pace = life.as_ref().and_then(|life| life.pace.get(&service));
             let [sent, delivered] = pace.copied().unwrap_or_default();
             let unseen = |per_second: f64| (2.0 * per_second * unseen_s).ceil() as i64;
-            // What it had sent and not been thanked for yet went with it.
+            // Packets that it had sent and that were not acknowledged yet are unknown.
             let own = self.unknown[end].entry(service.clone()).or_default();
             own.missing += FEW + sent.ceil() as i64;
             own.surplus += unseen(sent) + i64::from(unseen_s > 0.0) * FEW;
@@ -146,7 +145,7 @@ impl Books {
         }
     }
 
-    /// What an end sent while the other one was not there: from its first status to its second.
+    /// Packets that an end sent while the other one was stopped: from its first status to its second.
     pub fn sent_to_nobody(&mut self, end: usize, before: &Value, after: &Value) {
         let before = read(before);
         for (service, l) in read(after) {
@@ -156,7 +155,7 @@ impl Books {
         }
     }
 
-    /// Compares the ends when nothing is on its way.
+    /// Compares the ends when nothing is in flight.
     pub fn audit(&mut self, statuses: [&Value; 2]) -> Vec<Line> {
         let mut total = self.past.clone();
         for (total, status) in total.iter_mut().zip(statuses) {
@@ -180,7 +179,7 @@ impl Books {
                     unknown_before.surplus - unknown.surplus,
                     missing - unknown_before.missing,
                 ];
-                // Frames of the default service have no numbers: nobody knows what is missing.
+                // Frames of the default service have no numbers: losses cannot be detected.
                 let numbered = service != "default";
                 let adds_up = unexplained >= allowed[0] && (unexplained <= allowed[1] || !numbered);
                 lines.push(Line {
@@ -269,7 +268,7 @@ pub fn frames(status: &Value) -> u64 {
         .sum()
 }
 
-/// What two statuses must have in common if nothing happened between them; and nothing waits.
+/// Whether nothing happened between two statuses, and nothing waits.
 pub fn is_quiet(before: &Value, after: &Value) -> bool {
     let (before, after) = (read(before), read(after));
     after.iter().all(|(service, now)| {
@@ -306,7 +305,7 @@ mod tests {
     fn a_restart_explains_what_it_can_and_no_more() {
         for (delivered, adds_up) in [(990, true), (900, true), (1_001, false), (880, false)] {
             let mut books = Books::default();
-            // The right end stops in good order; ten packets of the left one were on their way.
+            // The right end stops cleanly; ten packets of the left one were in flight.
             books.gone(1, &status(0, 600, 0), 0.0);
             let lines = books.audit([&status(1_000, 0, 100), &status(0, delivered - 600, 0)]);
             assert_eq!(lines[0].adds_up, adds_up, "{lines:?}");

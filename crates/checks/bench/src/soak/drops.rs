@@ -1,11 +1,11 @@
-//! Drops that no event explains.
+//! Detects drops that no event explains.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What a restart, other keys, another address or an interface that is gone for a moment may cost. Any
-/// other reason means that an end was sent something that it cannot read.
+/// Drops that a restart, new keys, a new address or an interface that is down for a moment may cause. Any other
+/// reason means that an end received something that it cannot read.
 const EXPLAINED: [&str; 13] = [
     "secure-mac",
     "secure-unknown-key",
@@ -22,13 +22,12 @@ const EXPLAINED: [&str; 13] = [
     "receive-failed",
 ];
 
-/// What an end was sent before it knew of a session, or after it knew of none, is bound to another and fails the
-/// authentication (docs/security.md). A full link carries 167 frames in two round trips, which may be on their way when an
-/// end is restarted; and after a hello that the path loses the next one follows 250 ms later.
+/// Messages sent before the sender knew of a session, or after the receiver had lost it, belong to another session
+/// and fail authentication (docs/security.md). A full link carries 167 frames in two round trips, all of which may be
+/// in flight when an end is restarted; and after a lost hello the next one follows 250 ms later.
 const OF_ANOTHER_SESSION: u64 = 200;
 
-/// How many packets an end has dropped outside of its services, by reason: of its peers, and of nobody
-/// known.
+/// Packets that an end has dropped outside of its services, by reason: from its peers, and from unknown senders.
 pub fn drops(status: &Value) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     let peers = status["peers"].as_array().into_iter().flatten();
@@ -40,9 +39,9 @@ pub fn drops(status: &Value) -> BTreeMap<String, u64> {
     all
 }
 
-/// Gives the drops that must not occur. `restarted`: another process was the end before.
+/// Returns the drops that must not occur. `restarted`: whether this process replaced another.
 pub fn unexplained(status: &Value, restarted: bool) -> impl Iterator<Item = (String, u64)> {
-    // Each session but the first of all follows another.
+    // Every session except the very first follows another one.
     let peers = status["peers"].as_array().into_iter().flatten();
     let sessions = peers.map(|peer| peer["session"]["sessions"].as_u64().unwrap_or_default());
     let changes = (sessions.sum::<u64>() + u64::from(restarted)).saturating_sub(1);

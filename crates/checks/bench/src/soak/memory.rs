@@ -1,16 +1,16 @@
-//! Whether the memory of a process is flat.
+//! Checks that the memory of a process does not grow.
 //!
-//! A step is no leak: queues and pools keep what their fullest moment took. A leak goes on. So the life of
-//! a process is cut into thirds, and their medians must not rise twice by more than noise and one byte
-//! for each frame that was carried between them: a leak of two bytes a frame shows after three minutes of
-//! load. Shorter lives are not judged: buffers grow until they have been as full as they get.
+//! A step is no leak: queues and pools keep the memory of their fullest moment. A leak continues. So the life of a
+//! process is divided into thirds, and their medians must not increase twice by more than noise plus one byte per
+//! frame carried in between: a leak of two bytes per frame shows after three minutes of load. Shorter lives are not
+//! judged, because buffers are still growing to their largest size.
 
 use serde::Serialize;
 
-/// What a process had at a time.
+/// The memory of a process at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemorySample {
-    /// Since it was started, s.
+    /// Time since its start, s.
     pub age_s: f64,
     /// Resident memory, bytes.
     pub resident: u64,
@@ -23,21 +23,21 @@ pub struct MemorySample {
 pub struct Memory {
     /// Medians of the three thirds, bytes.
     pub medians: [u64; 3],
-    /// The most, bytes.
+    /// The maximum, bytes.
     pub most: u64,
     /// Frames carried in a third.
     pub frames: u64,
-    /// What a third may have more than the one before, bytes.
+    /// The allowed increase from one third to the next, bytes.
     pub bound: u64,
-    /// Whether it stays within.
+    /// Whether it stays within the bound.
     pub flat: bool,
 }
 
-/// Until it has what it needs, s: as long as the longest outage.
+/// Time to allocate what it needs, s: as long as the longest outage.
 const WARMUP_S: f64 = 60.0;
-/// A third is so long at least, s.
+/// Minimum length of a third, s.
 const LEAST_S: f64 = 40.0;
-/// What the allocator may do, bytes.
+/// Tolerance for the allocator, bytes.
 const NOISE: u64 = 64 << 10;
 
 impl Memory {
@@ -95,11 +95,11 @@ mod tests {
                 .unwrap()
                 .flat
         );
-        // Two bytes a frame.
+        // A leak of two bytes per frame.
         let leak = life(|second| 8 * MB + noise(second) + second * 6_000).unwrap();
         assert!(!leak.flat, "{leak:?}");
         assert_eq!(Memory::judge(&[]), None);
-        // Two that are seldom asked are two samples and no thirds.
+        // Sparse samples do not fill the thirds.
         let seldom = [0.0, 100.0, 900.0].map(|age_s| MemorySample {
             age_s,
             resident: MB,

@@ -1,11 +1,10 @@
-//! A link for a long time, under everything that happens to links: does it stay as it was?
+//! Runs a link for a long time, under everything that happens to links, and checks that it stays healthy.
 //!
-//! The link of [`live`](airlane_testkit::live), secured, between the demo's ends; a file, pages and voice over it
-//! all the time. Meanwhile a [`schedule`] changes its loss, silences it, kills and restarts its ends,
-//! with a full disk behind the log and without a route to the peer too, gives them new keys, also by SIGHUP,
-//! and moves one of them. What must hold is in files of their own: [`memory`] is
-//! flat, the [`books`] of both ends add up, nothing is dropped that no event explains
-//! ([`drops`]), and after each event every application goes on ([`recovery`]).
+//! The secured link of [`live`](airlane_testkit::live) between the demo's ends, with a file, pages and voice all the
+//! time. Meanwhile a [`schedule`] changes its loss, blocks it, kills and restarts its ends, also with the log on a
+//! full disk and without a route to the peer, changes their keys, also by SIGHUP, and moves one of them. The checks
+//! have files of their own: [`memory`] does not grow, the [`books`] of both ends add up, no event leaves unexplained
+//! drops ([`drops`]), and after each event every application recovers ([`recovery`]).
 
 pub mod books;
 pub mod drops;
@@ -37,31 +36,31 @@ use recovery::{Recovered, RecoveryWatch};
 use schedule::SoakEvent;
 use site::SoakSite;
 
-/// What came out.
+/// The results.
 #[derive(Debug, Default, Serialize)]
 pub struct SoakOutcome {
     /// Seed of the events and of the losses.
     pub seed: u64,
-    /// How long there was load, s.
+    /// Duration of the load, s.
     pub seconds: f64,
-    /// What the applications got, round by round.
+    /// The results of the applications, round by round.
     pub rounds: Vec<RoundReport>,
-    /// What happened, and how long each application waited for its next bytes.
+    /// The events, and how long each application waited for its next bytes.
     pub events: Vec<Happened>,
     /// Processes and their memory.
     pub lives: Vec<Life>,
-    /// What does not hold.
+    /// The checks that failed.
     pub failures: Vec<String>,
-    /// Where the programs' own output is.
+    /// The folder of the programs' output.
     pub files: PathBuf,
 }
 
 /// One round.
 #[derive(Debug, Serialize)]
 pub struct RoundReport {
-    /// What the applications got.
+    /// The results of the applications.
     pub traffic: Option<TrafficReport>,
-    /// The ledgers when the load had ended.
+    /// The ledgers after the load had ended.
     pub books: Vec<Line>,
 }
 
@@ -72,43 +71,43 @@ pub struct Happened {
     pub at_s: f64,
     /// What happened.
     pub event: SoakEvent,
-    /// What came back when.
+    /// When each application recovered.
     pub recovered: Recovered,
 }
 
 /// A process.
 #[derive(Debug, Serialize)]
 pub struct Life {
-    /// The end whose process it was.
+    /// The end that the process was.
     pub end: &'static str,
     /// How long it lived, s.
     pub age_s: f64,
-    /// Its memory; none if it was too short.
+    /// Its memory; none if its life was too short.
     pub memory: Option<Memory>,
-    /// What it dropped outside of its services.
+    /// Its drops outside of the services.
     pub drops: std::collections::BTreeMap<String, u64>,
-    /// Its resident memory while there was load, kB, one every 2 s.
+    /// Its resident memory during load, kB, sampled every 2 s.
     pub resident_kb: Vec<u64>,
 }
 
-/// How an end is started again.
+/// Restarts an end.
 type Start = fn(&mut SoakSite, usize) -> Result<(), LiveError>;
 
-/// The loop's pace, and how often an end is asked.
+/// The loop's period, and how often an end's status is read.
 const TICK: Duration = Duration::from_millis(50);
 const SAMPLE: Duration = Duration::from_secs(2);
-/// How long what was on its way may need to arrive when the load has ended.
+/// How long packets in flight may take to arrive after the load has ended.
 const QUIET: Duration = Duration::from_secs(30);
-/// Load behind the measuring period, in which stragglers count.
+/// Load after the measuring period, in which late packets still count.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long applications run before they are measured.
+/// How long applications run before the measurement.
 const WARMUP: Duration = Duration::from_secs(3);
 
-/// A running process and what is known of it.
+/// A running process and its history.
 #[derive(Debug)]
 pub(crate) struct EndProcess {
     started: Instant,
-    /// Another process was this end before it.
+    /// Whether this process replaced another.
     restarted: bool,
     samples: Vec<MemorySample>,
 }
@@ -123,7 +122,7 @@ impl EndProcess {
     }
 }
 
-/// A run.
+/// A soak in progress.
 pub(crate) struct Soak {
     site: SoakSite,
     start: Instant,
@@ -132,8 +131,8 @@ pub(crate) struct Soak {
     outcome: SoakOutcome,
 }
 
-/// Runs it all. What does not hold is in the outcome, a program that ends by itself included; the load may
-/// then still run.
+/// Runs the soak. Failed checks are in the outcome, including a program that ends by itself; the load may then still
+/// be running.
 ///
 /// # Errors
 /// If the link does not come up.
@@ -189,8 +188,8 @@ impl Soak {
                 self.sample()?;
             }
             let counts = progress.counts();
-            // Voice ends with the load. The client still asks the server then what has come, which takes long on
-            // a slow link.
+            // Voice ends with the load. The client then asks the server what has arrived, which takes long on a slow
+            // link.
             if let Some((recovery, ..)) = &mut recovery
                 && now < begin + WARMUP + round.length
             {
@@ -230,7 +229,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Files how an event ended.
+    /// Records the recovery from an event.
     fn close(&mut self, ended: Option<(RecoveryWatch, f64, SoakEvent)>) {
         let Some((recovery, at_s, event)) = ended else {
             return;
@@ -246,7 +245,7 @@ impl Soak {
         });
     }
 
-    /// Asks both ends, and looks at their memory.
+    /// Reads the status and the memory of both ends.
     fn sample(&mut self) -> Result<(), LiveError> {
         for end in [0, 1] {
             let status = self.site.link.status(end)?;
@@ -298,7 +297,7 @@ impl Soak {
         self.restart(end, last, Duration::ZERO, start)
     }
 
-    /// Starts an end again that has gone.
+    /// Restarts an end that has stopped.
     fn restart(
         &mut self,
         end: usize,
@@ -319,7 +318,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Judges the life of a process.
+    /// Checks the life of a process.
     fn end_of_life(&mut self, end: usize, last: Value) {
         self.observe(end, &last);
         let process = &self.processes[end];
@@ -346,7 +345,7 @@ impl Soak {
         });
     }
 
-    /// Waits until nothing is on its way, and compares the books.
+    /// Waits until nothing is in flight, and compares the ledgers.
     fn audit(&mut self) -> Result<Vec<Line>, LiveError> {
         let deadline = Instant::now() + QUIET;
         let mut before = [self.site.link.status(0)?, self.site.link.status(1)?];
@@ -372,13 +371,13 @@ impl Soak {
     }
 }
 
-/// What is wrong with what the applications got in a round.
+/// Problems with the applications of a round.
 fn complaints(traffic: &TrafficReport) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(error) = traffic.file.as_ref().and_then(|file| file.error.as_ref()) {
         problems.push(format!("the file ended: {error}"));
     }
-    // A host whose interface is gone for a moment has no way to the server.
+    // A host whose interface is down for a moment has no route to the server.
     const EXPLAINED: [&str; 3] = [
         "network unreachable",
         "host unreachable",
@@ -444,7 +443,7 @@ impl Load {
         }
     }
 
-    /// What the applications got, and what went wrong with them.
+    /// The results of the applications, and their problems.
     fn finish(self) -> (Option<TrafficReport>, Vec<String>) {
         let panicked = |_| Err("a thread panicked".to_owned());
         let client = self.client.join().unwrap_or_else(panicked);

@@ -1,18 +1,18 @@
-//! What a soak runs on, how long, and how often something happens.
+//! The settings of a soak: the ends, the duration, and the frequency of events.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is run.
+/// The settings.
 #[derive(Clone, Debug)]
 pub struct SoakPlan {
     /// The program `airlane`.
     pub airlane: PathBuf,
-    /// Files of the left and the right end; what they say about keys and listening is replaced.
+    /// Files of the left and the right end; their keys and listen addresses are replaced.
     pub ends: [PathBuf; 2],
     /// How long it lasts.
     pub total: Duration,
-    /// Between two events, about.
+    /// Approximate time between two events.
     pub every: Duration,
     /// Seed of the events and of the losses.
     pub seed: u64,

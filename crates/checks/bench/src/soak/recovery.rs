@@ -1,18 +1,18 @@
-//! How long each application waits for its next bytes, after an event and until the next one.
+//! Measures how long each application waits for its next bytes, from an event to the next one.
 
 use std::time::{Duration, Instant};
 
 use airlane_probe::Counts;
 use serde::Serialize;
 
-/// From the end of an event to the next bytes of each application, s; none: they did not come.
+/// From the end of an event to the next bytes of each application, s; none if there were none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Recovered {
-    /// How long nothing could come through, s.
+    /// How long the link was blocked, s.
     pub outage_s: f64,
     /// The file.
     pub file_s: Option<f64>,
-    /// A page that is whole.
+    /// A complete page.
     pub page_s: Option<f64>,
     /// Voice from left to right.
     pub voice_down_s: Option<f64>,
@@ -20,16 +20,16 @@ pub struct Recovered {
     pub voice_up_s: Option<f64>,
 }
 
-/// Waits for the applications after an event.
+/// Observes the applications after an event.
 #[derive(Debug)]
 pub struct RecoveryWatch {
     since: Instant,
     outage: Duration,
-    /// The first bytes after the event; this and the following in the order of [`NAMES`].
+    /// Time to the first bytes after the event; here and below in the order of [`NAMES`].
     took: [Option<Duration>; 4],
     last: [u64; 4],
     moved: [Duration; 4],
-    /// The longest time without any.
+    /// The longest time without any bytes.
     longest: [Duration; 4],
 }
 
@@ -37,11 +37,11 @@ const NAMES: [&str; 4] = ["the file", "pages", "voice down", "voice up"];
 
 /// Voice shows the link itself: 1 s and two round trips, and the handshake may be lost a few times.
 const LINK: Duration = Duration::from_secs(5);
-/// TCP behind an outage may have doubled its timer up to the outage's length; and what is on its way.
+/// After an outage, TCP's RTO may have backed off to the outage's length; this is for the segments in flight.
 const TCP: Duration = Duration::from_secs(10);
 
 impl RecoveryWatch {
-    /// After an event that ended now, and while which nothing came through for so long.
+    /// After an event that ends now, and that blocked the link for `outage`.
     pub fn new(since: Instant, base: Counts, outage: Duration) -> Self {
         Self {
             since,
@@ -53,7 +53,7 @@ impl RecoveryWatch {
         }
     }
 
-    /// What has arrived by now.
+    /// Records what has arrived by now.
     pub fn observe(&mut self, now: Instant, counts: Counts) {
         let watched = now.saturating_duration_since(self.since);
         for (i, count) in numbers(counts).into_iter().enumerate() {
@@ -71,7 +71,7 @@ impl RecoveryWatch {
         [tcp, tcp, LINK, LINK]
     }
 
-    /// Applications that stood still for too long.
+    /// Applications that stalled for too long.
     pub fn problems(&self) -> impl Iterator<Item = String> {
         let all = NAMES.into_iter().zip(self.longest).zip(self.bounds());
         all.filter(|((_, longest), bound)| longest > bound)
@@ -123,7 +123,7 @@ mod tests {
         recovery.observe(start + s(6), counts);
         counts.voice_down += 1;
         recovery.observe(start + s(6), counts);
-        // The file came once, and then no more.
+        // The file received data once, and then no more.
         for second in 7..=11 {
             counts.voice_down += 1;
             counts.voice_up += 1;

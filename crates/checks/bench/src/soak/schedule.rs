@@ -1,4 +1,4 @@
-//! What happens to the link, and when: drawn from a seed.
+//! The events of a soak and their times, drawn from a seed.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use serde::Serialize;
 
 use crate::bench_live::channel::{self, LossChannel};
 
-/// Something that happens to the link while applications use it.
+/// An event on the link while applications use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoakEvent {
-    /// Another loss from now on.
+    /// Another loss process from now on.
     Loss(LossChannel),
-    /// Nothing comes through for this time.
+    /// The link is blocked for this time.
     Outage(Duration),
-    /// `kill -9` of an end, which is then started again.
+    /// An end gets `kill -9`, and is restarted.
     Kill(usize),
-    /// SIGTERM to an end, which is then started again.
+    /// An end gets SIGTERM, and is restarted.
     Stop(usize),
-    /// SIGTERM to an end, which is then started again with its log on a full disk.
+    /// An end gets SIGTERM, and is restarted with its log on a full disk.
     FullLog(usize),
-    /// SIGTERM to an end, which is then started again without a route to its peer, and gets one later.
+    /// An end gets SIGTERM, and is restarted without a route to its peer, which is added later.
     NoRoute(usize),
     /// New keys at both ends by `airlane reload`.
     NewKeys,
     /// New keys at both ends by SIGHUP.
     Hangup,
-    /// The right end has other addresses in a row, and then its own again.
+    /// The right end changes its address several times, and then back.
     Move,
 }
 
 impl SoakEvent {
-    /// The file of the emulator that lets nothing through.
+    /// The emulator's file that blocks the link.
     pub fn silence() -> String {
         channel::air("{ kind = \"uniform\", rate = 1 }")
     }
@@ -61,12 +61,12 @@ impl Serialize for SoakEvent {
     }
 }
 
-/// A time of load with its events, after which the books are compared.
+/// A period of load with events, after which the ledgers are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoakRound {
     /// How long the load lasts.
     pub length: Duration,
-    /// When what happens.
+    /// The events and their times.
     pub events: Vec<(Duration, SoakEvent)>,
 }
 
@@ -74,12 +74,12 @@ pub struct SoakRound {
 const BEFORE: Duration = Duration::from_secs(8);
 const AFTER: Duration = Duration::from_secs(20);
 
-/// Three rounds. In the first one the left end is restarted, in the second one the right end and in
-/// the third one none, so that each end has a long life in which its memory must not grow. Each deck
-/// of events has one of each kind, in an order that the seed draws.
+/// Three rounds. The first one restarts the left end, the second one the right end, and the third one neither, so
+/// that each end has a long life in which its memory must not grow. Each deck of events has one of each kind,
+/// shuffled by the seed.
 pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<SoakRound> {
     let mut rng = Streams::new(seed, 0).stream("soak");
-    // The longest outage comes first: buffers then have been as full as they will be.
+    // The longest outage comes first: afterwards the buffers have reached their largest size.
     let longest = (total / 20).min(Duration::from_secs(60));
     let plan = [Some(0), Some(1), None].into_iter().enumerate();
     plan.map(|(round, restarted)| {
@@ -108,7 +108,7 @@ pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<SoakRound> {
     .collect()
 }
 
-/// Links whose rate moves, until the next loss is another.
+/// Links with a varying rate, until the next change of loss.
 const STEPS: [LossChannel; 2] = [LossChannel::Steps, LossChannel::Steps5];
 
 fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<SoakEvent> {

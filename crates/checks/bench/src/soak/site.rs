@@ -1,4 +1,4 @@
-//! The link under test and what can be done to it.
+//! The link under test, and the operations on it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,26 +9,26 @@ use super::schedule::SoakEvent;
 use crate::bench_live::channel::LossChannel;
 use airlane_testkit::live::{EmulatedLink, Experiment, LiveError};
 
-/// The link with the files of its programs.
+/// The link with its programs' files.
 pub(super) struct SoakSite {
     pub(super) link: EmulatedLink,
     airlane: PathBuf,
     seed: u64,
-    /// The ends' files as they were given.
+    /// The ends' files as given.
     given: [toml::Table; 2],
     folder: PathBuf,
     channel: LossChannel,
-    /// Keys and emulators made so far.
+    /// Number of keys and emulators made so far.
     made: u64,
 }
 
-/// How long the right end stays at another address, and an end has no route.
+/// How long the right end keeps another address, and an end lacks a route.
 const AWAY: Duration = Duration::from_secs(3);
-/// How long an end may take to read its file again.
+/// How long an end may take to reload its file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl SoakSite {
-    /// Builds the link without losses, and starts both ends.
+    /// Builds a link without losses, and starts both ends.
     pub(super) fn new(plan: &SoakPlan) -> Result<Self, LiveError> {
         let given = [read(&plan.ends[0])?, read(&plan.ends[1])?];
         let channel = LossChannel::Uniform0;
@@ -44,7 +44,7 @@ impl SoakSite {
             pages: true,
         })?;
         let [_, right] = link.hosts();
-        // The second address in a network otherwise goes with the first.
+        // Otherwise the second address in a network disappears with the first.
         right.sysctl("net/ipv4/conf/all/promote_secondaries", "1")?;
         let folder = link.keep_files().to_owned();
         let mut site = Self {
@@ -62,7 +62,7 @@ impl SoakSite {
         Ok(site)
     }
 
-    /// Where the files are.
+    /// The folder of the files.
     pub(super) fn files(&self) -> &Path {
         &self.folder
     }
@@ -71,7 +71,7 @@ impl SoakSite {
         self.folder.join(["left.toml", "right.toml"][end])
     }
 
-    /// New keys, and both ends' files with them.
+    /// Makes new keys, and both ends' files with them.
     fn make_files(&mut self) -> Result<(), LiveError> {
         self.made += 1;
         let keys = [0, 1].map(|end| self.folder.join(format!("{end}-{}.key", self.made)));
@@ -87,7 +87,7 @@ impl SoakSite {
             );
             security.insert("peer-key".to_owned(), public[1 - end].clone().into());
             link.insert("security".to_owned(), security.into());
-            // An end that moves listens wherever it is.
+            // An end that moves must listen on all addresses.
             if let Some(underlay) = link.get_mut("underlay").and_then(toml::Value::as_table_mut) {
                 underlay.insert("listen".to_owned(), "0.0.0.0:7007".into());
             }
@@ -113,14 +113,14 @@ impl SoakSite {
         self.link.start_end(end, &file)
     }
 
-    /// Whatever it logs from now on finds no place.
+    /// From now on its log cannot be written.
     pub(super) fn start_with_full_log(&mut self, end: usize) -> Result<(), LiveError> {
         let file = self.end_file(end);
         self.link
             .start_end_logging(end, &file, Path::new("/dev/full"))
     }
 
-    /// The end has to stay, and to try again until its peer can be reached.
+    /// The end must keep running, and retry until its peer is reachable.
     pub(super) fn start_without_route(&mut self, end: usize) -> Result<(), LiveError> {
         let peer = format!("192.0.2.{}/32", 2 - end);
         let route = |link: &EmulatedLink, verb: &str| {
@@ -141,12 +141,12 @@ impl SoakSite {
         self.change_air(&channel.air())
     }
 
-    /// Nothing comes through from now on.
+    /// Blocks the link.
     pub(super) fn silence(&mut self) -> Result<(), LiveError> {
         self.change_air(&SoakEvent::silence())
     }
 
-    /// Loses as many frames as before the silence.
+    /// Restores the loss before the outage.
     pub(super) fn end_silence(&mut self) -> Result<(), LiveError> {
         self.set_loss(self.channel)
     }
@@ -158,7 +158,7 @@ impl SoakSite {
         self.link.change_air(&path, self.seed + self.made)
     }
 
-    /// New keys at both ends.
+    /// Gives both ends new keys.
     pub(super) fn new_keys(&mut self) -> Result<(), LiveError> {
         self.make_files()?;
         [0, 1]
@@ -166,7 +166,7 @@ impl SoakSite {
             .try_for_each(|&end| self.link.reload(end, &self.end_file(end)))
     }
 
-    /// New keys at both ends, which each reads when it is hung up on.
+    /// Gives both ends new keys, which each reads on SIGHUP.
     pub(super) fn hang_up(&mut self) -> Result<(), LiveError> {
         let key = |status: serde_json::Value| status["peers"][0]["key"].clone();
         let before = [key(self.link.status(0)?), key(self.link.status(1)?)];
@@ -185,8 +185,8 @@ impl SoakSite {
         Ok(())
     }
 
-    /// The right end goes through other addresses in a row, and comes back: the last handovers follow faster than a call for
-    /// the peer is repeated.
+    /// The right end takes several other addresses in turn, and comes back: the last handovers follow faster than
+    /// calls to the peer are repeated.
     pub(super) fn move_right(&mut self) -> Result<(), LiveError> {
         let address = |last: u8| format!("192.0.2.{last}/24");
         let steps = [
@@ -199,7 +199,7 @@ impl SoakSite {
         let mut from = 2;
         for (to, stays) in steps {
             let [_, right] = self.link.hosts();
-            // The other address stays until the new one is there, as in any handover.
+            // The old address stays until the new one exists, as in any handover.
             right.ip(&["address", "add", &address(to), "dev", "wire"])?;
             right.ip(&["address", "del", &address(from), "dev", "wire"])?;
             from = to;

@@ -1,12 +1,12 @@
-//! What nodes say in the log of what befalls them, from end to end.
+//! What nodes log about faults, end to end.
 
 use airlane_testkit::Log;
 
 use super::*;
 use crate::fault::Ns;
 
-/// Two ends that find the rate of the pipe between them, a bulk flow and a thin one; after a while the fault that `draws`
-/// says befalls them. The log of both.
+/// The log of both ends in a world with a found rate, a bulk flow and a thin one, and the fault of `draws` after a
+/// while.
 fn said_in(seed: u64, draws: impl FnOnce(&mut Draw) -> Fault) -> String {
     let mut draw = Draw::new(seed, "log");
     let rate = *draw.of(&[1_000_000, 4_000_000]);
@@ -26,7 +26,7 @@ fn said_in(seed: u64, draws: impl FnOnce(&mut Draw) -> Fault) -> String {
     ];
     let faults = vec![(15 * SECOND, draws(&mut draw))];
     let usual = vec![pipe.clone(), pipe];
-    // Where a seed is odd no router says anything.
+    // In worlds with an odd seed, no router reports anything.
     let world = World::start(2 * seed + 1, draw, ends, (usual, flows), faults);
     log_of(world.unwrap())
 }
@@ -48,7 +48,7 @@ fn log_of(mut world: World) -> String {
     said
 }
 
-/// A base cannot call stations, and says once that they have not called.
+/// A base cannot call its stations, and logs once that they have not called.
 #[test]
 fn a_base_does_not_warn_of_stations_that_are_not_there_yet() {
     let mut draw = Draw::new(1, "log");
@@ -70,13 +70,13 @@ fn a_base_does_not_warn_of_stations_that_are_not_there_yet() {
     assert!(said.contains("peer is up"), "{said}");
 }
 
-/// A path that swallows long datagrams is no policer.
+/// A path that drops long datagrams is not a policer.
 #[test]
 fn the_log_takes_a_black_hole_for_no_policer() {
     for seed in 0..12 {
         let said = said_in(seed, |draw| Fault::Narrow {
             pipe: 0,
-            // Below what the frames of the bulk flow take.
+            // Smaller than the frames of the bulk flow.
             mtu: draw.within(600, 1_250) as usize,
             lasts: Ns(40 * SECOND),
         });
@@ -85,7 +85,7 @@ fn the_log_takes_a_black_hole_for_no_policer() {
     }
 }
 
-/// What was under way when an end was started again is nothing to warn of.
+/// Messages in flight when an end is restarted are no reason for a warning.
 #[test]
 fn a_start_drops_nothing_that_the_log_warns_of() {
     for seed in 0..12 {

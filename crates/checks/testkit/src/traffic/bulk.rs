@@ -1,7 +1,7 @@
-//! One TCP connection as fast as it goes, for links of gigabits per second.
+//! One TCP connection at full speed, for links of gigabits per second.
 //!
-//! Other than with the file, nobody looks at the bytes: on a small machine that would cost the link
-//! under test the processor.
+//! Unlike the file of the probe, the content is not checked: on a small machine that would take CPU time from the
+//! link under test.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -15,19 +15,18 @@ use super::GLANCE;
 /// The bulk connection's port.
 pub const BULK_PORT: u16 = 5002;
 
-/// Bytes for each call, as much as the usual tools take.
+/// Bytes per call, as in common tools.
 const CHUNK: usize = 128 * 1024;
 
-/// Waits for one connection and sends on it until `stop` is set or the receiver has gone.
+/// Waits for one connection and sends on it until `stop` is set or the receiver closes it.
 ///
 /// # Errors
-/// If the port cannot be opened, the kernel lacks the congestion control, or sending fails before
-/// `stop` is set.
+/// If the port cannot be opened, the kernel lacks the congestion control, or sending fails before `stop` is set.
 pub fn bulk_send(address: IpAddr, congestion_control: &str, stop: &AtomicBool) -> io::Result<()> {
     let listener = TcpListener::bind((address, BULK_PORT))?;
     let socket = SockRef::from(&listener);
     socket.set_tcp_congestion(congestion_control.as_bytes())?;
-    // An accept that runs into its timeout lets the loop look at its deadline.
+    // The timeout of accept lets the loop check its deadline.
     socket.set_read_timeout(Some(GLANCE))?;
     let stopped = || stop.load(Ordering::Relaxed);
     let mut stream = loop {
@@ -50,10 +49,10 @@ pub fn bulk_send(address: IpAddr, congestion_control: &str, stop: &AtomicBool) -
     Ok(())
 }
 
-/// Receives until `stop` is set, and counts.
+/// Receives and counts until `stop` is set.
 ///
 /// # Errors
-/// If nobody answers, or the connection ends before `stop` is set.
+/// If there is no server, or the connection ends before `stop` is set.
 pub fn bulk_receive(server: IpAddr, received: &AtomicU64, stop: &AtomicBool) -> io::Result<()> {
     let server = SocketAddr::from((server, BULK_PORT));
     let stopped = || stop.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Round trips: ICMP echo requests one after the other, answered by the kernel of the other end, as
-//! `ping` sends them.
+//! Round trips: ICMP echo requests one after the other, as `ping` sends them, with replies from the other end's
+//! kernel.
 //!
-//! The kernel fills in identifier and checksum (a datagram socket of ICMP); it lets whom
-//! `net.ipv4.ping_group_range` names, which in a new namespace is nobody.
+//! The kernel fills in identifier and checksum (an ICMP datagram socket). It allows the groups in
+//! `net.ipv4.ping_group_range`, which in a new namespace is empty.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
@@ -13,13 +13,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 const REQUEST: u8 = 8;
 const REPLY: u8 = 0;
-/// The ICMP header and as many bytes as `ping` sends.
+/// The ICMP header and `ping`'s payload.
 const LENGTH: usize = 8 + 56;
 
 /// The round trips of an idle link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EchoTally {
-    /// Requests that were not answered in time.
+    /// Requests without a reply in time.
     pub lost: u64,
     /// Round trip times, sorted, ns.
     pub times_ns: Vec<u64>,
@@ -32,7 +32,7 @@ impl EchoTally {
     }
 }
 
-/// Sends `count` echo requests to an IPv4 address, each `pause` after the answer to the one before.
+/// Sends `count` echo requests to an IPv4 address, each `pause` after the previous reply.
 ///
 /// # Errors
 /// If there is no such socket, or the address cannot be reached.
@@ -65,14 +65,14 @@ pub fn echo(
     Ok(echoes)
 }
 
-/// When the answer to `seq` came; none if it did not within `patience`.
+/// When the reply to `seq` arrived; none if not within `patience`.
 fn answer(socket: &mut Socket, seq: u16, patience: Duration) -> io::Result<Option<Instant>> {
     let deadline = Instant::now() + patience;
     let mut reply = [0; 2 * LENGTH];
     while Instant::now() < deadline {
         match socket.read(&mut reply) {
             Ok(n) if answers(&reply[..n], seq) => return Ok(Some(Instant::now())),
-            // A late answer to one that was given up.
+            // A late reply to an earlier request.
             Ok(_) => {}
             Err(e) if is_timeout(&e) => {}
             Err(e) => return Err(e),

@@ -1,5 +1,5 @@
-//! What a stranger sends at a node that has keys: datagrams that look like the secure session's, as many
-//! as are asked for.
+//! A flood from an unknown sender to a node with keys: datagrams that look like those of a secure session, at a given
+//! rate.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use airlane_base::Streams;
 
-/// Lengths of an initiation, a response, a cookie, frames, and of nothing at all.
+/// Lengths of an initiation, a response, a cookie, frames, and an invalid message.
 const LENGTHS: [usize; 6] = [144, 92, 64, 200, 1400, 7];
-/// Different datagrams, made beforehand: making them must not be what limits the flood.
+/// The number of different datagrams, made in advance so that generating them does not limit the flood.
 const KINDS: usize = 600;
 const TICK: Duration = Duration::from_millis(1);
 
-/// Sends `per_second` datagrams at `target` until told to stop. How many were sent.
+/// Sends `per_second` datagrams to `target` until stopped. Returns how many were sent.
 ///
 /// # Errors
 /// If there is no socket.
@@ -29,7 +29,7 @@ pub fn flood(target: SocketAddr, per_second: u64, stop: &AtomicBool) -> io::Resu
         .map(|i| {
             let length = LENGTHS[i % LENGTHS.len()];
             let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
-            // A type that exists, and reserved bytes as they should be.
+            // A valid message type, and zero reserved bytes.
             bytes[..4].copy_from_slice(&[1 + (i / LENGTHS.len() % 4) as u8, 0, 0, 0]);
             bytes
         })
@@ -39,11 +39,11 @@ pub fn flood(target: SocketAddr, per_second: u64, stop: &AtomicBool) -> io::Resu
     while !stop.load(Ordering::Relaxed) {
         let due = (begun.elapsed().as_secs_f64() * per_second as f64) as u64;
         let behind = due.saturating_sub(sent + missed);
-        // What the machine could not send in time is not made up for in one burst.
+        // Datagrams that the machine could not send in time are not sent later in one burst.
         let burst = behind.min(per_second / 100);
         for i in 0..burst {
             let datagram = &datagrams[(sent + i) as usize % KINDS];
-            // A full buffer is no reason to stop.
+            // A full buffer does not end the flood.
             let _as_good_as_sent = socket.send_to(datagram, target);
         }
         (sent, missed) = (sent + burst, missed + behind - burst);

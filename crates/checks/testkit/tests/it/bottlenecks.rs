@@ -1,4 +1,4 @@
-//! Ports that find their rates share what one bottleneck carries by their weights, and leave each other alone otherwise.
+//! Ports that find their rates share a bottleneck by their weights, and otherwise do not affect each other.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use airlane_testkit::{Adversary, Bottleneck, FrameDeparture, Pair, Setup, TestPa
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100 packets\"";
 
-/// Gives each pair's channel the bottleneck that is below it.
+/// An adversary that sends each pair's frames through the bottleneck below it.
 fn below(of: &Rc<RefCell<Bottleneck>>) -> impl Adversary + use<> {
     let of = Rc::clone(of);
     move |departure: FrameDeparture<'_>| of.borrow_mut().fate(departure)
@@ -27,7 +27,7 @@ fn bottleneck(mbps: u64, overhead: usize) -> Rc<RefCell<Bottleneck>> {
     )))
 }
 
-/// Two stations with weights 3 and 1 that always have something to send, for a minute: Mbit/s of each in the last 30 s.
+/// Two saturated stations with weights 3 and 1, for a minute: Mbit/s of each in the last 30 s.
 fn shares(links: [&Rc<RefCell<Bottleneck>>; 2], shared: bool) -> ([f64; 2], bool) {
     let mut setup = Setup::new(Live).rate("1 Gbit/s");
     setup.config.delay = Duration::from_millis(25);
@@ -63,7 +63,7 @@ fn shares(links: [&Rc<RefCell<Bottleneck>>; 2], shared: bool) -> ([f64; 2], bool
     (got, bottlenecks.are_together(0, 1))
 }
 
-/// A minute is chaotic: several that differ in the bytes around each frame are judged together.
+/// A single minute is chaotic: the mean over several with different header sizes is judged.
 #[test]
 fn weights_hold_below_a_bottleneck_that_nobody_knows() {
     let overheads = 17..=22;

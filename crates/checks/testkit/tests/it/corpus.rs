@@ -1,5 +1,5 @@
-//! The fuzz targets' functions on the committed corpora, on what is left of each entry when bytes
-//! are cut, changed or repeated, and on bytes at random. Finding more is the fuzzer's (`fuzz/`).
+//! The fuzz targets' functions on the committed corpora, on entries with bytes removed, changed or repeated, and on
+//! random bytes. Finding new inputs is left to the fuzzer (`fuzz/`).
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// One change such as a fuzzer makes.
+/// A mutation like those of a fuzzer.
 fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let mut below = |n: usize| (rng.next_u64() % n.max(1) as u64) as usize;
     let at = below(bytes.len());
@@ -167,7 +167,7 @@ proptest! {
         bodies::tcp(&bytes);
     }
 
-    /// Headers of every kind come back as they were written, with any payload behind them.
+    /// Headers of every kind are decoded as they were encoded, with any payload after them.
     #[test]
     fn frames_round_trip(
         which in 0usize..6,
@@ -175,7 +175,7 @@ proptest! {
         fields in any::<[u8; 16]>(),
         payload in prop::collection::vec(any::<u8>(), 0..100),
     ) {
-        // As long as a live header of the service; sealed ones are shorter.
+        // As long as the service's live header; sealed ones are shorter.
         let (service, header) = [(0, 9), (1, 17), (2, 9), (3, 9), (7, 11), (8, 12)][which];
         let mut bytes = vec![service << 4 | kind];
         bytes.extend_from_slice(&fields[..header - 1]);

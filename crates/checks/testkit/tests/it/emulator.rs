@@ -1,4 +1,4 @@
-//! The emulator between two hosts, on real frames of the kernel.
+//! The emulator between two hosts, with real frames from the kernel.
 //!
 //! ```text
 //!  left [wire] ──veth── [one]  air::run  [two] ──veth── [wire] right
@@ -15,7 +15,7 @@ use airlane_channel::ErrorModel;
 use airlane_live::air::{self, AirConfig, AirReport};
 use airlane_testkit::netns::{Namespace, can_run};
 
-/// Against hanging only, however slow the machine is.
+/// Only against hanging, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Hosts {
@@ -28,7 +28,7 @@ impl Hosts {
     fn new() -> Self {
         let [left, air, right] = ["left", "air", "right"].map(|n| Namespace::new(n).unwrap());
         for namespace in [&left, &air, &right] {
-            // Nothing but what the test sends: no router solicitations, no neighbour discovery.
+            // No frames but those of the test: no router solicitations, no neighbour discovery.
             for scope in ["all", "default"] {
                 let key = format!("net/ipv6/conf/{scope}/disable_ipv6");
                 namespace.sysctl(&key, "1").unwrap();
@@ -45,7 +45,7 @@ impl Hosts {
             let address = format!("192.0.2.{last}/24");
             host.ip(&["address", "add", &address, "dev", "wire"])
                 .unwrap();
-            // Nor address resolution.
+            // And no address resolution.
             let peer_address = format!("192.0.2.{}", 3 - last);
             let neighbour = [
                 "neighbour",
@@ -61,7 +61,7 @@ impl Hosts {
         hosts
     }
 
-    /// Runs `traffic` while the emulator runs; it is told whether that has ended by itself.
+    /// Runs `traffic` while the emulator runs; the closure it gets tells whether the emulator has ended by itself.
     fn emulate<T>(
         &self,
         config: &AirConfig,
@@ -91,7 +91,7 @@ fn config(more: &str) -> AirConfig {
     config::load(&text, "air.toml").unwrap()
 }
 
-/// The live link loses the very frames that the model loses in virtual time under the same seed.
+/// The live link loses exactly the frames that the model loses in virtual time with the same seed.
 #[test]
 fn the_same_seed_loses_the_same_frames() {
     if !can_run("the_same_seed_loses_the_same_frames") {
@@ -161,8 +161,8 @@ fn the_same_seed_loses_the_same_frames() {
     assert_eq!(report.down.checksums_completed, u64::from(FRAMES));
 }
 
-/// A sender that leaves segmentation to its card gets its bytes across, cut into single frames,
-/// at the rate of the link and not above.
+/// Segments of a sender that leaves segmentation to its NIC arrive, cut into single frames, at no more than the rate
+/// of the link.
 #[test]
 fn super_packets_cross_as_single_frames_at_the_rate_of_the_link() {
     if !can_run("super_packets_cross_as_single_frames_at_the_rate_of_the_link") {
@@ -200,8 +200,7 @@ fn super_packets_cross_as_single_frames_at_the_rate_of_the_link() {
     assert!(down.rate_busiest_second_bps < 50e6 * 1.001, "{report}");
 }
 
-/// Interfaces that cannot be joined are refused with what to do, and one that goes away ends the
-/// run with its report.
+/// Interfaces that cannot be used are refused with advice, and one that disappears ends the run with a report.
 #[test]
 fn unusable_interfaces_are_named() {
     if !can_run("unusable_interfaces_are_named") {

@@ -1,5 +1,5 @@
-//! Frames with several packets and with parts of one, under every scheme: what goes up is what was sent,
-//! as each scheme promises, the books of both ends add up, and it ends.
+//! Frames with several packets and with fragments, under every scheme: packets are delivered as sent and as each
+//! scheme guarantees, the ledgers of both ends add up, and the exchange ends.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use airlane_link::{Frame, FrameKind, ServiceLedger};
 use airlane_testkit::{Pair, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 
-/// A scheme and what it promises: everything arrives, in order, once.
+/// A scheme and its guarantees: everything is delivered, in order, once.
 #[derive(Clone, Copy, Debug)]
 struct Scheme {
     scheme: &'static str,
     all: bool,
     in_order: bool,
-    /// The receiver knows of each frame that is missing, once others follow.
+    /// Each missing frame is detected once others follow.
     numbered: bool,
 }
 
@@ -82,7 +82,7 @@ const SERVICE: u8 = 1;
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 const ENDS: Instant = Instant::from_nanos(600_000_000_000);
 
-/// How frames are filled.
+/// How packets are put into frames.
 #[derive(Clone, Copy, Debug)]
 struct Filling {
     together: Option<&'static str>,
@@ -131,7 +131,7 @@ fn books(pair: &Pair<Scripted>) -> [ServiceLedger; 2] {
 }
 
 fn offers() -> impl Strategy<Value = Vec<Offer>> {
-    // Many small ones in bursts, so that they wait together.
+    // Many small packets in bursts, so that they wait together.
     traffic(60, 1, 20).prop_map(|offers| {
         let small = |offer: &Offer| match offer.len % 3 {
             0 => offer.len,
@@ -158,11 +158,11 @@ fn check(
     pair.keeps_journal = true;
     pair.early_calls = true;
     if !scheme.all {
-        // What numbers cannot tell, radio links keep.
+        // Radio links keep the order that these sequence numbers cannot restore.
         pair.reordering = Reordering::None;
         pair.originals_in_order = true;
     }
-    // One more at each end shows what is missing before it, when nothing is lost any more.
+    // A last packet at each end reveals earlier losses, at a time without further loss.
     let last = [0, 1].map(|end| Offer {
         end,
         service: SERVICE,
@@ -208,11 +208,11 @@ fn check(
             assert_eq!(ids.len() as u64, sent, "{scheme:?} {filling:?}");
             assert_eq!(peer.packets_incomplete, 0);
         }
-        // The sender's: to the packet.
+        // The sender's ledger must be exact in packets.
         assert_eq!(own.packets_offered, sent);
         assert_eq!(own.packets_sent + own.packets_dropped(), sent, "{own:?}");
         assert_eq!(own.sent_bytes + own.dropped_bytes, own.offered_bytes);
-        // Both ends': to the frame.
+        // The ledgers of both ends must agree in frames.
         let missing = own.originals_sent() as i64 - peer.originals_delivered() as i64;
         if scheme.all {
             assert_eq!(missing, 0, "{own:?} {peer:?}");
@@ -225,7 +225,7 @@ fn check(
             assert!(missing >= 0, "{own:?} {peer:?}");
         }
         assert_eq!(peer.malformed, 0);
-        // What is missing of packets is what frames lost had, and what waited for their parts in vain.
+        // Missing packets were in lost frames, or waited for their other fragments in vain.
         assert_eq!(peer.packets_delivered, ids.len() as u64);
         let ended = ids.len() as u64 + peer.packets_incomplete;
         assert!(ended <= sent, "{scheme:?} {peer:?}");
@@ -257,13 +257,13 @@ proptest! {
     }
 }
 
-/// Packets that wait share frames, fewer than they are; on an idle link each leaves at once.
+/// Waiting packets share frames, so there are fewer frames than packets; on an idle link each packet leaves at once.
 #[test]
 fn what_waits_goes_together_and_nothing_waits_for_it() {
     let setup = FILLINGS[0].setup(SCHEMES[4].scheme, true);
     let mut pair = Pair::new(&setup, Scripted::new(vec![]));
     pair.keeps_journal = true;
-    // 1000 B take 8 ms; what comes meanwhile waits.
+    // 1000 B take 8 ms; packets offered meanwhile wait.
     pair.offer(0, TestPacket::new(SERVICE, 0, 1_000));
     for id in 1..=30 {
         pair.offer(0, TestPacket::new(SERVICE, id, 60));
@@ -271,7 +271,8 @@ fn what_waits_goes_together_and_nothing_waits_for_it() {
     pair.run_for(Duration::from_millis(300));
     assert_eq!(pair.ids(1, SERVICE), (0..=30).collect::<Vec<_>>());
     let own = pair.ledger(0, SERVICE);
-    // Alone, and alone as it was ready before others came, and 29 x 61 B in frames of up to 1000.
+    // The first alone, the second alone as it was ready before the others came, and 29 x 61 B in frames of up to 1000
+    // B.
     assert_eq!((own.packets_sent, own.packets_joined), (31, 27), "{own:?}");
     assert_eq!(own.originals_sent(), 4);
     let before = pair.journal.len();
@@ -315,7 +316,7 @@ fn a_wait_ends_with_time_or_with_enough() {
     );
 }
 
-/// A packet of which a part is lost for good is not delivered, and counted with its reason.
+/// A packet with an abandoned fragment is not delivered, and is counted with its reason.
 #[test]
 fn a_packet_without_all_its_parts_is_dropped_and_counted() {
     let setup = Setup::new(Sealed)
@@ -346,14 +347,14 @@ fn a_packet_without_all_its_parts_is_dropped_and_counted() {
     assert_eq!((peer.packets_incomplete, peer.residual_lost), (1, 1));
 }
 
-/// Of what a new epoch throws away the sender's books count packets, however many frames have them.
+/// The sender's ledger counts the packets that a new epoch discards, however many frames carry them.
 #[test]
 fn an_epoch_loses_packets_and_not_frames() {
     let nothing = |_: airlane_testkit::FrameDeparture<'_>| airlane_testkit::Fate::Lose;
     for (scheme, filling, packets, len) in [
         ("kind = \"sr-m2\"", FILLINGS[0], 41, 50),
         ("kind = \"sr-m2\"", FILLINGS[2], 3, 900),
-        // Of these one packet has left in part.
+        // Here one packet has left in part.
         ("kind = \"sr-m2\", window = 3", FILLINGS[2], 3, 900),
         ("kind = \"rlp\"", FILLINGS[2], 1, 900),
         ("kind = \"default\"", FILLINGS[2], 1, 900),
@@ -365,14 +366,14 @@ fn an_epoch_loses_packets_and_not_frames() {
         let unreliable = !scheme.contains("sr-m2");
         let time = if unreliable { 2 } else { 100 };
         pair.run_for(Duration::from_millis(time));
-        // What waits is sent in the new epoch.
+        // Waiting packets are sent in the new epoch.
         let sent = pair.ledger(0, SERVICE).packets_sent;
         pair.reset();
         let books = pair.ledger(0, SERVICE);
         assert_eq!(sent < packets, scheme.contains("window = 3"), "{books:?}");
         assert_eq!(books.epoch_lost, sent, "{scheme} {books:?}");
         let bytes = books.epoch_lost_bytes;
-        // Of a packet in parts what has not been acknowledged, or has not left.
+        // Of a fragmented packet, the fragments that are unacknowledged or unsent.
         let most = sent * len as u64;
         assert!(
             bytes == most || unreliable && (1..most).contains(&bytes),
@@ -381,8 +382,8 @@ fn an_epoch_loses_packets_and_not_frames() {
     }
 }
 
-/// Behind a hole a window of frames may wait, each of many packets, and each of these takes a buffer where
-/// packets are bytes: they are not all made at once when the hole is filled.
+/// After a hole a window of frames may wait, each with many packets, and each of these takes a buffer if packets are
+/// bytes: they are not all created at once when the hole is filled.
 #[test]
 fn a_filled_hole_opens_few_payloads_at_a_time() {
     let setup = Setup::new(Live)
@@ -396,7 +397,7 @@ fn a_filled_hole_opens_few_payloads_at_a_time() {
     let mut frames = Vec::new();
     while frames.len() < 15 {
         match sender.poll_transmit(now) {
-            // Nobody acknowledges the first: it comes again.
+            // The first frame is never acknowledged, so it is retransmitted.
             Some(frame) if frame.header.kind == FrameKind::Data => frames.push(frame),
             Some(_) => {}
             None => now = sender.poll_timeout().expect("it has more"),

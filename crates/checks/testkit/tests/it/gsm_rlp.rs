@@ -1,4 +1,4 @@
-//! GSM's radio link protocol over links: nothing is lost unless an end gives up, and then both begin anew.
+//! GSM's radio link protocol over links: nothing is lost unless an end gives up, and then both ends reset.
 
 use crate::strategies::{cases, fates, play, traffic};
 use airlane_base::{Duration, Instant};
@@ -17,7 +17,7 @@ fn setup(header: airlane_link::HeaderProfile, options: &str) -> Setup {
     Setup::new(header).service(0, 1.0, &scheme, QUEUE)
 }
 
-/// What went up is in order and once; what did not was under way when its sender began anew.
+/// Deliveries are in order and unique; undelivered packets were in flight when their sender reset.
 fn check<A: Adversary>(pair: &Pair<A>, offered: [u64; 2]) -> Result<(), TestCaseError> {
     let books = [0, 1].map(|end| pair.ledger(end, 0));
     for end in 0..2 {
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// The link fails for a while, under load both ways.
+/// The link fails for a while, under load in both directions.
 fn through_an_outage(persistence: &str, outage: Duration) -> Pair<impl Adversary + use<>> {
     let from = Instant::from_nanos(2_000_000_000);
     let fails = move |frame: FrameDeparture<'_>| match (from..from + outage).contains(&frame.now) {

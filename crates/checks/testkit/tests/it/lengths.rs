@@ -1,4 +1,5 @@
-//! Services that choose how long their frames are, over the radios of Ludwig et al. 1999, against every fixed length.
+//! Services that choose the length of their frames, on the radios of Ludwig et al. 1999, compared with every fixed
+//! length.
 
 use airlane_base::{Duration, Instant, Rate, Streams};
 use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
@@ -10,15 +11,15 @@ use airlane_testkit::{Adversary, Fate, FrameDeparture, Pair, RandomAdversary, Se
 const PACKET: usize = 1_400;
 /// Blocks of ten minutes.
 const TURN: u32 = 30_000;
-/// 30 bytes in 20 ms.
+/// 30 bytes per 20 ms.
 const RATE: u64 = 12_000;
 const BLOCK_NS: u64 = 20_000_000;
-/// Bytes of a sealed frame of selective repeat beside its payload, and below that: about as many as the published study has
-/// at its best length, 6 and one for each of 7 blocks.
+/// Overhead of a sealed selective repeat frame, in its header and below: about as much as in the published study at
+/// its best length, 6 bytes and one for each of 7 blocks.
 const HEADER: usize = 11;
 const BELOW: usize = 2;
 
-/// The radios in turn, ten minutes each.
+/// The radios alternate, ten minutes each.
 fn radio(models: &[&str], turns: u32) -> Blocks {
     let mut mixed = Blocks::new(BlocksHeader::default());
     for turn in 0..turns {
@@ -33,7 +34,7 @@ fn radio(models: &[&str], turns: u32) -> Blocks {
     mixed
 }
 
-/// Frames that overlap an erased block are lost; the way back is clean.
+/// Frames that overlap an erased block are lost; the reverse direction is clean.
 fn erasing(blocks: &Blocks) -> impl Adversary + use<> {
     let bursts: Vec<[u64; 2]> = blocks
         .bursts()
@@ -62,12 +63,12 @@ fn erasing(blocks: &Blocks) -> impl Adversary + use<> {
     }
 }
 
-/// Bytes of packets that come over a radio in all of its time.
+/// Bytes of packets delivered over a radio, over its whole duration.
 fn carried(blocks: &Blocks, payload: Option<usize>) -> u64 {
     through(erasing(blocks), payload, blocks.duration())
 }
 
-/// Bytes of packets that come in a time, in frames of this payload or of one that the service chooses.
+/// Bytes of packets delivered in `time`, in frames with this payload or one that the service chooses.
 fn through(adversary: impl Adversary, payload: Option<usize>, time: Duration) -> u64 {
     let queue = "kind = \"drop-tail\", limit = \"10 packets\"";
     let scheme = "kind = \"sr-m2\", repeat-naks = true";
@@ -92,7 +93,7 @@ fn through(adversary: impl Adversary, payload: Option<usize>, time: Duration) ->
     pair.ledger(1, 0).delivered_bytes
 }
 
-/// What a service that chooses carries, of what the best fixed length does: packets whole, or cut in two to nine.
+/// The ratio of an adaptive service to the best fixed length: whole packets, or two to nine fragments.
 fn ratio(models: &[&str]) -> f64 {
     let blocks = radio(models, 12);
     let of = |payload| carried(&blocks, payload);
@@ -114,7 +115,7 @@ fn a_service_that_chooses_is_as_good_as_the_best_fixed_length() {
     }
 }
 
-/// Routers drop packets, whatever their length: then shorter frames win nothing, and cost little where losses are few.
+/// Routers drop packets of any length: then shorter frames gain nothing, and cost little if losses are rare.
 #[test]
 fn losses_that_do_not_go_by_length_cost_little() {
     for (loss, least) in [(0.02, 0.98), (0.1, 0.93)] {
@@ -131,7 +132,7 @@ fn losses_that_do_not_go_by_length_cost_little() {
     }
 }
 
-/// A service that comes while the path is narrow has long frames when it is wide again.
+/// A service added while the path is narrow must use long frames when it is wide again.
 #[test]
 fn a_service_of_a_narrow_path_uses_a_wide_one() {
     let queue = "kind = \"drop-tail\", limit = \"10 packets\"";

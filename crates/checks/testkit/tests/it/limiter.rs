@@ -1,4 +1,4 @@
-//! A port whose link carries less than it was told, or that was told nothing (docs/lab/thin-flows.md).
+//! A port whose link carries less than the stated rate, or that was given no rate (docs/lab/thin-flows.md).
 
 use airlane_base::{Duration, Rate};
 use airlane_link::HeaderProfile::Live;
@@ -12,7 +12,7 @@ fn rate(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000).expect("a link has a rate")
 }
 
-/// 20 Mbit/s, they were told, and 25 ms; 50 ms of queue in front of the link that there is.
+/// The ports are given 20 Mbit/s and 25 ms; 50 ms of queue before the real link.
 fn pair(limit: RateLimit, scheme: &str, mbps: u64, loss: f64) -> Pair<Bottleneck> {
     let mut setup = Setup::new(Live).rate("20 Mbit/s");
     setup.config.delay = Duration::from_millis(25);
@@ -22,7 +22,7 @@ fn pair(limit: RateLimit, scheme: &str, mbps: u64, loss: f64) -> Pair<Bottleneck
     Pair::new(&setup, Bottleneck::new(rate(mbps), HEADER, longest, loss))
 }
 
-/// Offers more than the link takes for some seconds; gives the part of `mbps` that was delivered.
+/// Offers more than the link carries for some seconds; returns the share of `mbps` that was delivered.
 fn load(pair: &mut Pair<Bottleneck>, seconds: u64, mbps: u64) -> f64 {
     pair.adversary.forget();
     let before = pair.delivered(1).len();
@@ -54,7 +54,7 @@ fn an_estimated_rate_follows_a_slower_link() {
     for (mbps, loss) in [(10, 0.0), (10, 0.05), (5, 0.05), (17, 0.0)] {
         let scheme = "kind = \"sr-m2\", keepalives = 8, copies = {}";
         let mut pair = pair(RateLimit::Estimated, scheme, mbps, loss);
-        // Until the rate is found a full window leaves gaps.
+        // Until the rate is found, a full window leaves gaps.
         load(&mut pair, 3, mbps);
         let copies = pair.ledger(0, 1).copy_frames_sent;
         let part = load(&mut pair, 10, mbps);
@@ -70,7 +70,7 @@ fn an_estimated_rate_follows_a_slower_link() {
             copies,
             "a bulk flow has no room for copies"
         );
-        // The link is as told again.
+        // The link has the stated rate again.
         pair.adversary.become_as_fast_as(rate(20));
         load(&mut pair, 8, 20);
         let part = load(&mut pair, 4, 20);
@@ -85,7 +85,7 @@ fn losses_on_the_air_are_no_reason_to_slow_down() {
     assert_eq!(pair.port(0).rate(), rate(20));
 }
 
-/// The ports find it, whatever the service does: one that repairs nothing, too.
+/// The ports find the rate whatever the service, also with one without repair.
 #[test]
 fn every_scheme_has_its_link_found() {
     for scheme in [
@@ -113,7 +113,7 @@ fn every_scheme_has_its_link_found() {
     }
 }
 
-/// Nobody is held down for long by what was found of a link long ago.
+/// An old estimate must not limit a port for long.
 #[test]
 fn a_rate_that_was_found_rises_when_it_is_asked_for() {
     let mut pair = pair(RateLimit::Estimated, "kind = \"sr-m2\"", 5, 0.0);
@@ -126,7 +126,7 @@ fn a_rate_that_was_found_rises_when_it_is_asked_for() {
     assert!(part > 0.9, "{part} of 20 Mbit/s");
 }
 
-/// An unstated rate begins high, and finds its link whichever it is.
+/// An unstated rate starts high, and converges to that of the link.
 #[test]
 fn an_unstated_rate_is_found() {
     for mbps in [2, 20] {
@@ -137,7 +137,7 @@ fn an_unstated_rate_is_found() {
         let longest = Duration::from_millis(100);
         let bottleneck = Bottleneck::new(rate(mbps), HEADER, longest, 0.05);
         let mut pair = Pair::new(&setup, bottleneck);
-        // Behind a pause the first frame has a mark behind it: that is before there is a queue.
+        // After a pause the first frame is followed by a mark: before there is a queue.
         pair.run_for(Duration::from_secs(1));
         load(&mut pair, 2, mbps);
         let part = load(&mut pair, 5, mbps);
@@ -167,7 +167,7 @@ fn nothing_is_copied_into_an_unknown_link() {
     assert!(offer(&mut pair, 40) > 0);
 }
 
-/// With study headers there are no frames for it.
+/// Study headers have no frames for the limiter.
 #[test]
 fn a_limit_that_can_learn_nothing_is_refused() {
     use airlane_link::HeaderProfile::Study;

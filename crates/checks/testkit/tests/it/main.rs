@@ -1,5 +1,5 @@
-//! The link's ports and schemes over adversarial channels.
-//! All files are modules of one program: each program is linked on its own, which takes seconds.
+//! The link's ports and schemes over adversarial channels. All files are modules of one test program: linking a
+//! program takes seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! Flows that change their service by what they do: their packets come once and in order all the same.
+//! Flows that change their service according to their behaviour: their packets still arrive once and in order.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::strategies::cases;
 
-/// Services by goal, and classes by behaviour, as a file that says nothing has them.
+/// Services by goal, and classes by behaviour, as in a file without such settings.
 fn setup(sealed: bool, rate: &str) -> Setup {
     let header = if sealed { Sealed } else { Live };
     let mut setup = Setup::new(header).rate(rate);
@@ -24,14 +24,14 @@ fn setup(sealed: bool, rate: &str) -> Setup {
     setup
 }
 
-/// What a flow does for a while.
+/// A phase of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Small packets, so many, this far apart.
+    /// Small packets: how many, and how far apart.
     Small(u32, u64),
-    /// Large ones, 4 Mbit/s of them.
+    /// Large packets at 4 Mbit/s.
     Large(u32),
-    /// Large ones, all at once.
+    /// Large packets, all at once.
     Burst(u32),
     Pause(u64),
 }
@@ -46,7 +46,7 @@ fn phases() -> impl Strategy<Value = Vec<Phase>> {
     prop::collection::vec(phase, 1..6)
 }
 
-/// Offers of all flows by time: when, which end, which flow, which length.
+/// Packets of all flows in order of time: time, end, flow, length.
 fn offers(flows: &[(usize, u16, Vec<Phase>)]) -> Vec<(u64, usize, u16, usize)> {
     let mut all = Vec::new();
     for (end, flow, phases) in flows {
@@ -100,7 +100,7 @@ fn check(setup: &Setup, flows: &[(usize, u16, Vec<Phase>)], script: Vec<Fate>) -
             let overtaken = ids.iter().zip(&ids[1..]).find(|(id, next)| id >= next);
             assert_eq!(overtaken, None, "flow {flow} from end {end}");
         }
-        // What did not come was dropped by a queue, and counted.
+        // Packets that did not arrive were dropped by a queue, and counted.
         let dropped = |service| pair.ledger(end, service).packets_dropped();
         let dropped: u64 = (0..6).map(dropped).sum();
         let came: usize = came.values().map(Vec::len).sum();
@@ -117,7 +117,7 @@ fn check(setup: &Setup, flows: &[(usize, u16, Vec<Phase>)], script: Vec<Fate>) -
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// Without losses nothing overtakes, whatever services a flow goes through, and nothing is lost on the way.
+    /// Without losses no packet overtakes another, whatever services a flow uses, and nothing is lost on the way.
     #[test]
     fn a_flow_that_moves_keeps_its_order(
         sealed: bool,
@@ -129,7 +129,7 @@ proptest! {
     }
 }
 
-/// A file beside a call on ports that nobody knows, each in the service of its goal, at the end that sends it.
+/// A file and a call on unknown ports, each in the service of its goal, at the end that sends it.
 #[test]
 fn a_file_and_a_call_get_their_services() {
     let call = |end| (end, 1, vec![Phase::Small(300, 20)]);

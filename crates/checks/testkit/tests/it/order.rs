@@ -1,4 +1,4 @@
-//! Order within flows: each flow's packets come once and in order, and none waits for another flow's.
+//! Order within flows: each flow's packets arrive once and in order, and none waits for another flow.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn setup(scheme: &str, sealed: bool) -> Setup {
     Setup::new(header).service(SERVICE, 1.0, &scheme, ROOMY)
 }
 
-/// Packets of each end and flow that came, in the order in which they came.
+/// Packets by end and flow, in order of delivery.
 fn by_flow(pair: &Pair<Scripted>, end: usize) -> BTreeMap<u16, Vec<u64>> {
     let mut flows: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
     for delivery in pair.delivered(end) {
@@ -77,7 +77,7 @@ proptest! {
     }
 }
 
-/// The first frame of one flow is lost, and its repair: the packets of the other are there as if nothing had
+/// A frame of one flow and its repair are lost: the packets of the other flow are delivered as if nothing had
 /// happened.
 #[test]
 fn nobody_waits_for_the_hole_of_another_flow() {

@@ -1,4 +1,4 @@
-//! What an outage has held up for longer than anybody waits for it goes no further.
+//! Packets delayed by an outage beyond their useful life are discarded.
 
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::Live;
@@ -7,8 +7,8 @@ use airlane_testkit::{Pair, RandomAdversary, Setup, TestPacket};
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"1000 packets\"";
 const S: fn(u64) -> Duration = Duration::from_secs;
 
-/// Five packets a second for 40 s, of which the channel loses all from when both ends know each other to 25 s: how old
-/// each was that came.
+/// Five packets a second for 40 s; the channel loses everything from the time when both ends have a session up to 25
+/// s. Returns the age of each packet delivered.
 fn ages(setup: &Setup) -> (Vec<Duration>, [airlane_link::ServiceLedger; 2]) {
     let over = Instant::ORIGIN + S(25);
     let mut pair = Pair::new(setup, RandomAdversary::losing(1, 1.0).until(over));
@@ -42,7 +42,7 @@ fn what_was_lost_in_an_outage_comes_no_later_than_somebody_waits_for_it() {
         let round_trip = Duration::from_millis(100);
         assert!(*oldest < most + round_trip, "{patience}: {oldest}");
         assert!(*oldest + S(1) > most, "{patience}: {oldest}");
-        // All that were sent before and since came.
+        // All packets sent before and after arrived.
         assert!(ages.len() >= 75, "{}", ages.len());
         assert!(sender.too_old_naks > 50, "{sender:?}");
     }
@@ -50,7 +50,7 @@ fn what_was_lost_in_an_outage_comes_no_later_than_somebody_waits_for_it() {
 
 #[test]
 fn what_waits_in_front_of_a_link_that_stands_still_is_dropped_by_name() {
-    // 200 kB wait for 16 s at 100 kbit/s.
+    // 200 kB take 16 s at 100 kbit/s.
     for scheme in ["kind = \"rlp-oos\"", "kind = \"sr-m2\""] {
         let slow = setup(scheme, Some("3 s")).rate("100 kbit/s");
         let mut pair = Pair::new(&slow, RandomAdversary::losing(1, 0.0));

@@ -1,4 +1,4 @@
-//! What holds between services (docs/spec/multi-service.md, section 9.6) and across epochs.
+//! Properties across services (docs/spec/multi-service.md, section 9.6) and across epochs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,8 @@ fn flood<A: Adversary>(pair: &mut Pair<A>, services: std::ops::RangeInclusive<u8
     }
 }
 
-/// XYL-R-2: while services have frames all the time, what each sends, headers, repairs and requests
-/// included, follows its rate to within a frame each, whatever the others repair.
+/// XYL-R-2: while services are backlogged, the bytes that each sends, headers, repairs and requests included, follow
+/// its rate to within one frame each, whatever the others repair.
 #[test]
 fn bytes_on_the_link_follow_the_rates() {
     for (profile, loss) in [(Study, 0.0), (Live, 0.0), (Live, 0.2)] {
@@ -88,8 +88,8 @@ fn bytes_on_the_link_follow_the_rates() {
     }
 }
 
-/// A driver on a busy machine is called late each time: what waited leaves in a row then, as far as `late` goes, and
-/// the rate is reached. What a link did not use while nothing waited is gone, but for `burst`.
+/// A driver on a busy machine is always late: waiting frames then leave back to back, up to `late`, and the rate is
+/// reached. Capacity unused while nothing waited is lost, except for `burst`.
 #[test]
 fn a_late_driver_makes_up_for_what_waited_and_for_nothing_else() {
     let second = Duration::from_secs(1);
@@ -118,7 +118,7 @@ fn a_late_driver_makes_up_for_what_waited_and_for_nothing_else() {
         let part = bytes as f64 * 8.0 / 10e6;
         assert!((part - kept).abs() < 0.03, "{lateness_ms} ms late: {part}");
     }
-    // The link was free for a second before.
+    // The link was idle for a second before.
     let mut port = filled();
     let at_once = std::iter::from_fn(|| port.poll_transmit(begin)).count();
     assert_eq!(at_once, 2, "of 0.8 ms each");
@@ -127,8 +127,8 @@ fn a_late_driver_makes_up_for_what_waited_and_for_nothing_else() {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// XYL-R-3 and XYL-R-9: raw frames leave the moment the link is free and there is one; with one
-    /// service at the very times of a plain link.
+    /// XYL-R-3 and XYL-R-9: a waiting raw frame leaves the moment the link is free; with one service, exactly when it
+    /// would on a plain link.
     #[test]
     fn the_link_is_never_idle_while_a_frame_waits(
         services in 1u8..=4,
@@ -165,8 +165,8 @@ proptest! {
         }
     }
 
-    /// XYL-R-1: whether the frames of others are lost, doubled or late is nothing to a service. The
-    /// others are raw, so that nothing but their arrival changes.
+    /// XYL-R-1: lost, duplicated or late frames of other services do not affect a service. The others are raw, so
+    /// that only their arrivals change.
     #[test]
     fn a_service_does_not_see_what_happens_to_others(
         scheme in prop::sample::select(vec![SR, RLP, OOS]),
@@ -196,8 +196,8 @@ proptest! {
         prop_assert_eq!(run(&others), run(&[]));
     }
 
-    /// XYL-R-4: services come, go and change their rates; no packet that a service has taken is
-    /// lost by that, and the others notice nothing but time.
+    /// XYL-R-4: services are added and removed and change their rates; no packet that a service has accepted is lost
+    /// by that, and only the timing of others changes.
     #[test]
     fn services_come_and_go_without_losing_packets(
         profile in prop::sample::select(vec![Study, Live]),
@@ -211,7 +211,7 @@ proptest! {
         let mut pair = Pair::new(&setup, Scripted::new(script));
         pair.reordering = if profile == Live { Reordering::Any } else { Reordering::None };
         pair.originals_in_order = profile == Study;
-        // 2 and 4 are SR/M2 here as well: what is removed must arrive like the rest.
+        // 2 and 4 are SR/M2 here, too: all packets of removed services must arrive.
         let schemes = [RAW, SR, SR, OOS, SR];
         let mut table = setup.config.services.clone();
         for (number, at) in [(2, 1), (4, 3)] {
@@ -245,7 +245,7 @@ proptest! {
                 table.retain(|service| service.number != number);
                 *there = false;
             } else if (0..2).all(|end| pair.port(end).layout_of(number).is_none()) {
-                // Gone at both ends: it may come back.
+                // Removed at both ends: it may be added again.
                 table.push(service(number, rate, schemes[usize::from(number)], ROOMY));
                 *there = true;
             }
@@ -260,7 +260,7 @@ proptest! {
                 prop_assert_eq!(&received, &sent, "service {} from {}", service, from);
             }
         }
-        // A service that was removed and did not come back is gone, with its books kept.
+        // A service that was removed and not added again is gone, but its ledger is kept.
         for (number, exists) in exists.iter().enumerate() {
             for end in 0..2 {
                 prop_assert_eq!(pair.port(end).layout_of(number as u8).is_some(), *exists, "{} at {}", number, end);
@@ -268,8 +268,8 @@ proptest! {
         }
     }
 
-    /// A new epoch: packets that wait stay, those on their way are lost and counted, and numbering
-    /// starts again at both ends. Nothing is delivered twice.
+    /// A new epoch: waiting packets stay, those in flight are lost and counted, and numbering restarts at both ends.
+    /// Nothing is delivered twice.
     #[test]
     fn a_new_epoch_starts_everything_anew(
         profile in prop::sample::select(vec![Study, Live]),
@@ -312,10 +312,10 @@ proptest! {
                 if matches!(service, 1 | 2) {
                     prop_assert!(received.is_sorted(), "{:?}", received);
                 }
-                // The last packet came after the last epoch began, over a link without loss.
+                // The last packet arrived after the last epoch began, over a link without loss.
                 prop_assert!(received.contains(&ids[1 - end][usize::from(service)]), "{}", service);
                 if service == 1 {
-                    // Sent, and not delivered: lost with its epoch.
+                    // Sent and not delivered: lost with its epoch.
                     let missing = sender.packets_sent - received.len() as u64;
                     prop_assert!(missing <= sender.epoch_lost, "{} of {:?}", missing, sender);
                 }
@@ -323,8 +323,7 @@ proptest! {
         }
     }
 
-    /// Live: frames of this session that come again, however old, reset nothing, and change nothing
-    /// of what goes up.
+    /// Live: repeated frames of this session, however old, cause no reset, and do not affect deliveries.
     #[test]
     fn old_frames_reset_nothing(
         traffic in traffic(120, 5, 10),
@@ -366,7 +365,7 @@ proptest! {
                 prop_assert_eq!(distinct.len(), received.len(), "twice: {:?}", received);
                 prop_assert!(service == 3 || received.is_sorted());
                 prop_assert_eq!(ledger.resyncs, 0);
-                // Each number is delivered or counted as lost, once.
+                // Each number is either delivered or counted as lost, once.
                 let total = all(service).len() as u64;
                 prop_assert_eq!(ledger.packets_delivered + ledger.residual_lost, total);
             }
@@ -379,7 +378,7 @@ fn change<A: Adversary>(pair: &mut Pair<A>, table: &[ServiceConfig]) {
     (0..2).for_each(|end| pair.set_services(end, table));
 }
 
-/// A service that the peer has no more goes too, however much it still has to send, and says so.
+/// A service that the peer has removed is removed here as well, however much it still has to send, and reports it.
 #[test]
 fn a_removed_service_does_not_wait_for_a_silent_peer() {
     let setup = Setup::new(Live).service(1, 1.0, "kind = \"sr-m2\", window = 4", ROOMY);
@@ -399,7 +398,7 @@ fn a_removed_service_does_not_wait_for_a_silent_peer() {
     assert_eq!((sent, books.epoch_lost, waited), (4, 4, 6));
 }
 
-/// A raw flood takes no more than its share: voice beside it keeps its delay.
+/// A flood on the raw service gets no more than its share: the delay of voice stays low.
 #[test]
 fn a_flood_leaves_others_their_share() {
     let setup = Setup::new(Live)
@@ -408,7 +407,7 @@ fn a_flood_leaves_others_their_share() {
     let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
     flood(&mut pair, 2..=2, 1_000);
     for id in 0..50 {
-        // 100 B each 20 ms is 45 kbit/s with its header, of 200 kbit/s that are its share.
+        // 100 B per 20 ms are 45 kbit/s with headers, of a share of 200 kbit/s.
         pair.offer(0, TestPacket::new(1, id, 100));
         pair.run_for(Duration::from_millis(20));
     }

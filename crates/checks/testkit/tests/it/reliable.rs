@@ -1,4 +1,4 @@
-//! The reliable schemes: whatever is lost and doubled, and reordered within the stated bound, everything is
+//! The reliable schemes: under any loss and duplication, and reordering within the stated bound, everything is
 //! delivered once and in order when loss ends (docs/spec/multi-service.md, sections 7.2 to 7.5 and 18.4).
 
 use crate::strategies::{Offer, cases, fates, losses, play, traffic};
@@ -10,13 +10,13 @@ use airlane_testkit::{
 use proptest::prelude::*;
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
-/// The latest that any frame comes.
+/// The longest delay of a frame.
 const LATE: Duration = Duration::from_secs(2);
 const RTO: Duration = Duration::from_millis(80);
 
 const KINDS: [&str; 5] = ["gbn", "sr", "sr-m1", "sr-m2", "sr-bitmap"];
 
-/// How a service is set up, beyond its window.
+/// Settings of a service, except for its window.
 #[derive(Clone, Copy, Debug)]
 struct Options {
     kind: &'static str,
@@ -55,8 +55,8 @@ fn setup(base: Setup, window: u64, options: Options) -> Setup {
     }
 }
 
-/// How far frames may be reordered. How old the acknowledgments are that wait in the scheduler is
-/// not known when a service hands over all that it has.
+/// The reordering that the scheme tolerates. If a service hands over everything at once, the age of acknowledgments
+/// waiting in the scheduler is unknown.
 fn bound(modulus: u64, window: u64, options: Options) -> Reordering {
     if options.unlimited {
         Reordering::None
@@ -65,9 +65,8 @@ fn bound(modulus: u64, window: u64, options: Options) -> Reordering {
     }
 }
 
-/// Everything that was offered comes out once and in order, in time: when loss has ended, each
-/// frame of a window costs at most one timeout (its NAK was lost), and then what is queued must
-/// be sent.
+/// Everything offered is delivered once and in order, in bounded time: when loss has ended, each frame of a window
+/// costs at most one timeout (if its NAK was lost), and then the backlog must be sent.
 fn delivers_all(
     setup: &Setup,
     window: u64,
@@ -82,7 +81,7 @@ fn delivers_all(
     pair.adversary.end();
     let packets = traffic.len() as u64;
     let frame = setup.config.rate.transmission_time(1_020);
-    // What is on its way may still be late.
+    // Frames in flight may still be late.
     let patience = LATE + (RTO + frame * 4) * (window + 2) + frame * (packets * 4);
     let quiet = pair.run_until_quiet(pair.now() + patience);
     for end in 0..2 {
@@ -102,7 +101,7 @@ fn delivers_all(
 proptest! {
     #![proptest_config(cases(1_000))]
 
-    /// Few numbers, of any count: every wrap of the ring is near.
+    /// Small sequence number spaces of any size: every frame is close to a wrap.
     #[test]
     fn few_numbers(
         modulus in 8u64..=11,
@@ -115,7 +114,7 @@ proptest! {
         delivers_all(&setup(base, window, options), window, bound(modulus, window, options), &traffic, fates)?;
     }
 
-    /// The dissertation's numbers, with windows up to its 127.
+    /// The dissertation's sequence numbers, with windows up to its 127.
     #[test]
     fn study_numbers(
         window in prop::sample::select(vec![1u64, 2, 7, 20, 64, 127]),
@@ -127,7 +126,7 @@ proptest! {
         delivers_all(&setup(base, window, options), window, bound(256, window, options), &traffic, fates)?;
     }
 
-    /// Live numbers never repeat: any reordering at all.
+    /// Live sequence numbers never repeat: any reordering is tolerated.
     #[test]
     fn live_numbers(
         window in prop::sample::select(vec![1u64, 2, 7, 100, 1_024]),
@@ -139,7 +138,7 @@ proptest! {
         delivers_all(&setup(base, window, options), window, Reordering::Any, &traffic, fates)?;
     }
 
-    /// Long fades: nothing passes for many timeouts.
+    /// Long fades: nothing gets through for many timeouts.
     #[test]
     fn fades(
         (modulus, window) in prop::sample::select(vec![(8u64, 4), (62, 31), (64, 32), (256, 127)]),
@@ -151,7 +150,7 @@ proptest! {
     }
 }
 
-/// Many times around the ring of every width, at one loss in five, frames doubled and reordered.
+/// Many wraps of sequence numbers of every width, at 20 % loss, with duplication and reordering.
 #[test]
 fn around_the_ring_many_times() {
     for (base, window, modulus) in [
@@ -206,7 +205,7 @@ fn around_the_ring_many_times() {
     }
 }
 
-/// Measured timers: the same, without a bound by hand.
+/// The same with measured timers, without an explicit bound.
 #[test]
 fn measured_timers_recover_too() {
     for (seed, kind) in (0..40).zip(KINDS.into_iter().cycle()) {
@@ -238,7 +237,7 @@ fn measured_timers_recover_too() {
     }
 }
 
-/// A measured timer backs off once for a burst that is lost, not once for each of its frames.
+/// A measured timer backs off once for a lost burst, not once for each of its frames.
 #[test]
 fn a_lost_burst_is_one_timeout() {
     let scheme = "kind = \"sr-m2\", timers = \"measured\", timeout-resends = \"each\"";
@@ -271,7 +270,7 @@ fn a_lost_burst_is_one_timeout() {
         .windows(2)
         .map(|t| t[1].saturating_since(t[0]))
         .collect();
-    // The first repetition is quick, and so is the second; then each takes twice as long.
+    // The first two retransmissions are quick; from then on the interval doubles.
     let first = gaps[0];
     assert!(gaps[1] < first * 3, "{gaps:?}");
     assert!(gaps[2] < first * 4 && gaps[3] > first * 3, "{gaps:?}");

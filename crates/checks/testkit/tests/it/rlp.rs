@@ -14,8 +14,8 @@ use proptest::prelude::*;
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 const T_NAK: Duration = Duration::from_millis(40);
-/// A NAK may have to wait for a frame on the link, one before it in the scheduler, and a window of
-/// other NAKs: 2 x 0.82 ms and 127 x 10 us at 10 Mbit/s.
+/// A NAK may have to wait for a frame on the link, one before it in the scheduler, and a window of other NAKs: 2 x
+/// 0.82 ms and 127 x 10 us at 10 Mbit/s.
 const NAK_WAITS: Duration = Duration::from_millis(3);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,9 +41,9 @@ fn setup(base: Setup, order: Order, retries: u64, window: u64) -> Setup {
     base.rate("10 Mbit/s").service(0, 1.0, &scheme, QUEUE)
 }
 
-/// What must hold whatever happens.
+/// Invariants under all conditions.
 fn check<A: Adversary>(pair: &Pair<A>, order: Order, retries: u64) -> Result<(), TestCaseError> {
-    // And once while what is missing may only be overtaken.
+    // One more period while a missing frame may only have been overtaken.
     let bound = (T_NAK + NAK_WAITS) * retries + T_NAK;
     for end in 0..2 {
         let ids = pair.ids(end, 0);
@@ -80,8 +80,7 @@ fn check_books<A: Adversary>(pair: &Pair<A>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Lets everything arrive from now on, and sends one more packet each way, which shows what is
-/// missing before it.
+/// Everything arrives from now on, and one more packet in each direction reveals earlier losses.
 fn finish(pair: &mut Pair<Scripted>, offered: [[u64; 16]; 2], retries: u64) {
     pair.run_for(Duration::from_secs(3));
     pair.adversary.end();
@@ -89,11 +88,11 @@ fn finish(pair: &mut Pair<Scripted>, offered: [[u64; 16]; 2], retries: u64) {
         pair.offer(end, TestPacket::new(0, offered[0], 100));
     }
     pair.run_for((T_NAK + NAK_WAITS) * (retries + 1) + Duration::from_secs(3));
-    // Last of all the senders forget what nobody asks for any more.
+    // Finally the senders forget frames that are no longer requested.
     assert!(pair.run_until_quiet(pair.now() + Duration::from_secs(16)));
 }
 
-/// How often each number was asked for, by each end.
+/// How often each end requested each number.
 fn naks<A: Adversary>(pair: &Pair<A>) -> BTreeMap<(usize, u32), u64> {
     let mut naks = BTreeMap::new();
     for (end, _, frame) in &pair.journal {
@@ -129,8 +128,8 @@ proptest! {
         prop_assert!((0..2).all(|end| pair.ledger(end, 0).resyncs == 0));
     }
 
-    /// Study: original frames arrive in their order, as on a radio link; repairs, NAKs and
-    /// keepalives are lost, doubled and reordered.
+    /// Study: original frames arrive in order, as on a radio link; repairs, NAKs and keepalives are lost, duplicated
+    /// and reordered.
     #[test]
     fn study(
         order in order(),
@@ -149,8 +148,8 @@ proptest! {
         check_books(&pair)?;
     }
 
-    /// Few numbers, as fast as the buffer constraint of section 7.6 lets them pass: while a
-    /// number is asked for, it must not come round again.
+    /// Small sequence number spaces, used as fast as the buffer constraint of section 7.6 allows: a number must not
+    /// be reused while it is still requested.
     #[test]
     fn few_numbers(
         modulus in 8u64..=10,
@@ -192,7 +191,7 @@ proptest! {
     }
 }
 
-/// Thousands of frames around the ring, both profiles.
+/// Thousands of frames and many wraps, with both profiles.
 #[test]
 fn around_the_ring_many_times() {
     for (profile, order) in [
@@ -221,13 +220,13 @@ fn around_the_ring_many_times() {
             pair.run_for(Duration::from_secs(2));
             check(&pair, order, 3).unwrap();
             let lost: u64 = (0..2).map(|end| pair.ledger(end, 0).residual_lost).sum();
-            // p (1 - (1-p)^2)^3 = 0.07 % of 6,000 is 4; late repairs are lost too.
+            // p (1 - (1-p)^2)^3 = 0.07 % of 6,000 is 4; late repairs count as lost, too.
             assert!(lost < 60, "{profile:?} {order:?} {seed}: {lost}");
         }
     }
 }
 
-/// Loses a run of original frames of end 0, beginning with the `first`.
+/// Loses `n` consecutive original frames of end 0, beginning with number `first`.
 fn losing_run(first: u64, n: u64) -> impl FnMut(FrameDeparture<'_>) -> Fate {
     let mut originals = 0;
     move |departure| {
@@ -245,14 +244,14 @@ fn losing_run(first: u64, n: u64) -> impl FnMut(FrameDeparture<'_>) -> Fate {
     }
 }
 
-/// Sends packets from end 0, with the NAKs all lost, so that only the loss of originals counts.
+/// Sends packets from end 0 with all NAKs lost, so that only the loss of originals counts.
 fn lose_in_a_row(
     profile: airlane_link::HeaderProfile,
     order: Order,
     run: u64,
 ) -> Pair<impl FnMut(FrameDeparture<'_>) -> Fate + use<>> {
     let setup = setup(Setup::new(profile), order, 1, 127);
-    // 9 is lost alone, so that 10..20 are held behind a hole when the fade comes.
+    // 9 is lost alone, so that 10..20 are held after a hole when the fade begins.
     let mut inner = losing_run(20, run);
     let mut originals = 0;
     let adversary = move |departure: FrameDeparture<'_>| {
@@ -273,8 +272,8 @@ fn lose_in_a_row(
     pair
 }
 
-/// Section 7.6: an original frame half a ring ahead means loss of step. The receiver alone gets
-/// back: what it holds goes up in order, and numbering starts again at that frame.
+/// Section 7.6: an original frame half a number space ahead means a loss of synchronisation. The receiver recovers
+/// alone: it delivers what it holds in order, and restarts numbering at that frame.
 #[test]
 fn study_resynchronises_after_half_a_ring() {
     for order in [Order::InOrder, Order::AsReceived] {
@@ -285,13 +284,13 @@ fn study_resynchronises_after_half_a_ring() {
             let expected: Vec<u64> = (0..9).chain(10..20).chain(20 + run..50 + run).collect();
             assert_eq!(pair.ids(1, 0), expected, "{order:?}, {run} lost");
         }
-        // A whole ring lost cannot be seen (docs/spec/multi-service.md, 7.6, fades and numbers).
+        // The loss of a whole number space cannot be detected (docs/spec/multi-service.md, 7.6, fades and numbers).
         let pair = lose_in_a_row(Study, order, 256);
         assert_eq!(pair.ledger(1, 0).resyncs, 0);
     }
 }
 
-/// Live numbers are wide: however many are lost, nothing is reset and all loss is counted.
+/// Live numbers are wide: however many frames are lost, nothing is reset and all losses are counted.
 #[test]
 fn live_never_resynchronises() {
     for order in [Order::InOrder, Order::AsReceived] {
@@ -306,7 +305,7 @@ fn live_never_resynchronises() {
     }
 }
 
-/// A lost tail is noticed by keepalives alone.
+/// Keepalives alone reveal the loss of the last frames.
 #[test]
 fn a_lost_tail_is_recovered() {
     for profile in [Study, Live] {
@@ -322,13 +321,13 @@ fn a_lost_tail_is_recovered() {
         assert_eq!(pair.ids(1, 0), (0..10).collect::<Vec<_>>());
         assert_eq!(pair.ledger(1, 0).packets_recovered, 5);
         let last = pair.delivered(1).last().unwrap().at;
-        // Keepalive after 100 ms, then one NAK and its answer.
+        // Keepalive after 100 ms, then one NAK and the repair.
         let expected = Instant::from_nanos(120_000_000);
         assert!(last < expected, "{profile:?}: {last:?}");
     }
 }
 
-/// A sender keeps a window of packets while it sends, and nothing for long after.
+/// A sender keeps a window of packets while it sends, and nothing long afterwards.
 #[test]
 fn nothing_is_kept_that_nobody_asks_for() {
     let scheme = "kind = \"rlp\", window = 100, keepalives = 2";
@@ -373,7 +372,8 @@ fn the_strategies_reach_the_hard_cases() {
     assert!(seen.iter().all(|n| *n > 20), "{seen:?}");
 }
 
-/// What is lost for good of what came to the receiver: 10 s at one rate of loss and 10 s at another, requests and repairs too.
+/// The residual loss at the receiver: 10 s at one loss rate and 10 s at another, which also apply to requests and
+/// repairs.
 fn lost_for_good(scheme: &str, losses: [f64; 2]) -> f64 {
     let setup = Setup::new(Live)
         .rate("10 Mbit/s")
@@ -392,14 +392,14 @@ fn lost_for_good(scheme: &str, losses: [f64; 2]) -> f64 {
     books.residual_lost as f64 / (books.residual_lost + books.packets_delivered) as f64
 }
 
-/// A receiver that is told how much may be lost asks as often as that takes, whatever the link loses.
+/// A receiver with a target for the residual loss repeats requests as often as that takes, whatever the link loses.
 #[test]
 fn no_more_is_lost_for_good_than_may_be() {
     for kind in ["rlp", "rlp-oos"] {
         for losses in [[0.02; 2], [0.2; 2], [0.01, 0.3]] {
             let scheme = format!("kind = \"{kind}\", residual = 0.002");
             let lost = lost_for_good(&scheme, losses);
-            // It does not ask on and on, either.
+            // But it does not repeat them without limit.
             assert!(
                 (0.0001..=0.002).contains(&lost),
                 "{kind} {losses:?}: {lost}"

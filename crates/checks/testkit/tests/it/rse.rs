@@ -1,4 +1,4 @@
-//! RSE: any n frames of a block give all of its packets back.
+//! RSE: any n frames of a block recover all of its packets.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ proptest! {
         lens in prop::collection::vec(1..1_000usize, 0..60),
         lost in prop::collection::vec(prop::bool::weighted(0.35), 100),
     ) {
-        // Frames leave in the order of blocks: 5 packets and 3 parities.
+        // Frames leave block by block: 5 packets and 3 parities.
         let (mut expected, mut block) = (BTreeMap::new(), vec![]);
         let mut recovered = 0;
         let mut ordinal = 0;
@@ -49,7 +49,7 @@ proptest! {
         pair.run_for(Duration::from_secs(5));
         let (delivered, ledger) = (pair.delivered(1).to_vec(), pair.ledger(1, 1));
         drop(pair);
-        // Of an open block what arrived has gone up.
+        // The received packets of an open block have been delivered.
         expected.extend(block.into_iter().filter(|(_, a)| *a).map(|(p, _)| (p.id, p)));
         prop_assert_eq!(delivered.len(), expected.len());
         for delivery in delivered {
@@ -59,7 +59,7 @@ proptest! {
     }
 }
 
-/// A packet stays lost if it and more than h - 1 of the other n + h - 1 frames of its block are.
+/// A packet cannot be recovered if it and more than h - 1 of the other n + h - 1 frames of its block are lost.
 #[test]
 fn the_residual_loss_is_the_closed_form() {
     let (n, h, p) = (8i32, 2i32, 0.1f64);
@@ -77,7 +77,7 @@ fn the_residual_loss_is_the_closed_form() {
         .map(|k| choose(k) * p.powi(k) * (1.0 - p).powi(others - k))
         .sum();
     let expected = p * (1.0 - few);
-    // Losses of one block come together: its variance is at most n times the mean.
+    // Losses of one block are correlated: the variance is at most n times the mean.
     let sigma = (expected * f64::from(n) / packets as f64).sqrt();
     assert!(
         (lost - expected).abs() < 4.0 * sigma,

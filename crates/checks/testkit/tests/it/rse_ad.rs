@@ -1,4 +1,4 @@
-//! Adaptive RSE: as many parities as are needed, and no more.
+//! Adaptive RSE: as many parities as needed, and no more.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use proptest::prelude::*;
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
 /// n, h0 and h.
 const SHAPE: [usize; 3] = [5, 1, 4];
-/// Relaxed: where the answers for many blocks wait for each other, a tight timer asks twice.
+/// Relaxed timers: if the responses for many blocks queue, a tight timer requests twice.
 pub(crate) const SCHEME: &str =
     "kind = \"rse-ad\", block = 5, initial = 1, parity = 4, timers = \"relaxed\", keepalives = 8";
 
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// With a return channel that loses nothing: a block comes back if no more than h of the
-    /// frames that are sent without being asked for are lost, and it takes one parity for each.
+    /// With a lossless return channel: a block is recovered if at most h of the frames sent without request are lost,
+    /// and each such loss takes one parity.
     #[test]
     fn each_loss_beyond_the_first_costs_one_parity_more(
         header in prop::sample::select(vec![Study, Live]),
@@ -71,7 +71,8 @@ proptest! {
         prop_assert_eq!((receiver.undecodable, receiver.late, receiver.duplicates), (0, 0, 0));
     }
 
-    /// Requests and parities are lost as well: it ends, with every packet at most once and whole.
+    /// With loss of requests and parities as well: the exchange ends, and every packet is delivered at most once and
+    /// intact.
     #[test]
     fn it_ends_whatever_is_lost(
         header in prop::sample::select(vec![Study, Live]),
@@ -90,7 +91,7 @@ proptest! {
     }
 }
 
-/// The last block is asked for although nothing follows it: a keepalive says that it is over.
+/// The last block is requested although nothing follows it: a keepalive reveals its end.
 #[test]
 fn a_lost_tail_is_noticed() {
     for header in [Study, Live] {
@@ -108,8 +109,8 @@ fn a_lost_tail_is_noticed() {
     }
 }
 
-/// On a link that loses a little, most blocks need one parity; a lossless return channel would
-/// bring the residual loss to that of h parities (8 of 12 frames), so it stays below RSE's.
+/// On a link with little loss, most blocks need one parity; a lossless return channel would give the residual loss of
+/// h parities (8 of 12 frames), so it stays below RSE's.
 #[test]
 fn fewer_parities_repair_more() {
     let run = |scheme: &str| {
@@ -128,7 +129,7 @@ fn fewer_parities_repair_more() {
     };
     let (fixed_lost, fixed_parities) = run("kind = \"rse\"");
     let (lost, parities) = run("kind = \"rse-ad\"");
-    // Of 2000 blocks: two each; one each, and one more for each loss after the first of a block.
+    // For 2000 blocks: two each, against one each, and one more for each loss after the first in a block.
     assert_eq!(fixed_parities, 4_000);
     assert!((2_000..2_200).contains(&parities), "{parities} parities");
     assert!(lost < fixed_lost, "{lost} lost, {fixed_lost} with RSE");

@@ -10,7 +10,7 @@ fn scfq_stays_within_the_fairness_bound() {
     crate::conformance::scheduler::stays_within_the_fairness_bound::<Scfq<u64>>();
 }
 
-/// The comparison of Xylomenos 1999, chapter 8: without scheduling, order of arrival decides.
+/// The comparison in Xylomenos 1999, chapter 8: without scheduling, the order of arrival decides.
 #[test]
 fn fifo_serves_in_order_of_arrival() {
     let mut fifo = Fifo::default();
@@ -23,7 +23,7 @@ fn fifo_serves_in_order_of_arrival() {
     assert_eq!(served, [9, 3, 3, 5, 0]);
 }
 
-/// XYL-R-3: what one service leaves goes to the others in proportion to their rates.
+/// XYL-R-3: the others share the capacity that a service leaves, in proportion to their rates.
 #[test]
 fn scfq_shares_what_is_left_in_proportion() {
     let mut scfq: Scfq<u64> = Scfq::default();

@@ -1,4 +1,4 @@
-//! Every scheme in both header profiles under the same suite.
+//! Every scheme in both header profiles, with the same suite.
 
 use crate::conformance::scheme::Contract;
 use airlane_link::HeaderProfile::{Live, Study};
@@ -66,7 +66,7 @@ const GSM_RLP: Contract = Contract {
     ..SR_M2
 };
 
-/// Thin: copies wait as long as two full frames take, and a bucket that is soon empty pays for them.
+/// Thin: copies wait for the time of two full frames, and are limited by a token bucket that is soon empty.
 const SR_M2_COPIED: Contract = Contract {
     scheme: "kind = \"sr-m2\", timers = \"tight\", keepalives = 4, repeat-naks = true, \
              copies = { number = 2, after = \"16 ms\", share = 0.2 }",
@@ -88,7 +88,7 @@ const SR_M2_BY_FLOW: Contract = Contract {
     ..SR_M2
 };
 
-/// A window of packets may be held to be delivered evenly.
+/// A window of packets may be held to even out the delay.
 const SR_M2_DEJITTERED: Contract = Contract {
     scheme: "kind = \"sr-m2\", timers = \"tight\", repeat-naks = true, dejitter = true",
     kept: 20,
@@ -102,7 +102,7 @@ const RSE: Contract = Contract {
     ..XOR
 };
 
-/// Open blocks: two of four packets that can be asked for, and one; two blocks of parities.
+/// Open blocks: two of four packets that can be requested, and one more; two blocks of parities.
 const RSE_AD: Contract = Contract {
     scheme: "kind = \"rse-ad\", block = 4, initial = 0, parity = 3, timers = \"tight\"",
     window: 8,
@@ -112,13 +112,13 @@ const RSE_AD: Contract = Contract {
     ..RSE
 };
 
-/// To packets that are not TCP it is raw.
+/// For packets that are not TCP it acts as raw.
 const SNOOP: Contract = Contract {
     scheme: "kind = \"snoop\", base-station = \"here\"",
     ..DEFAULT
 };
 
-/// Parity follows without being asked for.
+/// Parity is sent without request.
 const XOR: Contract = Contract {
     scheme: "kind = \"xor\", block = 4",
     once: true,
@@ -131,7 +131,7 @@ const XOR_AD: Contract = Contract {
     ..XOR
 };
 
-/// The same where acknowledgments keep numbers from being reused too early.
+/// The same, with acknowledgments that prevent numbers from being reused too early.
 const fn study_window(contract: Contract) -> Contract {
     Contract {
         originals_in_order: false,
@@ -139,7 +139,7 @@ const fn study_window(contract: Contract) -> Contract {
     }
 }
 
-/// The same with timers from measured round trips.
+/// The same, with timers from measured round trips.
 const fn measured(contract: Contract, scheme: &'static str) -> Contract {
     Contract {
         scheme,
@@ -148,7 +148,7 @@ const fn measured(contract: Contract, scheme: &'static str) -> Contract {
     }
 }
 
-/// What a radio link does: original frames come once and in order.
+/// On a radio link: original frames arrive once and in order.
 const fn study(contract: Contract) -> Contract {
     Contract {
         header: Study,
@@ -158,7 +158,7 @@ const fn study(contract: Contract) -> Contract {
     }
 }
 
-/// The same where no frame at all comes twice or late.
+/// The same, with no frame duplicated or late.
 const fn no_reordering(contract: Contract) -> Contract {
     Contract {
         reordering: Reordering::None,

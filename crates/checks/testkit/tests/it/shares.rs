@@ -1,5 +1,4 @@
-//! Shares that follow the traffic, and the timers that follow the shares (docs/spec/multi-service.md, 9.2
-//! and 9.3).
+//! Shares that follow the traffic, and timers that follow the shares (docs/spec/multi-service.md, 9.2 and 9.3).
 
 use airlane_base::{Duration, Instant};
 use airlane_link::config::Rates;
@@ -8,8 +7,7 @@ use airlane_testkit::{Setup, TestPacket};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Selective repeat whose retransmission timer is exactly one second times the factor, counted from
-/// hand-over.
+/// Selective repeat with a retransmission timer of exactly one second times the factor, counted from hand-over.
 fn timed(multiplier: &str) -> String {
     format!(
         "kind = \"sr-m2\", timer-origin = \"hand-over\", multiplier = {multiplier}, timers = {{ \
@@ -45,7 +43,7 @@ fn drain_all(port: &mut Port<TestPacket>, now: Instant) {
     while port.poll_deliver().is_some() {}
 }
 
-/// How long the retransmission timer of a frame of service 1 runs.
+/// The duration of the retransmission timer of a frame of service 1.
 fn timeout(port: &mut Port<TestPacket>, now: Instant) -> Duration {
     port.handle_timeout(now);
     send(port, now, 1, 100);
@@ -56,7 +54,7 @@ fn timeout(port: &mut Port<TestPacket>, now: Instant) -> Duration {
 
 #[test]
 fn timers_follow_the_number_of_services_or_the_share() {
-    // The raw service that is there without being asked for counts for neither.
+    // The implicit raw service does not count.
     for (multiplier, seconds) in [("\"services\"", 3), ("\"share\"", 4), ("2.0", 2)] {
         let default = "kind = \"default\"".to_owned();
         let services = [
@@ -97,7 +95,7 @@ fn measured_shares_are_those_of_the_traffic_before_overhead() {
     }
     assert_eq!(rates(&fixed)[1..], [0.5, 0.5]);
     assert_eq!(rates(&measured), [0.01, 0.75, 0.25]);
-    // A second without traffic changes nothing; one without traffic for a service leaves it a
+    // A second without any traffic changes nothing; a second without traffic for one service leaves that service a
     // hundredth.
     measured.handle_timeout(at(2_000));
     assert_eq!(rates(&measured), [0.01, 0.75, 0.25]);
@@ -115,7 +113,7 @@ fn a_measured_share_stretches_the_timers_that_follow_it() {
     let mut port = port(Rates::Measured, &services);
     send(&mut port, at(0), 2, 900);
     send(&mut port, at(10), 1, 100);
-    // Timers that run are stretched too: from 2 s to 10 s after the hand-over.
+    // Running timers are extended, too: from 2 s to 10 s after the hand-over.
     port.handle_timeout(at(1_000));
     drain_all(&mut port, at(1_000));
     assert_eq!(rates(&port)[1], 0.1);

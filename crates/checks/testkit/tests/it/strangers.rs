@@ -1,4 +1,4 @@
-//! What strangers say to what touches files and sockets, drawn as they might say it.
+//! Randomly drawn input from unknown senders for code that touches files and sockets.
 
 use airlane_live::metrics::exporter::REQUEST;
 use airlane_ship::{Entry, Kind};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 #[path = "../../../../../fuzz/strangers.rs"]
 pub(crate) mod laws;
 
-/// So many cases, or as many as `make fuzz` asks for: each is a folder on the disk.
+/// The number of cases, which `make fuzz` raises: each is a folder on the disk.
 fn cases(few: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
     ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(few))

@@ -1,17 +1,17 @@
-//! What proptest draws: traffic and fates.
+//! Proptest strategies: traffic and fates.
 
 use airlane_base::Duration;
 use proptest::prelude::*;
 
 use airlane_testkit::{Adversary, Fate, Pair, TestPacket};
 
-/// This many cases, or as many as `PROPTEST_CASES` says: the nightly run looks further.
+/// The number of cases, which `PROPTEST_CASES` overrides: the nightly run tests more.
 pub(crate) fn cases(n: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
     ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(n))
 }
 
-/// Fates of up to `n` frames; late ones come up to `late_ms` too late.
+/// Fates of up to `n` frames, delayed by up to `late_ms`.
 pub(crate) fn fates(n: usize, late_ms: u64) -> impl Strategy<Value = Vec<Fate>> {
     let late = move || (0..=late_ms).prop_map(Duration::from_millis);
     let fate = prop_oneof![
@@ -23,7 +23,7 @@ pub(crate) fn fates(n: usize, late_ms: u64) -> impl Strategy<Value = Vec<Fate>> 
     prop::collection::vec(fate, 0..n)
 }
 
-/// Fates of up to `n` frames that are lost or not, nothing else, in runs as fades make them.
+/// Fates of up to `n` frames, lost or on time, in runs as in fades.
 pub(crate) fn losses(n: usize) -> impl Strategy<Value = Vec<Fate>> {
     let run = (any::<bool>(), 1..12usize).prop_map(|(lost, n)| {
         let fate = if lost { Fate::Lose } else { Fate::ARRIVE };
@@ -32,7 +32,7 @@ pub(crate) fn losses(n: usize) -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec(run, 0..n / 6).prop_map(|runs| runs.concat())
 }
 
-/// A packet to be offered, and how long to wait before the next.
+/// A packet to offer, and how long to wait before the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
     /// Which end sends it.
@@ -45,8 +45,7 @@ pub(crate) struct Offer {
     pub(crate) gap: Duration,
 }
 
-/// Up to `n` packets for services `0..services`, from both ends, at most `gap_ms` apart; half of
-/// them come in bursts.
+/// Up to `n` packets for services `0..services`, from both ends, at most `gap_ms` apart; half of them come in bursts.
 pub(crate) fn traffic(n: usize, services: u8, gap_ms: u64) -> impl Strategy<Value = Vec<Offer>> {
     let gap = prop_oneof![
         Just(Duration::ZERO),
@@ -62,8 +61,8 @@ pub(crate) fn traffic(n: usize, services: u8, gap_ms: u64) -> impl Strategy<Valu
     prop::collection::vec(offer, 0..n)
 }
 
-/// Offers all traffic, in its time. Packets of each end and service are numbered from zero;
-/// returns how many there are.
+/// Offers all traffic at its times. Packets of each end and service are numbered from zero; returns how many there
+/// are.
 pub(crate) fn play<A: Adversary>(pair: &mut Pair<A>, traffic: &[Offer]) -> [[u64; 16]; 2] {
     let mut offered = [[0; 16]; 2];
     for offer in traffic {
@@ -75,7 +74,7 @@ pub(crate) fn play<A: Adversary>(pair: &mut Pair<A>, traffic: &[Offer]) -> [[u64
     offered
 }
 
-/// Nothing has gone up twice, nor otherwise than it was sent, of a service with number 1.
+/// Checks that service 1 has delivered nothing twice, and everything as it was sent.
 pub(crate) fn check_whole<A: Adversary>(
     pair: &Pair<A>,
     traffic: &[Offer],

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// 20 Mbit/s and 25 ms, as the live bench has them.
+/// 20 Mbit/s and 25 ms, as in the live bench.
 fn setup(scheme: &str) -> Setup {
     let mut setup = Setup::new(Live).rate("20 Mbit/s");
     setup.config.delay = MS(25);
@@ -25,7 +25,7 @@ fn offer<A: Adversary>(pair: &mut Pair<A>, ids: std::ops::Range<u64>, len: usize
     }
 }
 
-/// Round trips are known: the timers that follow them run as they will.
+/// With known round trips, so that the timers based on them are in their steady state.
 fn warm<A: Adversary>(scheme: &str, adversary: A) -> Pair<A> {
     let mut pair = Pair::new(&setup(scheme), adversary);
     for id in 0..20 {
@@ -35,7 +35,7 @@ fn warm<A: Adversary>(scheme: &str, adversary: A) -> Pair<A> {
     pair
 }
 
-/// Loses what leaves end 0 from 2 s on for so long.
+/// Loses everything that leaves end 0, from 2 s on for this long.
 fn fade(lasts: Duration) -> impl FnMut(FrameDeparture<'_>) -> Fate {
     let begins = Instant::ORIGIN + Duration::from_secs(2);
     move |departure| {
@@ -48,7 +48,7 @@ fn fade(lasts: Duration) -> impl FnMut(FrameDeparture<'_>) -> Fate {
     }
 }
 
-/// How long a burst of packets takes that is lost whole, and the timeouts that it needed.
+/// How long it takes to recover a burst that was lost completely, and the timeouts needed.
 fn lost_burst(scheme: &str, packets: u64) -> (Duration, u64) {
     let mut pair = warm(scheme, fade(MS(10)));
     let from = pair.now();
@@ -71,8 +71,8 @@ fn a_keepalive_finds_a_lost_tail_without_a_timeout() {
     for kind in ["sr-m1", "sr-m2"] {
         let scheme = format!("kind = \"{kind}\", keepalives = 8");
         let (found, timeouts) = lost_burst(&scheme, 10);
-        // Half a round trip until it leaves, and one and a half for it, the NAKs and the repairs. The
-        // timer of the oldest frame may run out meanwhile.
+        // Half a round trip until the keepalive leaves, and one and a half for it, the NAKs and the repairs. The
+        // timer of the oldest frame may expire meanwhile.
         assert!(
             timeouts <= 1 && found < MS(120),
             "{kind}: {found}, {timeouts} timeouts"
@@ -80,7 +80,7 @@ fn a_keepalive_finds_a_lost_tail_without_a_timeout() {
     }
 }
 
-/// A hole that stays, whatever else comes: its requests are lost for a while.
+/// The requests for one hole are lost for a while, although other frames arrive.
 #[test]
 fn a_lost_request_is_repeated() {
     let took = |more: &str| {
@@ -115,7 +115,7 @@ fn a_lost_request_is_repeated() {
     assert!(again < MS(260), "{again} when requests are repeated");
 }
 
-/// Answers to the requests of a fade leave one behind the other, so that the last come long behind a round trip.
+/// The repairs of a fade leave one after the other, so that the last ones arrive long after a round trip.
 #[test]
 fn what_is_being_answered_is_not_asked_for_again() {
     for lasts in [20, 60, 120] {
@@ -153,7 +153,7 @@ fn keepalives_end_when_nobody_answers() {
 
 #[test]
 fn a_copy_outlives_a_fade_without_being_asked_for() {
-    // Packets each 20 ms through a fade of 30 ms: one or two originals are in it, and no copy after 40 ms.
+    // Packets every 20 ms and a fade of 30 ms: it hits one or two originals, and no copy after 40 ms.
     let scheme = "kind = \"rlp-oos\", copies = { after = \"40 ms\" }";
     let mut pair = warm(scheme, fade(MS(30)));
     for id in 20..40 {
@@ -167,7 +167,7 @@ fn a_copy_outlives_a_fade_without_being_asked_for() {
     let (sender, receiver) = (pair.ledger(0, 1), pair.ledger(1, 1));
     let lost = receiver.packets_recovered;
     assert!((1..=2).contains(&lost), "{receiver:?}");
-    // Every copy came: the others as duplicates, and answers to requests after their copies as late.
+    // Every copy arrived: the others as duplicates, and repairs that followed a copy as late.
     assert_eq!(sender.copy_frames_sent, 40);
     assert_eq!(receiver.duplicates, 40 - lost);
     assert_eq!(
@@ -181,7 +181,7 @@ fn copies_of_a_bulk_flow_are_few() {
     for share in [0.01, 0.1] {
         let scheme = format!("kind = \"sr-m2\", copies = {{ number = 4, share = {share:?} }}");
         let mut pair = Pair::new(&setup(&scheme), RandomAdversary::losing(1, 0.0));
-        // Half of what the link can do, with pauses in which every copy could go.
+        // Half of the link's capacity, with pauses in which every copy could be sent.
         for id in 0..2_500u64 {
             offer(&mut pair, id..id + 1, 1_000);
             pair.run_for(Duration::from_micros(800));
@@ -194,7 +194,7 @@ fn copies_of_a_bulk_flow_are_few() {
             spent <= bound && spent > 0.8 * bound,
             "{spent} of {bound} B"
         );
-        // A queue that is never empty leaves no room for one.
+        // A queue that is never empty leaves no room for copies.
         let before = ledger.copy_frames_sent;
         offer(&mut pair, 2_500..4_000, 1_000);
         pair.run_for(MS(200));
@@ -203,7 +203,7 @@ fn copies_of_a_bulk_flow_are_few() {
     }
 }
 
-/// A page as TCP sends one: a request, ten segments, five, each after what came before.
+/// A page as TCP sends it: a request, ten segments, five, each after the previous ones arrived.
 fn page(pair: &mut Pair<RandomAdversary>, from: u64) -> Duration {
     let begun = pair.now();
     for (end, ids) in [
@@ -244,7 +244,7 @@ fn a_page_does_not_wait_for_repairs() {
     }
 }
 
-/// Delays of packets that come each millisecond, shortest first.
+/// Delays of packets sent once per millisecond, in ascending order.
 fn delays(scheme: &str, loss: f64, packets: u64) -> Vec<Duration> {
     let mut pair = Pair::new(&setup(scheme), RandomAdversary::losing(3, loss));
     let mut came = Vec::new();
@@ -262,23 +262,23 @@ fn delays(scheme: &str, loss: f64, packets: u64) -> Vec<Duration> {
     delays
 }
 
-/// What a sender takes for the path's round trip, the least, is close to what most packets take.
+/// TCP's minimum round trip must be close to that of most packets.
 #[test]
 fn a_dejitter_buffer_evens_what_repairs_make_uneven() {
     let scheme = "kind = \"sr-m2\", repeat-naks = true, dejitter = true";
     let plain = "kind = \"sr-m2\", repeat-naks = true";
     let packets = 5_000;
     let part = |delays: &[Duration], percent: usize| delays[delays.len() * percent / 100];
-    // At 10 % half of the packets wait for a repair whose first try was lost, too.
+    // At 10 % half of the packets wait for a repair whose first attempt was lost, too.
     for (loss, percent) in [(0.02, 80), (0.1, 40)] {
         let (uneven, even) = (delays(plain, loss, packets), delays(scheme, loss, packets));
-        // Without it a few packets are through in no more than the link takes, most wait for a repair.
+        // Without the buffer a few packets take only the link's delay, and most wait for a repair.
         assert!(uneven[0] < MS(27), "{}", uneven[0]);
         let spread = |delays: &[Duration]| part(delays, percent).saturating_sub(part(delays, 1));
         let most = part(&uneven, percent).saturating_sub(uneven[0]);
         assert!(most > MS(40), "{most}");
         assert!(spread(&even) < MS(30), "at {loss}: {}", spread(&even));
-        // And nobody waits for much longer than repairs take anyway.
+        // And no packet waits for much longer than a repair takes anyway.
         let (most, held) = (part(&uneven, percent), part(&even, percent));
         assert!(held < most + MS(15), "at {loss}: {held}, without {most}");
     }
@@ -288,7 +288,7 @@ fn a_dejitter_buffer_evens_what_repairs_make_uneven() {
 fn a_clean_link_is_soon_left_alone() {
     let scheme = "kind = \"sr-m2\", dejitter = true";
     let delays = delays(scheme, 0.0, 2_000);
-    // The first packets are held, as the link is not known.
+    // The first packets are held, because the link is unknown.
     assert!(delays[delays.len() - 1] > MS(60));
     assert!(
         delays[delays.len() * 8 / 10] < MS(27),
@@ -297,7 +297,7 @@ fn a_clean_link_is_soon_left_alone() {
     );
 }
 
-/// A service with a budget. How old each packet was that came out, longest first.
+/// The ages of the packets that a service with a budget delivers, in descending order.
 fn ages<A: Adversary>(pair: &mut Pair<A>, offers: &[(usize, Duration)]) -> Vec<Duration> {
     let mut came = BTreeMap::new();
     for (id, (len, gap)) in (0..).zip(offers) {
@@ -340,7 +340,7 @@ fn what_has_waited_past_its_budget_is_dropped_and_counted() {
 
 #[test]
 fn a_request_for_a_packet_past_its_budget_is_not_answered() {
-    // The first answer comes after 25 + 20 + 25 + 25 ms and more: within 150 ms, not within 90.
+    // The first repair arrives after at least 25 + 20 + 25 + 25 ms: within 150 ms, but not within 90.
     for (budget, answered) in [("150 ms", true), ("90 ms", false)] {
         let mut pair = Pair::new(&with_budget("rlp", budget), fade(MS(5)));
         let offers = [(160, MS(20)); 200];
@@ -355,7 +355,7 @@ fn a_request_for_a_packet_past_its_budget_is_not_answered() {
     }
 }
 
-/// An outage of 500 packets makes 500 requests, which take 2.4 s of this link: most are in vain before they leave.
+/// An outage of 500 packets causes 500 requests, which take 2.4 s on this link: most are outdated before they leave.
 #[test]
 fn a_call_goes_on_behind_an_outage_before_all_is_asked_for() {
     let over = Instant::ORIGIN + Duration::from_secs(10);
@@ -380,8 +380,8 @@ fn a_call_goes_on_behind_an_outage_before_all_is_asked_for() {
 proptest! {
     #![proptest_config(cases(100))]
 
-    /// Nothing comes that is older than its budget, but for the time of a frame or two that were on
-    /// their way out, and every packet is somewhere in the books.
+    /// No packet is delivered later than its budget, except for the time of a frame or two being sent, and every
+    /// packet is accounted for.
     #[test]
     fn nothing_comes_past_its_budget(
         kind in prop::sample::select(vec!["rlp", "rlp-oos"]),
@@ -398,8 +398,8 @@ proptest! {
         let ages = ages(&mut pair, &offers);
         let (sender, receiver) = (pair.ledger(0, 1), pair.ledger(1, 1));
         let held = match kind {
-            // Behind a hole packets wait until it is given up, which the receiver times by its own
-            // clock: a request on its way when the budget ends is waited for.
+            // After a hole, packets wait until it is given up, which the receiver times with its own clock: it waits
+            // for a request in flight when the budget ends.
             "rlp" => MS(160),
             _ => MS(3),
         };

@@ -1,4 +1,4 @@
-//! Where packets wait that cannot leave yet: nowhere, in the service, or at IP.
+//! Where packets wait before they can leave: nowhere, in the service, or at IP.
 
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::Study;
@@ -27,7 +27,7 @@ fn without_a_queue_a_full_window_drops_and_counts() {
     assert_eq!(pair.ids(1, 0), (0..8).collect::<Vec<_>>());
 }
 
-/// Section 9.2: after a packet, the next is accepted only after its nominal time.
+/// Section 9.2: after a packet, the next one is accepted only after the nominal time.
 #[test]
 fn nominal_pacing_keeps_the_queue_at_ip() {
     let mut setup = Setup::new(Study)
@@ -36,7 +36,7 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
     setup.config.pacing = "20 packets".parse().ok();
     let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
     offer(&mut pair, 30);
-    // One goes through, 20 wait, the rest is dropped and counted.
+    // One is sent, 20 wait, the rest is dropped and counted.
     let ledger = pair.ledger(0, 0);
     assert_eq!((ledger.packets_sent, ledger.dropped_queue_full), (1, 9));
     // 1000 B at 1 Mbit/s take 8 ms.
@@ -48,7 +48,7 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
     assert_eq!(pair.ids(1, 0), (0..21).collect::<Vec<_>>());
 }
 
-/// A new epoch begins while a frame is on its way out: what waits leaves after it.
+/// A new epoch begins while a frame is being sent: waiting packets leave after it.
 #[test]
 fn what_waits_survives_a_new_epoch() {
     let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
@@ -63,7 +63,7 @@ fn what_waits_survives_a_new_epoch() {
     assert_eq!(pair.ids(1, 0), (5 - waiting..5).collect::<Vec<_>>());
 }
 
-/// What waits at IP waits, and goes the way of its service: it is seen, and sent or counted.
+/// Packets waiting at IP wait there and then use their service: they are visible, and sent or counted as dropped.
 #[test]
 fn what_waits_at_ip_is_in_the_books_of_its_service() {
     let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
@@ -72,7 +72,7 @@ fn what_waits_at_ip_is_in_the_books_of_its_service() {
         .service(1, 1.0, "kind = \"sr-m2\"", queue);
     setup.config.pacing = "5000 packets".parse().ok();
     let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
-    // 40 s of packets, of which those of service 1 come last.
+    // 40 s of packets; those of service 1 come last.
     for id in 0..4_000 {
         pair.offer(0, TestPacket::new(0, id, 1_000));
     }

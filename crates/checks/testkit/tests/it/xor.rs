@@ -21,8 +21,8 @@ fn setup(header: HeaderProfile, scheme: &str) -> Setup {
     Setup::new(header).service(1, 1.0, scheme, ROOMY)
 }
 
-/// What should go up, by a reading of the frames that left and of their fates: a block is the
-/// packets before a parity frame, and comes back if it misses one of them and has that.
+/// The expected deliveries, from the frames sent and their fates: a block consists of the packets before a parity
+/// frame, and is recovered if only one of them is missing and the parity arrived.
 #[derive(Default)]
 struct Oracle {
     /// Packets of the open block, and whether they arrived.
@@ -64,8 +64,8 @@ impl Oracle {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Section 18, item 7 of docs/spec/multi-service.md: exactly the blocks with one missing packet and
-    /// their parity come back, each packet as it was and once.
+    /// Section 18, item 7 of docs/spec/multi-service.md: exactly the blocks with one missing packet and their parity
+    /// are recovered, each packet intact and once.
     #[test]
     fn exactly_the_blocks_with_one_hole_come_back(
         which in 0..2usize,
@@ -73,7 +73,7 @@ proptest! {
         traffic in traffic(200, 1, 25),
         script in losses(200),
     ) {
-        // The study's numbers repeat after 8 blocks: a longer fade is another test.
+        // The study's numbers repeat after 8 blocks: longer fades are another test.
         let mut fade = 0;
         let script: Vec<bool> = script.iter().map(|fate| {
             fade = if *fate == Fate::Lose { fade + 1 } else { 0 };
@@ -104,8 +104,8 @@ proptest! {
         prop_assert_eq!(ledgers[1].undecodable, 0);
     }
 
-    /// On a path that loses, reorders and duplicates: nothing goes up twice, nothing that was never sent, and no block is
-    /// ever taken for another, whatever the code.
+    /// On a path that loses, reorders and duplicates: no packet is delivered twice, none that was never sent, and no
+    /// block is ever mistaken for another, whatever the code.
     #[test]
     fn live_blocks_are_never_confused(
         mut traffic in traffic(200, 1, 12),
@@ -127,8 +127,7 @@ proptest! {
     }
 }
 
-/// Section 12.1 of docs/spec/multi-service.md: p (1 - (1 - p)^n) of the packets remain lost where losses
-/// are independent.
+/// Section 12.1 of docs/spec/multi-service.md: with independent losses, p (1 - (1 - p)^n) of the packets remain lost.
 #[test]
 fn the_residual_loss_is_the_closed_form() {
     const BLOCKS: u64 = 20_000;
@@ -147,8 +146,8 @@ fn the_residual_loss_is_the_closed_form() {
             let lost = packets - pair.delivered(1).len() as u64;
             let (n, packets) = (n as f64, packets as f64);
             let expected = p * (1.0 - (1.0 - p).powf(n));
-            // Losses of one block come together, so blocks are what is independent. Of a block the
-            // variance is at most n times the mean.
+            // Losses of one block are correlated, so blocks are the independent samples. The variance of a block is
+            // at most n times the mean.
             let sigma = (expected * n / packets).sqrt();
             let found = lost as f64 / packets;
             assert!(
@@ -156,7 +155,7 @@ fn the_residual_loss_is_the_closed_form() {
                 "{scheme}, p = {p}: {found} remain lost, not {expected} +- {sigma}"
             );
             let known = pair.ledger(1, 1).residual_lost;
-            // Behind the last frame seen nobody knows how long an adaptive block was.
+            // After the last frame received, the length of an adaptive block is unknown.
             let unknown = if scheme.contains("-ad") {
                 lost / 10
             } else {
@@ -183,8 +182,8 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// XYL-T5.2, FEC: a single loss at each place of a block of back-to-back frames delays its packet
-/// by 4.5 frame times on average, the parity's own place included.
+/// XYL-T5.2, FEC: a single loss at each position of a block of back-to-back frames delays its packet by 4.5 frame
+/// times on average, the parity's own position included.
 #[test]
 fn table_5_2_parity_repairs_after_half_a_block() {
     for (link, published) in [(CELLULAR, 130.0), (PCS, 141.8), (WLAN, 18.0)] {
@@ -209,7 +208,7 @@ fn table_5_2_parity_repairs_after_half_a_block() {
             let usual = arrivals(None);
             let delay = |lost| {
                 let late = arrivals(Some(lost));
-                // Losing the parity delays nobody.
+                // A lost parity delays no packet.
                 late.get(&lost)
                     .map_or(0.0, |at| millis(at.saturating_since(usual[&lost])))
             };
@@ -231,7 +230,7 @@ fn table_5_2_a_request_repairs_after_a_round_trip() {
             _ => Fate::ARRIVE,
         };
         let mut pair = Pair::new(&table("kind = \"rlp-oos\", retries = 1", link), fate);
-        // Two frames back to back: a third would stand in the way of the repair.
+        // Two frames back to back: a third would delay the repair.
         (0..2).for_each(|id| pair.offer(0, TestPacket::new(1, id, link.2)));
         pair.run_for(Duration::from_secs(5));
         let at = |id| {
@@ -256,7 +255,7 @@ fn table_5_2_a_request_repairs_after_a_round_trip() {
     }
 }
 
-/// XOR/Ad: a pause closes the block, XOR waits for the end of it.
+/// With XOR/Ad a pause closes the block; XOR waits for the block to be full.
 #[test]
 fn silence_ends_an_adaptive_block() {
     let run = |scheme: &str| {

@@ -10,24 +10,24 @@ use super::progress::Progress;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
-/// A file on its way.
+/// A file transfer in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
     place: FlowPlace,
     start: Instant,
     started: bool,
     stopped: bool,
-    /// How fast the receiving application does with what it takes; at once if none.
+    /// Rate at which the receiving application consumes data; without one, it consumes at once.
     takes: Option<Rate>,
-    /// Until then it does with what it took last.
+    /// Until when it is consuming the data that it read last.
     busy: Instant,
-    /// The sender, the receiver.
+    /// Sender, receiver.
     ends: [End; 2],
-    /// Of segments that arrived, each since it was sent.
+    /// From sending to arrival, for each segment that arrived.
     pub(crate) delays: DelayProbe,
-    /// Where somebody asks.
+    /// Present if the scenario asks for it.
     pub(crate) progress: Option<Box<Progress>>,
-    /// When the receiving application got something last, and the longest time between two of these.
+    /// When the receiving application last got data, and the longest time between two such reads.
     last_read: Option<Instant>,
     longest_pause: Duration,
 }
@@ -62,7 +62,7 @@ impl Bulk {
         }
     }
 
-    /// The longest time in which the receiving application got nothing new, if it ever got something.
+    /// The longest time in which the receiving application got no new data, if it got any at all.
     pub(crate) fn longest_pause(&self) -> Option<Duration> {
         self.last_read.map(|_| self.longest_pause)
     }
@@ -74,14 +74,14 @@ impl Bulk {
         self.longest_pause = self.longest_pause.max(pause);
     }
 
-    /// Measures the sender's windows; `segment` is as in [`new`](Self::new).
+    /// Starts measuring the sender's windows; `segment` is as in [`new`](Self::new).
     pub(crate) fn watch(&mut self, segment: u32) {
         self.ends[0].watch(segment);
     }
 
     #[inline]
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        // What still arrives after the end changes no metric: they cover the run, not the drain.
+        // Arrivals after the stop change no metric: metrics cover the run, not the drain.
         if self.stopped {
             return;
         }
@@ -102,14 +102,14 @@ impl Bulk {
         }
     }
 
-    /// Segments that the receiver has got, and those among them that were nothing new.
+    /// Segments that the receiver has received, and how many of them carried nothing new.
     fn news(&self) -> [u64; 2] {
         let stats = self.ends[1].endpoint().receiver().stats();
         let vain = stats.segments_duplicate + stats.segments_beyond_window;
         [stats.segments_received, vain]
     }
 
-    /// The probe sees what a packet has changed.
+    /// Tells the probe what a packet has changed.
     fn follow(&mut self, now: Instant, packet: &Packet, [received, vain]: [u64; 2]) {
         let [now_received, now_vain] = self.news();
         let Some(progress) = &mut self.progress else {
@@ -128,7 +128,7 @@ impl Bulk {
         }
     }
 
-    /// The receiving application takes what is there, if it has done with what it took before.
+    /// The receiving application reads what is available, once it has consumed what it read before.
     #[inline]
     fn take(&mut self, now: Instant) {
         if now < self.busy {
@@ -164,7 +164,7 @@ impl Bulk {
     }
 
     pub(super) fn stop(&mut self, now: Instant) {
-        // What a file waits for that is not complete, it still waits for.
+        // An incomplete transfer is still waiting at the stop, and this pause counts too.
         if !self.ends[0].endpoint().sender().is_acknowledged() {
             self.end_pause(now);
         }
@@ -217,13 +217,12 @@ impl Bulk {
         &self.place
     }
 
-    /// The sender's, the receiver's.
+    /// Sender, receiver.
     pub(crate) fn ends(&self) -> &[End; 2] {
         &self.ends
     }
 }
 
-/// The earlier of two deadlines.
 #[inline]
 fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {

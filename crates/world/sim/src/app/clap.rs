@@ -1,8 +1,8 @@
 //! File transfer over CLAP (Gopal 2007, chapter 3): a sender whose rate follows the interface of its node.
 //!
-//! The two ends meet only through packets. A NACK is as long as its bits and carries its number; the bits stay here
-//! until the packet comes, as packets of the simulator carry none. A probe of the path is a packet, too: the nodes on
-//! its way write into it what they offer.
+//! The two ends communicate only through packets. A NACK has its real length and carries a number; since simulated
+//! packets carry no bytes, its bitmap stays here until the packet arrives. A path probe is a packet, too: each node
+//! on the way writes into it what its interface offers.
 
 use airlane_base::{Duration, Instant};
 use airlane_transport::clap::{
@@ -15,7 +15,7 @@ use super::progress::Progress;
 use crate::packet::{NO_BLOCKS, Packet, Role};
 use crate::probe::{DelayProbe, rate_bps};
 
-/// What a packet is, at the place where other flows number their endpoints.
+/// Kind of a packet, stored where other flows number their endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -38,16 +38,16 @@ const KINDS: [Kind; 7] = [
     Kind::Probe,
 ];
 
-/// What a SYN carries: the number of packets.
+/// Payload of a SYN: the number of packets in the file.
 const SYN_PAYLOAD: u32 = 4;
-/// A probe is so long (Gopal 2007, section 3.3.3).
+/// Bytes of a probe (Gopal 2007, section 3.3.3).
 const PROBE_LEN: u32 = 40;
-/// So many NACKs may be under way; of more the oldest are as good as lost. At ten a second that is more than a minute.
+/// NACKs that can be in flight. Older ones count as lost: at ten NACKs a second, these are more than 100 seconds old.
 const UNDER_WAY: u64 = 1_024;
-/// No NACK has more bytes of bits.
+/// Bytes of the longest bitmap in a NACK.
 const LONGEST_BITMAP: usize = 1_000;
 
-/// A NACK under way.
+/// A NACK in flight.
 #[derive(Clone, Debug)]
 struct Sent {
     number: u64,
@@ -58,7 +58,7 @@ struct Sent {
     bitmap: Vec<u8>,
 }
 
-/// What a flow over CLAP needs to know beside its place.
+/// What a CLAP flow needs to know besides its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
     /// Bytes.
@@ -67,11 +67,11 @@ pub(crate) struct File {
     pub(crate) packet: u32,
     /// Packets.
     pub(crate) count: u32,
-    /// Bytes in front of user data.
+    /// Header bytes before the user data.
     pub(crate) header: u32,
 }
 
-/// A file on its way.
+/// A file transfer in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Clap {
     place: FlowPlace,
@@ -81,19 +81,19 @@ pub(crate) struct Clap {
     file: File,
     sender: ClapSender,
     receiver: ClapReceiver,
-    /// By number modulo `UNDER_WAY`; grows to what is under way.
+    /// Indexed by number modulo `UNDER_WAY`; grows to the number in flight.
     nacks: Vec<Sent>,
     next_nack: u64,
     bitmap: Box<[u8; LONGEST_BITMAP]>,
     probing: Option<Probing>,
-    /// What the own interface said last.
+    /// The last report of the sender's own interface.
     status: Option<Status>,
     delivered_bytes: u64,
-    /// When the last packet came that was missing.
+    /// When the last missing packet arrived.
     last_new: Option<Instant>,
-    /// Of packets that arrived, each since it was sent.
+    /// From sending to arrival, for each packet that arrived.
     pub(crate) delays: DelayProbe,
-    /// Where somebody asks.
+    /// Present if the scenario asks for it.
     pub(crate) progress: Option<Box<Progress>>,
 }
 
@@ -104,14 +104,14 @@ struct Probing {
     next: Instant,
     due: bool,
     sent: u64,
-    /// The newest that has come back.
+    /// The newest probe that has come back.
     newest: Option<u64>,
-    /// What has come to the far end and goes back.
+    /// A probe that has reached the far end and is to be sent back.
     reply: Option<Packet>,
 }
 
 impl Clap {
-    /// `sender` has not been opened. The first probe leaves `probes` behind the origin, if any does.
+    /// `sender` has not been opened yet. With probing enabled, the first probe leaves `probes` after the origin.
     pub(crate) fn new(
         place: FlowPlace,
         start: Instant,
@@ -154,7 +154,7 @@ impl Clap {
     }
 
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        // What still arrives after the end changes no metric.
+        // Arrivals after the stop change no metric.
         if self.stopped {
             return;
         }
@@ -222,7 +222,7 @@ impl Clap {
         self.sender.handle(now, &Feedback::Nack(nack));
     }
 
-    /// The far end sends a probe back as it came; here the newest counts.
+    /// The far end returns a probe as it arrived; the sender uses the newest.
     fn on_probe(&mut self, now: Instant, packet: &Packet) {
         let Some(probing) = &mut self.probing else {
             return;
@@ -342,7 +342,7 @@ impl Clap {
         }
     }
 
-    /// The far end's answer, or the next probe: it leaves with what the own interface offers.
+    /// The far end's reply, or the next probe, which starts with what the sender's own interface offers.
     fn poll_probe(&mut self, now: Instant) -> Option<Packet> {
         let probing = self.probing.as_mut()?;
         if let Some(came) = probing.reply.take() {
@@ -378,7 +378,7 @@ impl Clap {
         ends.into_iter().flatten().chain(probe).min()
     }
 
-    /// Whether the receiver has all: the sender may hear of it later, or never.
+    /// Whether the receiver has the whole file. The sender may learn of it later, or never.
     pub(super) fn is_finished(&self) -> bool {
         self.receiver.completed().is_some()
     }
@@ -395,8 +395,8 @@ impl Clap {
         self.delivered_bytes
     }
 
-    /// New bits over the time from the first packet of the file that left to the last one that was missing (CLAP-P19), or to
-    /// the stop where some still are.
+    /// New bits over the time from the first packet sent to the last missing packet received (CLAP-P19), or to the
+    /// stop if some are still missing.
     pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
         let from = self.sender.first_sent().unwrap_or(self.start);
         let to = self.last_new.filter(|_| self.is_finished());
@@ -404,7 +404,7 @@ impl Clap {
         rate_bps(self.delivered_bytes, time)
     }
 
-    /// Packets of the file that were sent, first or again, and have not come.
+    /// Packets that were sent, first or again, and have not arrived.
     pub(crate) fn under_way(&self) -> u64 {
         let (sent, got) = (self.sender.stats(), self.receiver.stats());
         let new = got.data_received.saturating_sub(got.duplicates);
@@ -412,7 +412,7 @@ impl Clap {
     }
 }
 
-/// Remembers what a NACK says while it is under way.
+/// Keeps the content of a NACK while it is in flight.
 fn keep(nacks: &mut Vec<Sent>, number: u64, nack: &Nack<'_>) {
     let place = (number % UNDER_WAY) as usize;
     if place == nacks.len() {
@@ -437,7 +437,7 @@ fn keep(nacks: &mut Vec<Sent>, number: u64, nack: &Nack<'_>) {
     }
 }
 
-/// How a status stands in a probe.
+/// Encodes a status in the fields of a probe.
 fn blocks(status: Status) -> [[u16; 2]; NO_BLOCKS.len()] {
     let short = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     let mut blocks = NO_BLOCKS;
@@ -446,7 +446,7 @@ fn blocks(status: Status) -> [[u16; 2]; NO_BLOCKS.len()] {
     blocks
 }
 
-/// What a probe says.
+/// Decodes the status in a probe.
 fn offered(packet: &Packet) -> Status {
     let [[out, underflows], [room, _], ..] = packet.blocks;
     Status {
@@ -457,8 +457,8 @@ fn offered(packet: &Packet) -> Status {
     }
 }
 
-/// A node writes into a probe what its interface offers, if that is less: the underflows go with the packets that it
-/// carried, its room counts for itself, and of equal nodes the earlier one stays (CLAP-Z16).
+/// A node lowers the offer in a probe to that of its own interface. The underflow count goes with the output rate;
+/// room is minimized separately; if two nodes offer the same, the earlier one stays (CLAP-Z16).
 pub(crate) fn write_probe(packet: &mut Packet, own: Status) {
     let mut least = offered(packet);
     if own.out < least.out {
@@ -470,7 +470,7 @@ pub(crate) fn write_probe(packet: &mut Packet, own: Status) {
 }
 
 impl Packet {
-    /// Whether it is a probe that is still on its way to the far end of its flow.
+    /// Whether this is a probe that has not yet reached the far end of its flow.
     pub(crate) fn is_open_probe(&self, place: &FlowPlace) -> bool {
         let probe = self.endpoints == Kind::Probe as u8 && self.role() == Role::Datagram;
         probe && self.header.protocol == crate::packet::CLAP && self.to == place.nodes[1]

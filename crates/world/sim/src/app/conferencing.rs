@@ -1,13 +1,12 @@
 //! On/off speech over UDP (docs/spec/multi-service.md, 5.3).
 //!
-//! Talk and silence are exponential; while talking, packets leave at fixed intervals, the first at
-//! the start of the period. The source starts talking. A talk period is rounded to whole intervals,
-//! at least one, and silence begins when the last interval is over: packets never come closer than
-//! an interval. So a link that is faster than the source never queues, and the raw service's delay
-//! has no deviation, as published (XYL-Q-F5.5-1).
+//! Talk and silence periods are exponential. While talking, packets leave at fixed intervals, the first at the start
+//! of the period. The source starts talking. A talk period is rounded to whole intervals, at least one, and silence
+//! begins at the end of the last interval, so packets are never closer than one interval. Hence a link that is faster
+//! than the source never queues, and the delay of the raw service has no deviation, as published (XYL-Q-F5.5-1).
 //!
-//! The stream of random numbers depends on the seed but not on the repetition: every repetition
-//! hears the same conversation over other errors.
+//! The random stream depends on the seed but not on the repetition: every repetition carries the same conversation
+//! over different errors.
 
 use airlane_base::{Duration, Instant, Rng};
 
@@ -27,17 +26,17 @@ pub(crate) struct Conferencing {
     silence: Duration,
     random: Rng,
     start: Instant,
-    /// From then on it sends nothing.
+    /// From this time on it sends nothing.
     end: Option<Instant>,
     /// When the next packet leaves.
     next: Option<Instant>,
-    /// Packets of the current talk period that have not left; zero before the first.
+    /// Packets of the current talk period that have not been sent; zero before the first period.
     remaining: u64,
     due: bool,
     pub(crate) datagrams: Datagrams,
-    /// Bytes that came while it was on.
+    /// Bytes received before the stop.
     bytes: u64,
-    /// Where somebody asks.
+    /// Present if the scenario asks for it.
     pub(crate) progress: Option<Box<Progress>>,
 }
 
@@ -139,7 +138,7 @@ impl Conferencing {
         &self.place
     }
 
-    /// Bits that came while it was on, which ends with the applications, over that time.
+    /// Bits received before the stop, over the time that the application was on.
     pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
         let end = self.end.map_or(stopped, |end| end.min(stopped));
         rate_bps(self.bytes, end.saturating_since(self.start))

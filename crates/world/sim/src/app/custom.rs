@@ -1,4 +1,4 @@
-//! A flow whose application somebody else wrote ([`Application`]), over TCP or UDP.
+//! A flow with a user-supplied application ([`Application`]), over TCP or UDP.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::probe::{DelayProbe, rate_bps};
 
 #[derive(Debug)]
 enum Transport {
-    /// The first end, the second.
+    /// First end, second end.
     Tcp(Box<[End; 2]>),
     Udp {
         waiting: VecDeque<Packet>,
@@ -37,17 +37,17 @@ pub(crate) struct Custom {
     app: Box<dyn Application>,
     host: Host,
     transport: Transport,
-    /// When its ends first gave something to the network, and when something last came or was given.
+    /// When its ends first sent something, and when data was last sent or received.
     first_sent: Option<Instant>,
     last_active: Instant,
     delivered_bytes: u64,
     received: u64,
-    /// Of responses, as the application says.
+    /// Response times, as the application reports them.
     pub(crate) times: DelayProbe,
 }
 
 impl Custom {
-    /// Over TCP with the phases of two clocks, otherwise over UDP.
+    /// Uses TCP if given the phases of two clocks, UDP otherwise.
     pub(crate) fn new(
         place: FlowPlace,
         start: Instant,
@@ -108,7 +108,7 @@ impl Custom {
                 })
             }
         };
-        // What comes after the end changes nothing but what becomes of datagrams.
+        // After the stop, only the fate of datagrams is still recorded.
         if let Some(delivery) = delivery
             && !self.stopped
         {
@@ -146,7 +146,7 @@ impl Custom {
         }
     }
 
-    /// Lets the application act, and does what it wants.
+    /// Calls the application, and carries out what it asked for.
     fn call(&mut self, now: Instant, act: impl FnOnce(&mut dyn Application, &mut Host)) {
         self.host.now = now;
         act(&mut *self.app, &mut self.host);
@@ -227,7 +227,7 @@ impl Custom {
         &self.place
     }
 
-    /// The ends of its connections; there are none over UDP.
+    /// The ends of its connections; none over UDP.
     pub(crate) fn ends(&self) -> &[End] {
         match &self.transport {
             Transport::Tcp(ends) => &**ends,
@@ -239,7 +239,7 @@ impl Custom {
         matches!(self.transport, Transport::Tcp(_))
     }
 
-    /// What its ends send each other, where nobody repairs that.
+    /// Its datagrams, over UDP.
     pub(crate) fn datagrams(&self) -> Option<&Datagrams> {
         match &self.transport {
             Transport::Tcp(_) => None,
@@ -247,8 +247,8 @@ impl Custom {
         }
     }
 
-    /// Delivered bits over the time from the first that was sent to the last that came or was sent, where it has
-    /// finished, and else to the stop.
+    /// Delivered bits over the time from the first send to the last send or arrival, or to the stop if the
+    /// application has not finished.
     pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
         let end = match self.is_finished() {
             true => self.last_active,
@@ -257,7 +257,7 @@ impl Custom {
         rate_bps(self.delivered_bytes, end.saturating_since(self.first_sent?))
     }
 
-    /// Counters of both directions.
+    /// Delivered user bytes of both directions.
     pub(crate) fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }

@@ -1,37 +1,37 @@
-//! What becomes of the datagrams of a flow, which nobody sends again.
+//! The fate of a flow's datagrams, which are not retransmitted.
 //!
-//! A datagram that was sent by the stop came by then, is under way and comes later, or never comes. Only time tells the
-//! last two apart, so the world goes on after the stop for as long as a datagram may still come: until all have, or
-//! none has for [`PATIENCE`]. How long somebody watches the world after the stop (`drain`) changes nothing of that.
+//! A datagram sent before the stop arrived by then, arrives later, or never arrives. Only time tells the last two
+//! apart, so the world runs on after the stop until all datagrams have arrived, or none has for [`PATIENCE`]. The
+//! length of the drain (`drain`) does not change that.
 
 use airlane_base::{Duration, Instant};
 
 use crate::packet::Packet;
 use crate::probe::{DelayProbe, JitterProbe};
 
-/// A datagram that has not come this long after the one before it, or the stop, never comes.
+/// A datagram that arrives later than this after the previous one, or after the stop, counts as lost.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The datagrams of one flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Datagrams {
     pub(crate) sent: u64,
-    /// Those that came by the stop.
+    /// Arrived by the stop.
     pub(crate) received: u64,
-    /// Bytes of these.
+    /// Bytes of the received datagrams.
     pub(crate) bytes: u64,
-    /// Of all that came, then or later.
+    /// Of all that arrived, before or after the stop.
     pub(crate) delays: DelayProbe,
-    /// Of the same.
+    /// Of all that arrived, before or after the stop.
     pub(crate) jitter: JitterProbe,
-    /// Where the first one went: what goes elsewhere goes the other way.
+    /// Destination of the first datagram; any other destination is the opposite direction.
     first_to: Option<u16>,
-    /// Once the applications have stopped: since when none has come.
+    /// Since the stop: when the last datagram arrived, or the stop itself.
     silent: Option<Instant>,
 }
 
 impl Datagrams {
-    /// One has come.
+    /// A datagram has arrived.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Instant, packet: &Packet) {
         match &mut self.silent {
@@ -49,22 +49,21 @@ impl Datagrams {
             .record(usize::from(packet.to != first_to), delay);
     }
 
-    /// The applications stop.
     pub(crate) fn stop(&mut self, now: Instant) {
         self.silent = Some(now);
     }
 
-    /// Those that came after the stop.
+    /// Datagrams that arrived after the stop.
     pub(crate) fn under_way(&self) -> u64 {
         self.came() - self.received
     }
 
-    /// Those that came, then or later.
+    /// Datagrams that arrived, before or after the stop.
     pub(crate) fn came(&self) -> u64 {
         self.delays.count()
     }
 
-    /// After the stop: until when the next one is waited for, if one is.
+    /// After the stop: until when to wait for the next datagram, if one is missing.
     pub(crate) fn awaited(&self) -> Option<Instant> {
         let since = self.silent.filter(|_| self.came() < self.sent)?;
         Some(since + PATIENCE)

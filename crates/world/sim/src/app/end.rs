@@ -1,7 +1,7 @@
 //! One end of a flow's connections at its node: a transport endpoint, and its segments as packets.
 //!
-//! The two ends of a flow only meet through packets. What one end sends and what it receives are two
-//! connections, each with a number and a port at the client of its own, as the agents of ns-2 have them.
+//! The two ends of a flow communicate only through packets. An end sends on one connection and receives on another,
+//! each with a number and a client port of its own, as the agents of ns-2 do.
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
@@ -18,33 +18,33 @@ pub(crate) struct End {
     endpoint: Tcp,
     /// Whether anything has happened since it last had nothing to send.
     stirred: bool,
-    /// When its time has come, as it was then.
+    /// Its deadline when it last had nothing to send.
     due: Option<Instant>,
     place: FlowPlace,
-    /// What its data has in common, the connection's number included; and likewise its acknowledgments of what the other
-    /// connection brings. A packet is a copy with what is its own.
+    /// Templates: the fields that all its data packets share, the connection number included, and those that its
+    /// acknowledgments of the other connection share.
     data: Packet,
     ack: Packet,
     ack_len: u32,
     options: Options,
-    /// The whole window, segments, and how many bits of what it lacks have no room in a packet.
+    /// The full receive window in segments, and by how many bits the closed part is shifted to fit into a packet.
     window: u32,
     scale: u32,
-    /// Bytes in front of user data.
+    /// Header bytes before the user data.
     header_len: u32,
-    /// Length of a SYN.
+    /// Bytes of a SYN.
     syn_len: u32,
-    /// Whether segments carry the time at which they left.
+    /// Whether segments carry timestamps.
     stamps: bool,
-    /// That of the packet that came last, which data echoes; nobody but a capture reads that.
+    /// Timestamp of the last packet received, which data echoes; only captures show it.
     heard: u32,
-    /// Of its sender, where somebody asks.
+    /// Measures its sender's windows, if the scenario asks for it.
     probe: Option<Box<WindowProbe>>,
 }
 
 impl End {
-    /// The first end of a flow (`end` = 0) or the second (1), over fresh state. `segment` is the user
-    /// bytes of a full segment; `endpoints` says which of the flow's endpoints these are, of those that it has.
+    /// The first end of a flow (`end` = 0) or the second (1), with fresh state. `segment` is the user bytes of a full
+    /// segment; `endpoints` is the index of this pair among the flow's endpoints.
     pub(crate) fn new(
         config: &TcpConfig,
         place: FlowPlace,
@@ -76,22 +76,22 @@ impl End {
         }
     }
 
-    /// Measures the windows of its sender from now on; `segment` is as in [`new`](Self::new).
+    /// Starts measuring the windows of its sender; `segment` is as in [`new`](Self::new).
     pub(crate) fn watch(&mut self, segment: u32) {
         self.probe = Some(Box::new(WindowProbe::new(segment)));
     }
 
-    /// Bytes in front of user data.
+    /// Header bytes before the user data.
     pub(crate) const fn header_len(&self) -> u32 {
         self.header_len
     }
 
-    /// What was measured, if somebody asked.
+    /// The window measurements, if enabled.
     pub(crate) fn probe(&self) -> Option<&WindowProbe> {
         self.probe.as_deref()
     }
 
-    /// The next connections, over fresh state; counters go on.
+    /// Opens the next connections with fresh state; counters continue.
     pub(crate) fn open(
         &mut self,
         config: &TcpConfig,
@@ -105,24 +105,24 @@ impl End {
         }
     }
 
-    /// Number of the connection whose data it sends; packets of others are ignored.
+    /// Number of the connection that it sends on; packets of other connections are ignored.
     pub(crate) const fn sends(&self) -> u32 {
         self.data.connection
     }
 
-    /// What it is to its peer and its application. Changes go through the methods below.
+    /// Read access to the endpoint. Changes go through the methods below.
     #[inline]
     pub(crate) const fn endpoint(&self) -> &Tcp {
         &self.endpoint
     }
 
-    /// The application gives `bytes` more.
+    /// The application writes `bytes` more.
     pub(crate) fn write(&mut self, bytes: u64) {
         self.endpoint.write(bytes);
         self.stirred = true;
     }
 
-    /// The application has given all.
+    /// The application has written all its data.
     pub(crate) fn close(&mut self) {
         self.endpoint.close();
         self.stirred = true;
@@ -132,7 +132,7 @@ impl End {
     #[inline]
     pub(crate) fn read(&mut self) -> Option<u64> {
         let bytes = self.endpoint.read();
-        // What opens a window says so.
+        // A read that opens the window may send a window update.
         self.stirred |= bytes.is_some();
         bytes
     }
@@ -142,7 +142,7 @@ impl End {
         if let Some(probe) = &mut self.probe {
             probe.advance(now, self.endpoint.sender());
         }
-        // The application or another of its ends may be what is due.
+        // The deadline may be that of the application or of another end of the flow.
         if self.poll_timeout().is_none_or(|due| due > now) {
             return;
         }
@@ -153,7 +153,7 @@ impl End {
         self.stirred = true;
     }
 
-    /// When `handle_timeout` is due, for an end that has been asked for all it has to send.
+    /// When `handle_timeout` is due. Valid once everything that can be sent has been polled.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         match self.stirred {
@@ -162,13 +162,13 @@ impl End {
         }
     }
 
-    /// There is nothing to send until something happens.
+    /// Nothing to send until something happens.
     fn rest(&mut self) {
         self.stirred = false;
         self.due = self.endpoint.poll_timeout();
     }
 
-    /// Which end takes a packet.
+    /// The end that a packet is for.
     #[inline]
     pub(crate) const fn of(packet: &Packet) -> usize {
         match packet.role() {
@@ -177,12 +177,12 @@ impl End {
         }
     }
 
-    /// What the data is that it sends.
+    /// The role of the data that it sends.
     pub(crate) const fn data_role(&self) -> Role {
         self.data.role()
     }
 
-    /// Takes in a packet for this end, if it is of its connections.
+    /// Handles a packet for this end, if it belongs to its connections.
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         let (connection, segment) = if packet.role().is_data() {
@@ -214,7 +214,7 @@ impl End {
         }
     }
 
-    /// The segment in a packet with data.
+    /// The segment in a data packet.
     #[inline]
     fn data_of(&self, packet: &Packet) -> Segment {
         match packet.asks() {
@@ -235,14 +235,14 @@ impl End {
         })
     }
 
-    /// A packet for this end has come destroyed, and the link knows which it was.
+    /// A packet for this end has arrived corrupted, and the link can tell which packet it was.
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
         if packet.role().is_data() && packet.connection == self.ack.connection {
             self.endpoint.handle_destroyed(&self.data_of(packet));
         }
     }
 
-    /// A link of the path went down or came back, as this end hears.
+    /// This end learns that a link of its path went down or came back.
     pub(crate) fn handle_hint(&mut self, now: Instant, hint: Hint<()>) {
         match hint {
             Hint::Disconnected(()) => self.endpoint.freeze(now),
@@ -251,15 +251,15 @@ impl End {
         self.stirred = true;
     }
 
-    /// Puts the next packet to leave now in the place of `packet`, if there is one.
+    /// Writes the next packet to send now into `packet`, and returns whether there was one.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
-        // Of two ends one is asked in vain each time: the question is short.
+        // Of two ends, one is polled in vain each time, so this check must be cheap.
         self.stirred && self.next_packet(now, packet)
     }
 
     fn next_packet(&mut self, now: Instant, packet: &mut Packet) -> bool {
-        // Its parts are read where they were written: a move would wait for all of them.
+        // The segment is read where it was written: a move would stall on all of its stores.
         let segment = &self.endpoint.poll_transmit(now);
         if segment.is_some()
             && let Some(probe) = &mut self.probe
@@ -297,10 +297,10 @@ impl End {
                     let repeated = ack.duplicate().is_some_and(|block| block.end <= ack.ack);
                     packet.marks = packet.marks.with(Marks::REPEATED, repeated);
                 }
-                // It is rounded up, so that what is advertised is there.
+                // Rounded up, so that no more is advertised than is there.
                 let lacks = self.window - ack.window;
                 packet.closed = lacks.div_ceil(1 << self.scale) as u16;
-                // An end that only receives has said all that it has to say.
+                // An end that only receives has nothing else to send.
                 if self.endpoint.is_silent() {
                     self.rest();
                 }
@@ -329,12 +329,12 @@ impl End {
     }
 }
 
-/// How many bits of what such a window lacks have no room in a packet.
+/// By how many bits the closed part of such a window is shifted to fit into a packet.
 pub(crate) const fn unsaid_bits(window: u32) -> u32 {
     (u32::BITS - window.leading_zeros()).saturating_sub(u16::BITS)
 }
 
-/// Segments that one end has sent, first or again, and the other has not: they are on their way, or will be sent again.
+/// Segments that one end has sent and the other has not received: in flight, or to be retransmitted.
 pub(crate) fn under_way(from: &End, to: &End) -> u64 {
     let sent = from.endpoint.sender().stats();
     let got = to.endpoint.receiver().stats();
@@ -343,17 +343,17 @@ pub(crate) fn under_way(from: &End, to: &End) -> u64 {
     (sent.segments_sent - sent.retransmissions).saturating_sub(new)
 }
 
-/// How the blocks of an acknowledgment stand in its packet.
+/// Encodes the SACK blocks of an acknowledgment in its packet.
 fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
     let mut blocks = NO_BLOCKS;
     for (place, block) in blocks.iter_mut().zip(ack.blocks.iter()) {
-        // A window of selective acknowledgments is at most so many segments: that was validated.
+        // Fits: validation limits the window of selective acknowledgments to this many segments.
         *place = [block.start.abs_diff(ack.ack) as u16, block.len() as u16];
     }
     blocks
 }
 
-/// The blocks that a packet reports.
+/// The SACK blocks that a packet reports.
 #[inline]
 pub(crate) fn blocks_of(packet: &Packet) -> Blocks {
     let mut blocks = Blocks::default();

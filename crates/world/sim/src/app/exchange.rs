@@ -1,12 +1,12 @@
 //! Requests and replies between a client at a flow's second end and a server at its first.
 //!
-//! A request and its reply are two transfers in opposite directions, each on a connection of its own,
-//! as the agents of ns-2 have them. A fresh exchange opens both over fresh TCP state; a continued one
-//! gives more to the connections that are open. Where TCP has a handshake it opens both directions at once, and the
-//! end of a reply that is the last of its connection says so.
+//! A request and its reply are two transfers in opposite directions, each on a connection of its own, as the agents
+//! of ns-2 do. A fresh exchange opens both with fresh TCP state; a continued one writes to the connections that are
+//! open. If TCP has a handshake, it opens both directions at once, and the end of a connection's last reply is marked
+//! as such.
 //!
-//! When a fresh exchange begins, both sides forget the one before: what a sender had not heard
-//! acknowledged of it.
+//! When a fresh exchange begins, both sides drop the state of the previous one, including data that the sender has no
+//! acknowledgment for.
 
 use airlane_base::{Duration, Instant, Rng};
 use airlane_link::mobility::Hint;
@@ -17,20 +17,20 @@ use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::scenario::Completion;
 
-/// What opening a connection takes: one value for all connections of a flow.
+/// What it takes to open a connection; one value for all connections of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Opener {
     config: TcpConfig,
     /// User bytes of a full segment.
     pub(crate) segment: u32,
-    /// User bytes of a request's packet, where each request is one.
+    /// User bytes of a request's packet, if each request is one packet.
     pub(crate) request: Option<u32>,
     pub(crate) completion: Completion,
-    /// Whether connections stay open and are used again.
+    /// Whether connections stay open and are reused.
     persistent: bool,
-    /// Phases of the hosts' clocks, drawn afresh for each connection.
+    /// Phases of the hosts' clocks, drawn anew for each connection.
     clock: Rng,
-    /// Number of the next connection; 0 is that of connections that were never opened.
+    /// Number of the next connection; 0 stands for a connection that was never opened.
     number: u32,
 }
 
@@ -53,7 +53,7 @@ impl Opener {
         }
     }
 
-    /// Fresh connections between both ends, server first: requests before replies.
+    /// Opens fresh connections between both ends, server first: requests before replies.
     fn open(&mut self, [server, client]: &mut [End; 2]) {
         let [request, reply] = [(); 2].map(|()| {
             let number = self.number;
@@ -70,32 +70,32 @@ impl Opener {
 /// What a packet has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completed {
-    /// The request is over: the server may reply.
+    /// The request is complete: the server may reply.
     Request,
-    /// The reply is over: the client may go on.
+    /// The reply is complete: the client may go on.
     Reply,
 }
 
 const SERVER: usize = 0;
 const CLIENT: usize = 1;
 
-/// One client and its server, on one pair of connections at a time.
+/// One client and its server, with one pair of connections at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
-    /// The server's, the client's.
+    /// Server, client.
     ends: [End; 2],
     /// Whether they were ever opened.
     opened: bool,
-    /// Since when each end, server first, knows that the path is down.
+    /// Since when each end, server first, has known that the path is down.
     frozen: [Option<Instant>; 2],
-    /// What is on its way.
+    /// The transfer in progress.
     waiting: Option<Completed>,
-    /// Whether the server says that its reply was all.
+    /// Whether the server marks the end of its reply.
     ends_connections: bool,
 }
 
 impl Exchange {
-    /// An exchange with nothing on its way, on the given endpoints of the flow.
+    /// An exchange with nothing in progress, on the given endpoints of the flow.
     pub(crate) fn new(opener: &Opener, place: FlowPlace, endpoints: u8) -> Self {
         let config = &opener.config;
         let segments = [opener.segment, opener.request.unwrap_or(opener.segment)];
@@ -109,13 +109,13 @@ impl Exchange {
         }
     }
 
-    /// The client sends `bytes` and waits for them to be over.
+    /// The client sends `bytes` and waits until they are complete.
     pub(crate) fn ask(&mut self, opener: &mut Opener, bytes: u64) {
         self.waiting = Some(Completed::Request);
         self.give_request(opener, bytes);
     }
 
-    /// The server sends `bytes`, and the client waits for them to be over.
+    /// The server sends `bytes`, and the client waits until they are complete.
     pub(crate) fn answer(&mut self, bytes: u64) {
         self.waiting = Some(Completed::Reply);
         self.give_reply(bytes);
@@ -124,7 +124,7 @@ impl Exchange {
         }
     }
 
-    /// The client sends `bytes`, whatever else is on its way.
+    /// The client sends `bytes`, whatever else is in progress.
     pub(crate) fn give_request(&mut self, opener: &mut Opener, bytes: u64) {
         if !(opener.persistent && self.opened) {
             self.opened = true;
@@ -138,7 +138,7 @@ impl Exchange {
         self.ends[CLIENT].write(bytes);
     }
 
-    /// One end hears that a link of the path went down or came back.
+    /// One end learns that a link of the path went down or came back.
     pub(crate) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
         match hint {
             Hint::Disconnected(()) => _ = self.frozen[end].get_or_insert(now),
@@ -147,7 +147,7 @@ impl Exchange {
         self.ends[end].handle_hint(now, hint);
     }
 
-    /// The server sends `bytes`, whatever else is on its way.
+    /// The server sends `bytes`, whatever else is in progress.
     pub(crate) fn give_reply(&mut self, bytes: u64) {
         self.ends[SERVER].write(bytes);
     }
@@ -157,18 +157,18 @@ impl Exchange {
         self.opened = false;
     }
 
-    /// Whether everything is acknowledged that was given: of requests, of replies.
+    /// Whether everything sent is acknowledged: requests, replies.
     pub(crate) fn is_idle(&self) -> [bool; 2] {
         self.client_and_server()
             .map(|end| end.endpoint().is_acknowledged())
     }
 
-    /// Bytes that have arrived in order: of requests, of replies.
+    /// Bytes received in order: of requests, of replies.
     pub(crate) fn arrived(&self) -> [u64; 2] {
         self.ends.each_ref().map(|end| end.endpoint().received())
     }
 
-    /// Whether all that `from` has written has come over, as `rule` sees it.
+    /// Whether everything that `from` has written is complete, as `rule` defines it.
     fn is_over(&self, from: usize, rule: Completion) -> bool {
         let [sender, receiver] = [from, 1 - from].map(|end| self.ends[end].endpoint());
         match rule {
@@ -177,7 +177,7 @@ impl Exchange {
         }
     }
 
-    /// A packet of the flow; those of other connections are ignored.
+    /// Handles a packet of the flow; those of other connections are ignored.
     #[inline]
     pub(crate) fn handle_packet(
         &mut self,
@@ -196,7 +196,7 @@ impl Exchange {
         if over { self.waiting.take() } else { None }
     }
 
-    /// A packet of the flow has come destroyed.
+    /// A packet of the flow has arrived corrupted.
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
         self.ends[End::of(packet)].handle_destroyed(packet);
     }
@@ -208,7 +208,7 @@ impl Exchange {
         }
     }
 
-    /// Puts the next packet of either side in the place of `packet`, if there is one.
+    /// Writes the next packet of either side into `packet`, and returns whether there was one.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let [server, client] = &mut self.ends;
@@ -221,7 +221,7 @@ impl Exchange {
         timers.flatten().min()
     }
 
-    /// Both ends: that of requests, that of replies.
+    /// Both ends: the one that sends requests, the one that sends replies.
     pub(crate) fn client_and_server(&self) -> [&End; 2] {
         [&self.ends[CLIENT], &self.ends[SERVER]]
     }
@@ -242,21 +242,21 @@ impl Exchange {
     }
 }
 
-/// What all connections of a flow counted together.
+/// Sums over all connections of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) segments_sent: u64,
     pub(crate) segments_received: u64,
-    /// Those of which the other end has none yet.
+    /// Segments that the other end has not received yet.
     pub(crate) under_way: u64,
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u64,
-    /// User bytes of replies, those of incomplete ones included.
+    /// User bytes of replies, incomplete ones included.
     pub(crate) delivered_bytes: u64,
 }
 
 impl Totals {
-    /// Adds what an end's sender counted.
+    /// Adds the counters of an end's sender.
     pub(super) fn count(&mut self, end: &End) {
         let stats = end.endpoint().sender().stats();
         self.segments_sent += stats.segments_sent;
@@ -264,7 +264,6 @@ impl Totals {
         self.timeouts += stats.timeouts;
     }
 
-    /// The sum of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             segments_sent: self.segments_sent + other.segments_sent,
@@ -277,7 +276,7 @@ impl Totals {
     }
 }
 
-/// A host's clock ticks anywhere in a tick against the connection's beginning.
+/// Draws where within a tick of the host's clock a connection begins.
 pub(crate) fn draw_phase(random: &mut Rng, config: &TcpConfig) -> Duration {
     config.tick.mul_f64(random.uniform())
 }

@@ -1,23 +1,21 @@
 //! Mail checks in the manner of POP3 (RFC 1939; Xylomenos 1999, section 9.2): not interactive, but
 //! bidirectional.
 //!
-//! A client at the second end takes turns with a server at the first: short commands and responses
-//! (log in, ask what there is), then one command for each message and the message itself, and a last
-//! short turn. Each check has fresh TCP state, its turns share it. What is measured is the time from
-//! the first command to the last response.
+//! A client at the second end takes turns with a server at the first: short commands and responses (log in, list
+//! messages), then one command per message with the message as the reply, and a last short turn. Each check has fresh
+//! TCP state, which its turns share. The metric is the time from the first command to the last response.
 //!
-//! Message sizes are exponential and drawn when the command for them arrives; they do not change with
-//! the repetition.
+//! Message sizes are exponential and drawn when their command arrives; they are the same in every repetition.
 
 use airlane_base::{Duration, Instant, Rng};
 
 use super::exchange::Completed;
 use super::talk::{Line, Script};
 
-/// What a check takes.
+/// What a check consists of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MailCheck {
-    /// Short turns, the last of them after the messages.
+    /// Short turns; the last of them comes after the messages.
     pub(crate) turns: u32,
     /// Bytes.
     pub(crate) command: u64,
@@ -30,20 +28,20 @@ pub(crate) struct MailCheck {
 }
 
 impl MailCheck {
-    /// Whether turn `turn`, from 0, brings a message.
+    /// Whether turn `turn`, counted from 0, fetches a message.
     fn is_message(&self, turn: u32) -> bool {
         let first = self.turns - 1;
         (first..first + self.messages).contains(&turn)
     }
 }
 
-/// One mail reader and its server.
+/// One mail client and its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
     check: MailCheck,
     sizes: Rng,
     began: Instant,
-    /// The turn on its way.
+    /// The turn in progress.
     turn: u32,
 }
 

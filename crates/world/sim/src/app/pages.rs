@@ -1,8 +1,8 @@
 //! Page fetches of fixed sizes: request and reply, each over fresh TCP state, one page at a time.
 //!
-//! A client at the second end sends a request against the main direction; when the server at the
-//! first end has all of it, the reply comes back at once (no processing time). A page is complete
-//! when the client has the whole reply; after a pause the next request goes out.
+//! A client at the second end sends a request against the main direction; when the server at the first end has all of
+//! it, it replies at once (no processing time). A page is complete when the client has the whole reply; the next
+//! request follows after a pause.
 //!
 //! The empirical model with embedded objects is [`web`](super::web).
 
@@ -11,7 +11,7 @@ use airlane_base::{Duration, Instant};
 use super::exchange::Completed;
 use super::talk::{Line, Script};
 
-/// What one page takes.
+/// What one page consists of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     /// Bytes.
@@ -40,7 +40,7 @@ impl Pages {
         }
     }
 
-    /// When the first request left, if one did, and when the last reply was complete, if one was.
+    /// When the first request was sent, if any, and when the last reply was complete, if any.
     pub(crate) fn period(&self) -> Option<(Instant, Option<Instant>)> {
         Some((self.first?, self.last))
     }

@@ -1,21 +1,21 @@
-//! What the packets of a flow have in common.
+//! What all packets of a flow have in common.
 
 use airlane_base::Instant;
 
 use crate::packet::{Header, Packet, Role};
 
-/// The first dynamic port, and how many there are.
+/// The first dynamic port, and the number of dynamic ports (RFC 6335).
 pub(crate) const DYNAMIC_PORTS: u16 = 49_152;
 const DYNAMIC: u32 = 16_384;
-/// From the port of one connection to that of the next; odd, so it reaches every port.
+/// Port difference between consecutive connections; odd, so that it reaches every port.
 const STEP: u32 = 613;
 
-/// Where a flow sits and what stands in its packets' headers.
+/// Where a flow sits, and the headers of its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowPlace {
     /// Index of the flow.
     pub(crate) flow: u16,
-    /// Nodes of the main direction: source, destination.
+    /// Source and destination of the main direction.
     pub(crate) nodes: [u16; 2],
     /// Header of packets in the main direction.
     pub(crate) header: Header,
@@ -45,7 +45,7 @@ impl FlowPlace {
         }
     }
 
-    /// What the packets of one kind have in common on connection `number`, which has a port of its own at the client.
+    /// The fields that all packets of one kind share on connection `number`, which has its own port at the client.
     pub(super) fn blank(&self, role: Role, number: u32, endpoints: u8) -> Packet {
         let port = self.client_port(number);
         let mut packet = match role {
@@ -61,14 +61,14 @@ impl FlowPlace {
         packet
     }
 
-    /// The port of connection `number` at the second end: they go through all dynamic ports
-    /// (RFC 6335) before one comes again.
+    /// The port of connection `number` at the second end. Connections go through all dynamic ports before one is
+    /// reused.
     pub(crate) fn client_port(&self, number: u32) -> u16 {
         let first = u32::from(self.header.dst_port - DYNAMIC_PORTS);
         DYNAMIC_PORTS + (number.wrapping_mul(STEP).wrapping_add(first) % DYNAMIC) as u16
     }
 
-    /// The port of the connection before the one that has `port`.
+    /// The port of the connection before the one with `port`.
     pub(crate) fn port_before(port: u16) -> u16 {
         let place = u32::from(port.wrapping_sub(DYNAMIC_PORTS)).wrapping_sub(STEP);
         DYNAMIC_PORTS + (place % DYNAMIC) as u16

@@ -1,11 +1,11 @@
-//! How a flow goes on: what is new at its receiver, when, and what that cost (Gopal 2007).
+//! Progress of a flow: what is new at its receiver, when, and at what cost (Gopal 2007).
 //!
-//! A transfer takes the time from the first packet that the sender gives to the network to the last packet that its
-//! receiver lacked; the sender's last acknowledgment may come later, or never. New bytes count once, when their packet
-//! comes, in order or not. What comes after the applications have stopped is only counted as not lost.
+//! A transfer lasts from the first packet that the sender gives to the network to the arrival of the last packet that
+//! the receiver lacked; the sender's last acknowledgment may come later, or never. New bytes count once, when their
+//! packet arrives, in order or not. Arrivals after the stop only count as not lost.
 //!
-//! Both ends tell the same probe, as nobody in the world could: so a round trip is that of the packet that caused an
-//! acknowledgment, retransmissions included.
+//! Both ends report to one probe, which no real host could do. A round trip is therefore measured from the packet
+//! that caused an acknowledgment, retransmissions included.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::probe::{DelayProbe, rate_bps};
 use crate::result::{ProgressResult, WindowResult};
 use crate::scenario::{ProgressConfig, WindowConfig};
 
-/// A peak is the mean of so many intervals.
+/// A peak is the mean of this many intervals.
 const PEAKS: usize = 3;
 /// A flat stretch lasts at least this share of the smallest timeout.
 const FLAT: f64 = 0.9;
-/// Acknowledgments that are under way at once; of more, the oldest are forgotten.
+/// Acknowledgments tracked in flight; beyond this, the oldest are forgotten.
 const MOST_ECHOES: usize = 1 << 16;
 
-/// What one window of time has seen.
+/// Measurements of one window of time.
 #[derive(Clone, Debug)]
 struct Window {
     name: String,
@@ -35,15 +35,15 @@ struct Window {
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
     interval: Duration,
-    /// Bytes of the whole transfer, if it has an end.
+    /// Bytes of the whole transfer, if it is finite.
     size: Option<u64>,
-    /// A gap this long is a flat stretch; where the sender has a timer.
+    /// A gap this long is a flat stretch; only if the sender has a retransmission timer.
     flat: Option<Duration>,
     windows: Vec<Window>,
     curve: bool,
-    /// When the first packet left.
+    /// When the first packet was sent.
     first: Option<Instant>,
-    /// When the last new byte came, and when the one that made nine tenths did.
+    /// When the last new byte arrived, and when the byte that completed 90 %.
     last: Option<Instant>,
     ninety: Option<Instant>,
     stopped: Option<Instant>,
@@ -51,7 +51,7 @@ pub(crate) struct Progress {
     flat_intervals: u64,
     /// New bytes, and acknowledgments that left the receiver, in each interval.
     intervals: Vec<[u64; 2]>,
-    /// When acknowledgments left the receiver, and the packets that caused them their sender.
+    /// When each acknowledgment left the receiver, and when the packet that caused it left the sender.
     echoes: VecDeque<[Instant; 2]>,
     cause: Option<Instant>,
     round_trips: DelayProbe,
@@ -60,7 +60,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of a flow of `size` bytes whose sender waits at least `min_rto` for an acknowledgment, where it has or does such.
+    /// Progress of a flow of `size` bytes whose sender has a minimum RTO of `min_rto`, where these exist.
     pub(crate) fn new(
         config: &ProgressConfig,
         size: Option<u64>,
@@ -92,17 +92,17 @@ impl Progress {
         }
     }
 
-    /// A packet leaves the sender, the one that asks for a connection among them.
+    /// A packet leaves the sender, connection requests included.
     pub(super) fn on_sent(&mut self, now: Instant) {
         self.first.get_or_insert(now);
     }
 
-    /// The station of the sender's node could not take a packet.
+    /// The station of the sender's node has refused a packet.
     pub(crate) fn on_refused(&mut self) {
         self.refused += 1;
     }
 
-    /// A packet that left its sender at `created` has come, with so many new bytes.
+    /// A packet that left its sender at `created` has arrived, with this many new bytes.
     pub(super) fn on_arrived(&mut self, now: Instant, created: Instant, bytes: u64) {
         self.cause = Some(created);
         if bytes == 0 || self.stopped.is_some() {
@@ -140,9 +140,10 @@ impl Progress {
         }
     }
 
-    /// An acknowledgment that left the receiver at `created` has come to the sender.
+    /// An acknowledgment that left the receiver at `created` has arrived at the sender.
     pub(super) fn on_acknowledged(&mut self, now: Instant, created: Instant) {
-        // What left before it and has not come is lost: a path keeps the order, and each echo is looked up once.
+        // Earlier acknowledgments that have not arrived are lost: a path keeps the order, and each echo is looked up
+        // once.
         let before = self.echoes.partition_point(|[left, _]| *left < created);
         self.echoes.drain(..before);
         let Some([left, cause]) = self.echoes.front().copied() else {
@@ -170,7 +171,7 @@ impl Progress {
         self.stopped = Some(now);
     }
 
-    /// The time since the last new byte is over.
+    /// Ends the gap since the last new byte.
     fn close_gap(&mut self, now: Instant) {
         let since = self.last.or(self.first);
         if let Some((flat, since)) = self.flat.zip(since)
@@ -205,7 +206,7 @@ impl Progress {
         self.first
     }
 
-    /// When all had come, or else when the applications stopped.
+    /// When the transfer was complete, or when the applications stopped.
     pub(crate) fn end(&self) -> Option<Instant> {
         match self.is_complete() {
             true => self.last,
@@ -213,20 +214,20 @@ impl Progress {
         }
     }
 
-    /// New bits over the time that they took.
+    /// New bits over the duration of the transfer.
     pub(crate) fn good_bps(&self) -> Option<f64> {
         let time = self.end()?.saturating_since(self.first?);
         rate_bps(self.bytes, time)
     }
 
-    /// The new bytes of the whole intervals before a time.
+    /// New bytes of each whole interval before a time.
     fn whole(&self, until: Instant) -> impl Iterator<Item = u64> {
         let count = self.index(until).unwrap_or(0);
         let counted = self.intervals.iter().map(|[bytes, _]| *bytes);
         counted.chain(std::iter::repeat(0)).take(count)
     }
 
-    /// What it measured of a flow that sent so many packets, of which so many came, and so many in vain.
+    /// The measurements, given how many packets were sent and received, and how many were duplicates.
     pub(crate) fn result(&self, sent: u64, received: u64, duplicates: u64) -> ProgressResult {
         let end = self.end();
         let early = self.ninety.or(end);
@@ -300,7 +301,7 @@ impl Progress {
             let inside = |index: usize| {
                 let begin = first + self.interval * index as u64;
                 let last = begin + self.interval.saturating_sub(Duration::from_nanos(1));
-                // An interval is inside if all of it is, and not only its ends.
+                // An interval counts if all of it lies in the window, and not only its ends.
                 let part = window.config.until(since(begin + self.interval));
                 let part = part.saturating_sub(window.config.until(since(begin)));
                 window.config.holds(since(last)) && part == self.interval
@@ -315,7 +316,7 @@ impl Progress {
     }
 }
 
-/// Standard deviation over mean; none where nothing came.
+/// Standard deviation over mean; none if nothing arrived.
 fn variation(values: impl Iterator<Item = u64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0_u64, 0_u128, 0_u128);
     for value in values {
@@ -351,7 +352,8 @@ mod tests {
         let rto = Some(Duration::from_millis(1_000));
         let mut progress = Progress::new(&config(), Some(10_000), rto);
         progress.on_sent(ms(50));
-        // Nine packets come in as many intervals' middles, after a gap of 950 ms one that was there, then the last.
+        // Nine packets arrive in the middle of one interval each; after a gap of 950 ms a duplicate arrives, then the
+        // last.
         for n in 0..9 {
             progress.on_arrived(ms(100 + 100 * n), ms(50), 1_000);
             progress.on_acknowledges(ms(100 + 100 * n));
@@ -376,7 +378,7 @@ mod tests {
         assert_eq!(result.curve[..2], [(0.1, 1_000), (0.2, 2_000)]);
         assert_eq!(result.curve[17..], [(1.8, 9_000), (1.8, 10_000)]);
         let late = &result.windows["late"];
-        // From 500 ms on to the end of the file there are six packets in 1350 ms.
+        // From 500 ms to the end of the file, six packets arrive in 1350 ms.
         assert_eq!(late.good_bps, Some(48_000.0 / 1.35));
         assert_eq!(late.rtt_max_s, Some(0.87));
         assert_eq!(late.zero_intervals, Some(0));

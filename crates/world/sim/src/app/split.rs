@@ -1,16 +1,15 @@
-//! A file over a split connection (Balakrishnan et al. 1997, SPLIT and SPLIT-SMART): a relay on the way ends
+//! A file over a split connection (Balakrishnan et al. 1997, SPLIT and SPLIT-SMART): a relay on the path terminates
 //! the source's connection and opens one of its own to the receiver.
 //!
 //! ```text
 //! source ──── first leg ────► relay: pool ──── second leg ────► receiver
 //! ```
 //!
-//! Each leg has windows, timers and options of its own. The relay takes what has come in order while its pool
-//! has room; what it does not take stays in the first leg's receiver, whose window closes by that, and stands
-//! the source still. The source hears acknowledgments of what the receiver may not have yet: `early_bytes`
-//! says of how much.
+//! Each leg has its own windows, timers and options. The relay reads in-order data while its pool has room; the rest
+//! stays in the first leg's receiver, whose window closes and stops the source. The source gets acknowledgments for
+//! data that the receiver may not have yet: `early_bytes` says how much.
 //!
-//! Invariant: the relay holds at most the pool and a window of the first leg.
+//! Invariant: the relay holds at most the pool and one window of the first leg.
 
 use airlane_base::{Duration, Instant};
 use airlane_transport::{Endpoint, TcpConfig};
@@ -20,16 +19,16 @@ use super::place::FlowPlace;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
-/// The ends by their place on the way.
+/// The ends, in path order.
 const SOURCE: usize = 0;
 const IN: usize = 1;
 const OUT: usize = 2;
 const RECEIVER: usize = 3;
 
-/// A file on its way over two connections.
+/// A file transfer in progress over two connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
-    /// The places of each leg.
+    /// The place of each leg.
     places: [FlowPlace; 2],
     start: Instant,
     started: bool,
@@ -40,7 +39,7 @@ pub(crate) struct Split {
     pub(crate) early_bytes: u64,
     /// The most bytes that the relay held.
     pub(crate) held_bytes: u64,
-    /// Of segments of the second leg that arrived, each since it was sent.
+    /// From sending to arrival, for each segment of the second leg that arrived.
     pub(crate) delays: DelayProbe,
 }
 
@@ -79,7 +78,7 @@ impl Split {
         }
     }
 
-    /// Measures the source's windows; `segment` is as in [`new`](Self::new).
+    /// Starts measuring the source's windows; `segment` is as in [`new`](Self::new).
     pub(crate) fn watch(&mut self, segment: u32) {
         self.ends[SOURCE].watch(segment);
     }
@@ -99,7 +98,7 @@ impl Split {
         self.relay();
     }
 
-    /// Takes over what has come, while the pool has room.
+    /// Forwards received data while the pool has room.
     fn relay(&mut self) {
         let out = self.ends[OUT].endpoint();
         let held = out.written() - out.acknowledged();
@@ -169,13 +168,13 @@ impl Split {
         self.places[usize::from(packet.endpoints).min(1)].origin(packet)
     }
 
-    /// Segments of both legs that were sent, first or again, and have not come.
+    /// Segments of both legs that were sent, first or again, and have not arrived.
     pub(crate) fn under_way(&self) -> u64 {
         let [source, relay, out, receiver] = &self.ends;
         under_way(source, relay) + under_way(out, receiver)
     }
 
-    /// Source, the relay's two, receiver.
+    /// Source, the relay's two ends, receiver.
     pub(crate) const fn ends(&self) -> &[End; 4] {
         &self.ends
     }

@@ -1,5 +1,5 @@
-//! A client at a flow's second end and a server at its first, on one [`Exchange`]: what pages, mail and terminals have
-//! in common. What they say, and when, is a [`Script`] of each.
+//! A client at a flow's second end and a server at its first, on one [`Exchange`]: the common part of pages, mail and
+//! terminals. A [`Script`] decides what they send, and when.
 
 use airlane_base::Instant;
 use airlane_link::mobility::Hint;
@@ -9,30 +9,30 @@ use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 
-/// What client and server say.
+/// What client and server send.
 pub(crate) trait Script {
-    /// The client's time has come, see [`Line::next`].
+    /// The time in [`Line::next`] has come for the client.
     fn begin(&mut self, now: Instant, line: &mut Line);
 
-    /// A packet has come, and may have completed something.
+    /// A packet has arrived, and may have completed a transfer.
     fn follow(&mut self, now: Instant, completed: Option<Completed>, line: &mut Line);
 }
 
-/// What a script speaks over.
+/// The exchange that a script runs on, and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(super) opener: Opener,
     pub(super) exchange: Exchange,
-    /// When the client begins of its own accord.
+    /// When the client next begins by itself.
     pub(super) next: Option<Instant>,
-    /// How long each took of those that are counted.
+    /// Durations of the transactions that count.
     pub(crate) times: DelayProbe,
-    /// So many are all; without it there is no end.
+    /// The number of transactions; without it, they go on until the stop.
     pub(super) count: Option<u64>,
 }
 
 impl Line {
-    /// The client sends `bytes` and waits for them to be over.
+    /// The client sends `bytes` and waits until they are complete.
     pub(super) fn ask(&mut self, bytes: u64) {
         self.exchange.ask(&mut self.opener, bytes);
     }
@@ -52,7 +52,7 @@ pub(crate) struct Talk<S> {
 }
 
 impl<S: Script> Talk<S> {
-    /// One that begins at `start` and ends with `count` times.
+    /// Begins at `start` and ends after `count` transactions.
     pub(crate) fn new(
         place: FlowPlace,
         start: Instant,

@@ -1,12 +1,11 @@
 //! A terminal session: keystrokes and their echoes (Xylomenos 1999, section 9.2: interactive TCP).
 //!
-//! A client at the second end sends a keystroke as it is typed, and the server at the first end
-//! echoes it as soon as it has arrived in order. One connection in each direction carries the whole
-//! session. While a segment is not acknowledged, what comes behind it waits and leaves in one segment
-//! (RFC 896), at the client and at the server. What is measured is the time from a keystroke to its
-//! echo.
+//! A client at the second end sends each keystroke as it is typed, and the server at the first end echoes it as soon
+//! as it has arrived in order. One connection in each direction carries the whole session. While a segment is not
+//! acknowledged, later data waits and then leaves in one segment (RFC 896), at the client and at the server. The
+//! metric is the time from a keystroke to its echo.
 //!
-//! When keys are typed does not depend on the echoes and not on the repetition.
+//! The typing times depend neither on the echoes nor on the repetition.
 
 use std::collections::VecDeque;
 
@@ -15,29 +14,29 @@ use airlane_base::{Duration, Instant, Rng};
 use super::exchange::Completed;
 use super::talk::{Line, Script};
 
-/// How somebody types.
+/// How the user types.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Typing {
-    /// Bytes of a segment with one key; each further one adds a byte.
+    /// Bytes of a segment with one key; each further key adds one byte.
     pub(crate) keystroke: u64,
     /// Mean time between keystrokes; exponential.
     pub(crate) interval: Duration,
 }
 
-/// Keys in one direction: typed ones, or their echoes.
+/// Keys in one direction: typed keys, or their echoes.
 #[derive(Clone, Debug, Default)]
 struct Keys {
-    /// Keys or echoes that have not been sent yet.
+    /// Keys that have not been sent yet.
     waiting: u64,
-    /// Keys of each segment that has not arrived yet, and where it ends among all bytes sent.
+    /// For each segment that has not arrived yet: its keys, and the offset of its end in the byte stream.
     segments: VecDeque<(u64, u64)>,
     /// Bytes sent.
     sent: u64,
 }
 
 impl Keys {
-    /// Bytes of the next segment, with as many of the waiting keys as a segment of `most` bytes takes;
-    /// one key alone takes `one`.
+    /// Bytes of the next segment, with as many of the waiting keys as a segment of `most` bytes can take; a single
+    /// key takes `one` bytes.
     fn send(&mut self, one: u64, most: u64) -> u64 {
         let keys = self.waiting.min(most - one + 1);
         let bytes = one + keys - 1;
@@ -47,7 +46,7 @@ impl Keys {
         bytes
     }
 
-    /// Keys in the segments that have arrived since the last call, of `bytes` in all.
+    /// Keys in the segments that have arrived since the last call; `bytes` is the total received so far.
     fn arrive(&mut self, bytes: u64) -> u64 {
         let mut new = 0;
         while let Some((keys, _)) = self.segments.pop_front_if(|(_, end)| *end <= bytes) {
@@ -81,7 +80,7 @@ impl Telnet {
         }
     }
 
-    /// Lets both sides send what waits, unless a segment of theirs is on its way.
+    /// Lets each side send its waiting keys, unless it has a segment in flight.
     fn send(&mut self, line: &mut Line) {
         let one = self.typing.keystroke;
         let most = u64::from(line.opener.segment);
@@ -107,7 +106,7 @@ impl Script for Telnet {
         let mean = self.typing.interval.as_secs_f64();
         let interval = Duration::from_secs_f64(self.random.exponential(mean));
         let more = line.count.is_none_or(|count| self.typed < count);
-        // No two come at one instant: each is an event of its own.
+        // No two keys at one instant: each is an event of its own.
         line.next = more.then(|| now + interval.max(Duration::from_nanos(1)));
     }
 

@@ -1,18 +1,18 @@
-//! The World Wide Web after Mah's empirical model (docs/spec/multi-service.md, 5.2).
+//! World Wide Web traffic by Mah's empirical model (docs/spec/multi-service.md, 5.2).
 //!
-//! One transaction: the client requests a page, the server returns it, the client requests each of
-//! the page's embedded objects, the server returns them. The next transaction starts when the last
-//! object is there, or a think time later. Up to `parallel` connections carry objects at once; each
-//! goes on with the next object as soon as its own is there.
+//! One transaction: the client requests a page, the server returns it, the client requests each of the page's
+//! embedded objects, the server returns them. The next transaction starts when the last object has arrived, or a
+//! think time later. Up to `parallel` connections carry objects at once; each requests its next object as soon as it
+//! has the current one.
 //!
-//! Sizes are drawn from one stream in the order in which they are needed: a request when it is sent,
-//! a reply when its request has arrived, the number of objects when the page has arrived. The stream
-//! does not change with the repetition, but the order in which requests arrive may.
+//! Sizes are drawn from one stream in the order in which they are needed: a request when it is sent, a reply when its
+//! request has arrived, the number of objects when the page has arrived. The stream is the same in every repetition,
+//! but the order in which requests arrive may differ.
 //!
-//! As in ns-2's HTTP module: a draw of zero bytes stands for 1000, and a reply fills whole packets.
-//! A request has its own length; it takes several packets where a frame is too small for it, unless all of it is to be
-//! one (`requests = "one"`). With `bundle` one request asks for all objects of a page, and one reply has the sum of their
-//! lengths, as in the module's persistent mode. The server takes no time.
+//! As in ns-2's HTTP module, a draw of zero bytes stands for 1000, and a reply fills whole packets. A request has its
+//! drawn length; it takes several packets if it is too large for one, unless `requests = "one"` makes it a single
+//! packet. With `bundle`, one request asks for all objects of a page, and one reply has the sum of their lengths, as
+//! in the module's persistent mode. The server takes no time.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::packet::Packet;
 use crate::probe::DelayProbe;
 use crate::scenario::{FilesPerPage, WebTables};
 
-/// What an empty draw stands for, bytes.
+/// Bytes that a draw of zero stands for.
 const FOR_ZERO: u64 = 1_000;
 
 /// How the client behaves.
@@ -40,17 +40,17 @@ pub(crate) struct Browsing {
     pub(crate) bundle: bool,
 }
 
-/// A transaction on its way.
+/// A transaction in progress.
 #[derive(Clone, Copy, Debug)]
 struct Transaction {
     began: Instant,
-    /// Whether the page itself is here; before, nobody knows its objects.
+    /// Whether the page itself has arrived; until then the number of its objects is unknown.
     page_here: bool,
-    /// Objects that one reply carries: those of a page where they are bundled, else one.
+    /// Objects in one reply: all objects of the page if they are bundled, else one.
     in_reply: u64,
-    /// Objects that have not been requested.
+    /// Objects not yet requested.
     to_request: u64,
-    /// Replies that are not here.
+    /// Replies not yet received.
     to_come: u64,
     /// Bytes of its replies.
     bytes: u64,
@@ -252,7 +252,7 @@ impl Web {
         &self.place
     }
 
-    /// When the first request left, if one did, and when the last transaction was complete, if one was.
+    /// When the first request was sent, if any, and when the last transaction was complete, if any.
     pub(crate) fn period(&self) -> Option<(Instant, Option<Instant>)> {
         Some((self.first?, self.last))
     }

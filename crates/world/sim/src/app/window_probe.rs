@@ -1,8 +1,8 @@
-//! What a TCP sender's windows were over its time, and how long it stood still in front of timeouts.
+//! Time averages of a TCP sender's windows, and how long it was idle before timeouts.
 //!
-//! Both are taken where the sender changes: windows before each input, since they have stood since the last one,
-//! and standing still when a timer runs out. What duplicate acknowledgments let leave beyond the congestion
-//! window in a fast recovery is no part of it.
+//! Both are sampled where the sender changes: windows before each input, because they have been constant since the
+//! previous one; idle time when a timer expires. Segments beyond the congestion window that duplicate acknowledgments
+//! release in fast recovery are not included.
 
 use airlane_base::{Duration, Instant};
 use airlane_transport::tcp::Sender;
@@ -12,12 +12,12 @@ use airlane_transport::tcp::Sender;
 pub(crate) struct WindowProbe {
     /// User bytes of a full segment.
     segment: f64,
-    /// Up to here the sums go.
+    /// The sums reach up to this time.
     until: Instant,
-    /// Segment nanoseconds: of the congestion window, and of what the advertised one lets use of it.
+    /// Segment-nanoseconds: of the congestion window, and of its part that the advertised window allows.
     cwnd: f64,
     usable: f64,
-    /// When it last sent a segment or got an acknowledgment.
+    /// When it last sent a segment or received an acknowledgment.
     active: Instant,
     timeouts: u64,
     waited: Duration,
@@ -36,7 +36,7 @@ impl WindowProbe {
         }
     }
 
-    /// The windows of `sender` have stood until now.
+    /// Adds the time since the last call: the windows of `sender` were constant in it.
     pub(super) fn advance(&mut self, now: Instant, sender: &Sender) {
         let Some(first) = sender.first_sent().filter(|_| !sender.is_acknowledged()) else {
             return;
@@ -48,13 +48,13 @@ impl WindowProbe {
         self.until = now;
     }
 
-    /// A segment leaves, or an acknowledgment has come.
+    /// A segment leaves, or an acknowledgment has arrived.
     pub(super) const fn on_activity(&mut self, now: Instant) {
         self.active = now;
     }
 
-    /// Its timers have been asked: if the one of retransmissions ran out, the sender has waited for it since it
-    /// last did something.
+    /// The timers have been handled: if the retransmission timer expired, the sender has been idle since its last
+    /// activity.
     pub(super) fn on_timers(&mut self, now: Instant, sender: &Sender) {
         let timeouts = sender.stats().timeouts;
         if timeouts > self.timeouts {
@@ -63,14 +63,14 @@ impl WindowProbe {
         }
     }
 
-    /// Mean congestion window in bytes, and the mean of what the advertised one lets use of it.
+    /// Mean congestion window in bytes, and the mean of its part that the advertised window allows.
     pub(crate) fn means(&self, sender: &Sender) -> Option<[f64; 2]> {
         let time = self.until.saturating_since(sender.first_sent()?).as_nanos();
         let mean = |sum: f64| sum / time as f64 * self.segment;
         (time > 0).then(|| [mean(self.cwnd), mean(self.usable)])
     }
 
-    /// Time that it waited for timeouts, having nothing else to do.
+    /// Total idle time before timeouts.
     pub(crate) const fn waited(&self) -> Duration {
         self.waited
     }

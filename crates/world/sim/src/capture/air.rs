@@ -1,8 +1,8 @@
-//! A capture of a radio channel: all frames of its stations, with radiotap headers (<https://www.radiotap.org>) as a card
-//! in monitor mode gives them.
+//! A capture of a radio channel: all frames of its stations, with radiotap headers (<https://www.radiotap.org>) as a
+//! card in monitor mode writes them.
 //!
-//! A station's address is 02:00:00:00 and its place in the order of names; checksums are left out, as a flag says.
-//! Packets and frames of links stand behind LLC and SNAP headers, which the simulator does not count.
+//! A station's address is 02:00:00:00 followed by its index in the order of names; checksums are left out, as a flag
+//! says. Packets and link frames follow LLC and SNAP headers, which the simulator does not count.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::headers::CaptureHeaders;
 use crate::packet::Packet;
 use crate::scenario::{Scenario, WifiConfig};
 
-/// Bits of the fields that a radiotap header has: flags, rate, channel, signal; and the MCS in the place of the rate.
+/// Presence bits of the radiotap fields: flags, rate, channel, signal; MCS in place of the rate.
 const FLAGS: u32 = 1 << 1;
 const RATE: u32 = 1 << 2;
 const CHANNEL: u32 = 1 << 3;
@@ -26,24 +26,24 @@ const SIGNAL: u32 = 1 << 5;
 const MCS: u32 = 1 << 19;
 /// The frame has a bad checksum.
 const BAD_FCS: u8 = 0x40;
-/// 2.472 GHz, where the signal's model is.
+/// 2.472 GHz, the frequency of the signal model.
 const CHANNEL_MHZ: u16 = 2_472;
 const CHANNEL_CCK: u16 = 0x00a0;
 const CHANNEL_OFDM: u16 = 0x00c0;
-/// The bandwidth (20 MHz) and the index are known.
+/// Bandwidth (20 MHz) and index are known.
 const MCS_KNOWN: u8 = 0b11;
-/// Bits of data in a symbol of 802.11n, 20 MHz and one stream, by MCS.
+/// Data bits per symbol of 802.11n at 20 MHz with one stream, by MCS.
 const MCS_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
-/// LLC and SNAP in front of the type of what follows.
+/// LLC and SNAP headers before the EtherType.
 const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
 const IPV4: [u8; 2] = [8, 0];
-/// What live nodes have on raw Ethernet as a rule.
+/// The EtherType that live nodes use on raw Ethernet by default.
 const FRAME: [u8; 2] = [0x88, 0xb5];
 const RETRY: u8 = 0x08;
 
 pub(super) struct AirCapture<W: Write> {
     pub(super) name: String,
-    /// Which radio it is, in the order of names.
+    /// Index of the radio in the order of names.
     pub(super) radio: usize,
     headers: CaptureHeaders,
     file: CaptureFile<W>,
@@ -103,11 +103,11 @@ fn radiotap(aired: &Aired<Carried>, bytes: &mut Vec<u8>) {
     bytes.extend(present.to_le_bytes());
     bytes.push(if aired.came { 0 } else { BAD_FCS });
     if mcs.is_none() {
-        // The field counts steps of 500 kbit/s.
+        // The unit of the field is 500 kbit/s.
         let steps = aired.modulation.bits_per_second() / 500_000;
         bytes.push(u8::try_from(steps).unwrap_or(u8::MAX));
     } else {
-        // The channel stands at an even place.
+        // Padding: the channel field is aligned to an even offset.
         bytes.push(0);
     }
     let kind = match aired.modulation {
@@ -140,7 +140,7 @@ fn mac(aired: &Aired<Carried>, bytes: &mut Vec<u8>) {
         AiredKind::Rts => bytes.extend(address(aired.from)),
         AiredKind::Data => {
             bytes.extend(address(aired.from));
-            // The cell is nobody's own.
+            // A BSSID that is no station's address.
             bytes.extend([0x02, 0, 0, 0, 0xff, 0xff]);
             bytes.extend((((aired.seq & 0xfff) << 4) as u16).to_le_bytes());
         }
@@ -152,7 +152,7 @@ fn address(station: usize) -> [u8; 6] {
     [0x02, 0, 0, 0, high, low]
 }
 
-/// A time as the header has it, rounded up.
+/// A time in microseconds, as the header has it, rounded up.
 fn micros(time: Duration) -> u16 {
     u16::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(0x7fff)
 }

@@ -1,7 +1,7 @@
 //! One pcapng file with one interface.
 //!
-//! Times are nanoseconds since the run's origin. What the first end of the link, or the node at
-//! which the capture stands, has sent is "outbound".
+//! Times are nanoseconds since the run's origin. "Outbound" is what the first end of the link sends, or the node at
+//! which the capture is taken.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -16,7 +16,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
-/// What stands in the records.
+/// What the records contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkType {
     /// IP packets: link type RAW.
@@ -27,7 +27,7 @@ pub(super) enum LinkType {
     Radiotap,
 }
 
-/// What there is to say about a record.
+/// The comment on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     None,
@@ -35,12 +35,12 @@ pub(super) enum Mark {
     QueueFull,
 }
 
-/// Bits of a record's flags: its direction, and the error "bad checksum".
+/// Flag bits of a record: its direction, and the error "bad checksum".
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 const CRC_ERROR: u32 = 1 << 24;
 
-/// A capture file. The first error ends it; [`finish`](Self::finish) tells.
+/// A capture file. The first error ends it; [`finish`](Self::finish) returns it.
 pub(super) struct CaptureFile<W: Write> {
     writer: Result<PcapNgWriter<W>, PcapNgWriteError>,
 }
@@ -101,7 +101,7 @@ impl<W: Write> CaptureFile<W> {
         }
     }
 
-    /// What went wrong, if anything.
+    /// The first error, if any.
     pub(super) fn finish(self) -> Result<(), String> {
         let mut writer = self.writer.map_err(|error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);

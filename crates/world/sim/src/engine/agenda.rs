@@ -1,7 +1,7 @@
-//! What a scenario has planned: hints for endpoints, links that go and come, and shares that somebody sets.
+//! Planned changes of a scenario: hints to endpoints, links that come and go, and weight policies.
 //!
-//! All of it is rare, so it has one deadline among the components'. Of what is due at one instant hints come
-//! first, then moves, then policies.
+//! All of these are rare, so they share one deadline. At the same instant, hints come first, then moves, then
+//! policies.
 
 use std::collections::VecDeque;
 
@@ -11,23 +11,23 @@ use super::next_hops::NextHops;
 use crate::custom::WeightPolicy;
 use crate::hint::FlowHint;
 
-/// Links go and come: other routes, and ports that lose their link.
+/// Links come and go: routes change, and ports lose their link.
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
     pub(crate) at: Instant,
     pub(crate) next_hops: NextHops,
-    /// Ports whose link goes.
+    /// Ports whose link goes away.
     pub(crate) disconnected: Vec<usize>,
-    /// Directions whose circuits lose what they have.
+    /// Directions whose circuits lose everything in flight.
     pub(crate) left: Vec<usize>,
-    /// Directions of circuits, and those that take over what they have.
+    /// Directions of circuits, and those that take over what is in flight there.
     pub(crate) carried: Vec<[usize; 2]>,
 }
 
-/// Somebody who sets the shares of a link's services from time to time.
+/// A policy that changes the weights of a link's services at intervals.
 #[derive(Debug)]
 pub(crate) struct Policy {
-    /// When it is asked next.
+    /// When it is called next.
     pub(crate) next: Instant,
     pub(crate) interval: Duration,
     /// The ports at the link's first end and at its second.
@@ -36,26 +36,26 @@ pub(crate) struct Policy {
     pub(crate) policy: Box<dyn WeightPolicy>,
 }
 
-/// The next thing of an agenda.
+/// The next planned change.
 pub(super) enum Planned {
     Hint(FlowHint),
     Move(Move),
-    /// All policies whose time has come.
+    /// All policies that are due.
     Policies,
 }
 
-/// Everything that is planned, and has not come yet.
+/// All planned changes that are still to come.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// Hints stand in the order of time.
+    /// In order of time.
     hints: VecDeque<FlowHint>,
-    /// Moves stand in the order of time.
+    /// In order of time.
     moves: VecDeque<Move>,
     pub(super) policies: Vec<Policy>,
 }
 
 impl Agenda {
-    /// Hints and moves are in the order of time.
+    /// Hints and moves must be in order of time.
     pub(crate) fn new(hints: Vec<FlowHint>, moves: Vec<Move>, policies: Vec<Policy>) -> Self {
         Self {
             hints: hints.into(),
@@ -64,12 +64,11 @@ impl Agenda {
         }
     }
 
-    /// Nobody hears of links any more.
+    /// After the stop, no endpoint gets hints.
     pub(super) fn drop_hints(&mut self) {
         self.hints.clear();
     }
 
-    /// When the next thing comes.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let hint = self.hints.front().map(|hint| hint.at);
         let moved = self.moves.front().map(|moved| moved.at);
@@ -77,7 +76,7 @@ impl Agenda {
         hint.into_iter().chain(moved).chain(policies).min()
     }
 
-    /// What has come by `now`, one by one.
+    /// The next change due by `now`.
     pub(super) fn next(&mut self, now: Instant) -> Option<Planned> {
         if let Some(hint) = self.hints.pop_front_if(|hint| hint.at <= now) {
             return Some(Planned::Hint(hint));

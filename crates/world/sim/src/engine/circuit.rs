@@ -1,13 +1,14 @@
-//! One direction of a circuit of GSM's data service: packets become a stream of octets, and that frames.
+//! One direction of a circuit of GSM's data service: packets become a stream of octets, and the stream becomes
+//! frames.
 //!
 //! ```text
 //! IP ─► queue ─► PPP ─► octets ─► station ─► frames, on the grid of blocks ─► far station ─► octets ─► packets
 //! ```
 //!
-//! UDP may have a stream of its own, whose frames have no number and are sent once.
+//! UDP may have a stream of its own, whose frames have no sequence number and are sent once.
 //!
-//! The stream has places where a real one has octets: which of them a frame carries, and which never come because both
-//! stations began anew, decides which packets arrive.
+//! The stream holds offsets in place of octets: which offsets a frame carries, and which are lost when both stations
+//! reset, decides which packets arrive.
 
 use std::collections::VecDeque;
 
@@ -20,20 +21,20 @@ use crate::packet::Packet;
 use crate::result::CircuitResult;
 use crate::scenario::{GsmConfig, GsmFrame};
 
-/// Octets of a stream, from one place to another.
+/// Octets of a stream, from one offset to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     from: u64,
     to: u64,
 }
 
-/// The header of a frame that is sent once.
+/// The header of a frame that is sent once, without repair.
 const ONCE: Header = Header {
     command: true,
     poll: false,
     body: Body::Unnumbered(Unnumbered::Ui),
 };
-/// IP's number for UDP.
+/// IP protocol number of UDP.
 const UDP: u8 = 17;
 
 /// A packet in a stream.
@@ -48,15 +49,15 @@ struct Framed<P> {
 #[derive(Debug)]
 struct Stream<P> {
     limit: QueueLimit,
-    /// Packets whose last octet has not come.
+    /// Packets whose last octet has not arrived.
     packets: VecDeque<Framed<P>>,
-    /// Of these, packets whose first octet has not left, and their bytes.
+    /// How many of these have not begun to leave, and their bytes.
     waiting: usize,
     waiting_bytes: usize,
     written: u64,
     cut: u64,
     read: u64,
-    /// From here on nothing is missing.
+    /// From this offset on, nothing is missing.
     whole_from: u64,
     spoiled: Count,
 }
@@ -80,7 +81,7 @@ impl<P: Payload> Stream<P> {
         limit.admits(self.waiting, self.waiting_bytes, len)
     }
 
-    /// Octets that have not left.
+    /// Octets not yet sent.
     fn rest(&self) -> u64 {
         self.written - self.cut
     }
@@ -102,7 +103,7 @@ impl<P: Payload> Stream<P> {
         true
     }
 
-    /// The next octets, at most so many, and the packets whose last octet is among them.
+    /// The next octets, up to `most`; `ends` gets each packet whose last octet is among them.
     fn cut(&mut self, most: usize, mut ends: impl FnMut(&P)) -> Option<Piece> {
         let from = self.cut;
         let to = self.written.min(from + most as u64);
@@ -110,7 +111,7 @@ impl<P: Payload> Stream<P> {
             return None;
         }
         self.cut = to;
-        // Those that wait are the last ones.
+        // The waiting packets are at the back of the queue.
         while self.waiting > 0
             && let first = &self.packets[self.packets.len() - self.waiting]
             && first.from < to
@@ -126,7 +127,7 @@ impl<P: Payload> Stream<P> {
         Some(Piece { from, to })
     }
 
-    /// Nothing of what there is arrives.
+    /// Everything in flight is lost.
     fn lose(&mut self) {
         for framed in self.packets.drain(..) {
             self.spoiled.add(framed.packet.len());
@@ -135,14 +136,14 @@ impl<P: Payload> Stream<P> {
         (self.cut, self.read, self.whole_from) = (self.written, self.written, self.written);
     }
 
-    /// Octets have come: gives the packets that they complete.
+    /// Octets have arrived: delivers the packets that they complete.
     fn read(&mut self, piece: Piece, mut give: impl FnMut(P)) {
         if piece.from > self.read {
             self.whole_from = piece.from;
         }
         self.read = piece.to;
         while let Some(framed) = self.packets.pop_front_if(|framed| framed.to <= piece.to) {
-            // The flag in front of a packet is the last octet of the one before.
+            // The flag before a packet is the last octet of the previous one.
             if framed.from.saturating_sub(1) >= self.whole_from {
                 give(framed.packet);
             } else {
@@ -156,24 +157,24 @@ impl<P: Payload> Stream<P> {
 #[derive(Debug)]
 pub(crate) struct Circuit {
     pub(super) channel: Channel<Frame<Piece>>,
-    /// How long a block takes.
+    /// Duration of a block.
     block: Duration,
     state: State,
-    /// When the station is asked next.
+    /// When to poll the station next.
     next: Option<Instant>,
 }
 
-/// What a circuit has under way, and all that may move to another.
+/// What a circuit has in flight, and everything else that another circuit may take over.
 #[derive(Debug)]
 struct State {
     station: Station<Piece>,
     stream: Stream<Packet>,
-    /// What is sent once, where something is.
+    /// The stream that is sent once, if there is one.
     once: Option<Stream<Packet>>,
-    /// It is its turn.
+    /// Whether the next frame comes from that stream.
     once_next: bool,
     fixed: u8,
-    /// What chooses the length of frames, where nobody has.
+    /// Chooses the frame length, unless it is fixed.
     length: Option<FrameLength>,
 }
 
@@ -204,7 +205,7 @@ impl Circuit {
         }
     }
 
-    /// Takes a packet, unless the queue is full: then it is counted.
+    /// Queues a packet; a full queue drops and counts it.
     pub(super) fn push(&mut self, now: Instant, packet: Packet) -> bool {
         let stream = match &mut self.state.once {
             Some(once) if packet.header.protocol == UDP => once,
@@ -225,8 +226,8 @@ impl Circuit {
             .has_room(packet.len(), limit)
     }
 
-    /// Octets that a frame of so many blocks carries: a check, a header and the octet of L2R cost 6, and an octet marks each
-    /// block where frames have several, or may have.
+    /// Octets that a frame of `blocks` blocks carries. Check sequence, header and the L2R octet take 6; in addition,
+    /// one octet marks each block if frames have several blocks, or may have.
     fn payload(&self, blocks: u8) -> usize {
         let marks = if self.state.length.is_some() || blocks > 1 {
             blocks
@@ -236,7 +237,8 @@ impl Circuit {
         (usize::from(blocks) * BLOCK).saturating_sub(6 + usize::from(marks))
     }
 
-    /// How long a frame is that begins to carry so many octets. Where lengths differ, none is longer than what it has to carry.
+    /// Length of the next frame with `waiting` octets to carry. If lengths vary, a frame is no longer than its octets
+    /// need.
     fn lengths(&self, waiting: u64) -> Lengths {
         let Some(length) = &self.state.length else {
             return Lengths {
@@ -252,8 +254,8 @@ impl Circuit {
         }
     }
 
-    /// Lets the station send, if it is its time. Says when that has left, if it has; `ends` gets packets whose last octet
-    /// leaves with it.
+    /// Lets the station send if it is due. Returns when the frame will have left, if there is one; `ends` gets each
+    /// packet whose last octet is in it.
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -263,7 +265,7 @@ impl Circuit {
             return None;
         }
         self.state.station.handle_timeout(now);
-        // Which octets those were, the far end sees by what is missing.
+        // The far end sees by the gap which octets were abandoned.
         while self.state.station.poll_abandoned().is_some() {}
         for (blocks, lost) in self.state.station.fates() {
             if let Some(length) = &mut self.state.length {
@@ -274,7 +276,7 @@ impl Circuit {
             true => self.once(&mut ends).or_else(|| self.repaired(now, ends)),
             false => self.repaired(now, &mut ends).or_else(|| self.once(ends)),
         };
-        // Frames of both kinds take turns.
+        // The two kinds of frames alternate.
         self.state.once_next = frame.as_ref().is_some_and(|frame| frame.header != ONCE);
         let departs = frame.map(|frame| self.channel.send_at(now, frame.len(), frame));
         self.wake(now);
@@ -291,7 +293,7 @@ impl Circuit {
             .transmit(now, blocks, || stream.cut(most, ends))
     }
 
-    /// The next frame that is sent once.
+    /// The next frame of the stream that is sent once.
     fn once(&mut self, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
         let blocks = self.lengths(self.state.once.as_ref()?.rest()).full;
         let most = self.payload(blocks);
@@ -303,7 +305,7 @@ impl Circuit {
         })
     }
 
-    /// A frame has come to the station at the far end, which is that of the other direction.
+    /// A frame has arrived at the far station, which is the station of the other direction.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -324,7 +326,7 @@ impl Circuit {
         far.wake(now);
     }
 
-    /// Something has happened to the station: looks when it is to be asked.
+    /// The station has had an input: updates when to poll it.
     pub(super) fn wake(&mut self, now: Instant) {
         let fresh = self.state.station.has_room() && self.state.stream.rest() > 0;
         let once = self.state.once.as_ref().is_some_and(|once| once.rest() > 0);
@@ -343,14 +345,14 @@ impl Circuit {
         });
     }
 
-    /// What another circuit had under way goes on over this one.
+    /// Takes over what another circuit had in flight.
     pub(super) fn take_over(&mut self, now: Instant, from: &mut Self) {
         std::mem::swap(&mut self.state, &mut from.state);
         from.wake(now);
         self.wake(now);
     }
 
-    /// The far end has gone, and all that was under way with it.
+    /// The far end is gone, and everything in flight to it is lost.
     pub(super) fn leave(&mut self, now: Instant) {
         self.state.station.leave();
         while self.state.station.poll_abandoned().is_some() {}

@@ -1,4 +1,4 @@
-//! Circuits of GSM's data service: their frames, and what becomes of them where somebody moves.
+//! Circuits of GSM's data service: their frames, and what happens to them when a node moves.
 
 use airlane_base::Instant;
 
@@ -10,7 +10,7 @@ use super::observe::{Departure, Observer};
 impl Engine {
     /// A frame of a circuit arrives, or its station may send.
     pub(super) fn on_circuit<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        // The two directions of a link are neighbours.
+        // The two directions of a link have adjacent indices.
         let [down, up] = &mut self.directions[index & !1..][..2] else {
             return;
         };
@@ -37,7 +37,7 @@ impl Engine {
         self.deadlines.set(index, near.poll_timeout());
     }
 
-    /// Circuits lose what they have, or others take it over.
+    /// Circuits lose what they have in flight, or others take it over.
     pub(super) fn move_circuits(&mut self, left: &[usize], carried: &[[usize; 2]]) {
         for index in left {
             if let Medium::Circuit(circuit) = &mut self.directions[*index].medium {
@@ -59,7 +59,7 @@ impl Engine {
     }
 }
 
-/// Lets a circuit's station send, if it is its time: packets leave with their last octet.
+/// Lets a circuit's station send if it is due: a packet leaves with its last octet.
 fn send_block<O: Observer>(circuit: &mut Circuit, now: Instant, index: usize, observer: &mut O) {
     let mut ended = Vec::new();
     let departs = circuit.transmit(now, |packet| {

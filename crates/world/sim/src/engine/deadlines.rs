@@ -1,19 +1,19 @@
 //! Which component is due next.
 //!
-//! A component (one direction of a link, one port, one flow) has one next deadline, however many
-//! packets it holds, so the calendar has a handful of slots and never grows. Slots stand in blocks;
-//! a block is searched whole when its earliest is asked for, which for so few costs less than
-//! keeping them in order with every change, and a winner tree over the blocks serves large worlds.
+//! A component (one direction of a link, one port, one flow) has one next deadline, however many packets it holds, so
+//! the calendar has few slots and never grows. Slots are grouped into blocks. A block is searched in full when its
+//! earliest deadline is needed, which at this size costs less than keeping it sorted on every change; a winner tree
+//! over the blocks serves large worlds.
 //!
-//! Ties go to the lower slot. Slots are numbered by kind, then by index, and what one component
-//! holds leaves it in order; so events are totally ordered by (time, kind, index, counter).
+//! Ties go to the lower slot. Slots are numbered by kind, then by index, and a component emits in FIFO order; so
+//! events are totally ordered by (time, kind, index, counter).
 
 use airlane_base::Instant;
 
-/// Slots of a block.
+/// Slots per block.
 const BLOCK: usize = 8;
 
-/// Where the components of each kind begin; directions are the first.
+/// The first slot of each kind of component; directions come first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     pub(super) ports: usize,
@@ -25,7 +25,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// `daemons`: whether there are any, which have one slot together.
+    /// `daemons`: whether there are any; all of them share one slot.
     pub(super) fn new([directions, ports, flows, radios]: [usize; 4], daemons: bool) -> Self {
         let agenda = directions + ports + flows;
         Self {
@@ -44,8 +44,8 @@ impl Slots {
 pub(crate) struct Deadlines {
     /// By slot; `FAR_FUTURE` means none.
     due: Vec<[Instant; BLOCK]>,
-    /// The earliest deadline and its slot by tree node: 1 is the root, which is not kept, `n` has the children `2n` and
-    /// `2n + 1`, and the last half are the blocks.
+    /// The earliest deadline and its slot by tree node: 1 is the root, which is not stored; `n` has the children `2n`
+    /// and `2n + 1`; the second half are the blocks.
     winner: Vec<(Instant, usize)>,
     /// The block that was changed last and has not been searched since.
     open: usize,
@@ -82,14 +82,14 @@ impl Deadlines {
         self.due[block][slot % BLOCK] = due.unwrap_or(Instant::FAR_FUTURE);
     }
 
-    /// Another block is changed.
+    /// Settles the open block before another one is changed.
     #[inline(never)]
     fn turn_to(&mut self, block: usize) {
         self.settle();
         self.open = block;
     }
 
-    /// Searches the open block and replays its matches on the way to the root: gives who wins there.
+    /// Searches the open block and updates the tree on its path to the root; returns the overall winner.
     #[inline(always)]
     fn settle(&mut self) -> (Instant, usize) {
         let due = &self.due[self.open];
@@ -99,7 +99,7 @@ impl Deadlines {
         while node > 1 {
             self.winner[node] = best;
             let other = self.winner[node ^ 1];
-            // The left subtree, of the even node, holds the lower slots: it wins ties.
+            // The left subtree, with the even node, holds the lower slots: it wins ties.
             let wins = match node & 1 {
                 0 => other.0 >= best.0,
                 _ => best.0 < other.0,
@@ -111,7 +111,7 @@ impl Deadlines {
     }
 }
 
-/// Place of the earliest, the first of equals: two searches at once, without branches.
+/// Index of the earliest deadline, the first of equals: two branch-free searches in parallel.
 #[inline]
 fn earliest(due: &[Instant; BLOCK]) -> usize {
     const HALF: usize = BLOCK / 2;

@@ -1,11 +1,13 @@
-//! Live nodes in the world: packets go in as bytes, and datagrams of real length travel over the links between them.
+//! Live nodes in the simulator: packets enter as bytes, and datagrams of their real length cross the links between
+//! them.
 //!
 //! ```text
 //! packet ─► bytes, numbered ─► node ─► datagram ─► pipe ─► node ─► bytes ─► the packet of that number
 //! ```
 //!
-//! A node is driven as `airlane up` drives it, without lateness: each input, then everything out, then its next deadline.
-//! Interfaces keep their MTU: a narrower path has nodes cut packets, as simulated packets cannot be made shorter.
+//! A node is driven as `airlane up` drives it, without scheduling delay: one input, then all outputs, then its next
+//! deadline. Interfaces keep their MTU: on a narrower path, nodes fragment packets, since simulated packets cannot be
+//! shortened.
 
 use std::net::SocketAddr;
 
@@ -21,13 +23,13 @@ use super::observe::{Departure, Observer};
 use super::transmit::transmit;
 use crate::packet::Packet;
 
-/// What the clocks on the wall say at the start of a run, since 1970.
+/// Wall clock time at the start of a run, since 1970.
 const WALL: Duration = Duration::from_secs(1_800_000_000);
-/// A deadline that is due again at once is looked at after this.
+/// Delay before a deadline that is due again at once is handled.
 const TURN: Duration = Duration::from_micros(10);
 
 impl Engine {
-    /// Starts what live nodes do by themselves.
+    /// Starts the activity of live nodes that needs no input.
     pub(super) fn begin_lives(&mut self) {
         for index in 0..self.lives.ends.len() {
             self.schedule_live(index);
@@ -66,7 +68,7 @@ impl Engine {
         self.drain_live(end, observer);
     }
 
-    /// What travels on a link between live nodes arrives.
+    /// A datagram or packet arrives over a link between live nodes.
     pub(super) fn on_datagram<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let Medium::Datagrams(channel) = &mut self.directions[index].medium else {
             return;
@@ -74,7 +76,7 @@ impl Engine {
         let datagram = channel.poll_deliver(self.now);
         channel.poll_destroyed(self.now);
         self.deadlines.set(index, channel.poll_timeout());
-        // The two directions of a link are neighbours: who sends over the other one gets what this one brings.
+        // The two directions of a link have adjacent indices: the end that sends over one receives from the other.
         let (Some(datagram), Some([end, _])) = (datagram, self.lives.near[index ^ 1]) else {
             return;
         };
@@ -97,7 +99,7 @@ impl Engine {
         self.drain_live(index, observer);
     }
 
-    /// Takes out all that a live node has for its host and for its peers, then reads its deadline.
+    /// Polls everything that a live node has for its host and its peers, then its deadline.
     fn drain_live<O: Observer>(&mut self, index: usize, observer: &mut O) {
         self.answer_requests(index);
         self.take_delivered(index, observer);
@@ -120,7 +122,7 @@ impl Engine {
                 continue;
             }
             let listen = self.lives.ends[index].listen;
-            // An end that moves has no address but that of the link that it is on.
+            // A moving end has no other address than that of its current link.
             let chosen = chosen.filter(|_| listen.ip() == own);
             let datagram = Datagram {
                 from: SocketAddr::new(chosen.unwrap_or(own.into()), listen.port()),
@@ -150,7 +152,7 @@ impl Engine {
                 continue;
             };
             if O::WATCHES {
-                // Of several links to one peer, it came over the one that there is now.
+                // If several links lead to one peer, the packet came over the one that exists now.
                 let peer = peers.iter().find(|peer| peer.link == link);
                 let mut paths = peer.into_iter().flat_map(|peer| &peer.paths);
                 if let Some(path) = paths.find(|path| path.is_there(self.now)) {
@@ -169,7 +171,7 @@ impl Engine {
                     node.handle_path(self.now, link, PathFacts::UNKNOWN);
                 }
                 Request::Port(_) => node.handle_port(self.now, Ok(*listen)),
-                // Packets keep their length, and no peer has a name.
+                // Packets keep their length, and peers have no DNS names.
                 Request::Mtu(_) | Request::LookUp(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Live nodes of a world: where they stand, what they have with each other, and which packets travel as which bytes.
+//! The live nodes of a world: their places, their peers, and the bytes that stand for each packet.
 
 mod numbers;
 
@@ -13,37 +13,37 @@ use airlane_node::status::Status;
 use crate::headers::CaptureHeaders;
 use numbers::Numbers;
 
-/// A live node at a node of the world.
+/// A live node, and its node in the world.
 #[derive(Debug)]
 pub(crate) struct LiveEnd {
     pub(crate) node: Node,
     /// The node of the world.
     pub(crate) at: u16,
-    /// Where it listens, and is found if it does not move.
+    /// Where it listens, and where peers find it unless it moves.
     pub(crate) listen: SocketAddr,
     pub(crate) peers: Vec<Peer>,
 }
 
-/// What a live node has with one of its peers.
+/// A live node's view of one of its peers.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// The node's number of the link.
+    /// The number that the node gave the link.
     pub(crate) link: u8,
     /// The live node at the other end.
     pub(crate) end: usize,
     pub(crate) paths: Vec<Path>,
 }
 
-/// A way to a peer.
+/// A path to a peer.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) direction: usize,
     /// Addresses of both ends on it.
     pub(crate) own: Ipv4Addr,
     pub(crate) other: Ipv4Addr,
-    /// When it is not there.
+    /// When it does not exist.
     pub(crate) absent: Vec<[Instant; 2]>,
-    /// What it takes at most since when, bytes, in order.
+    /// Its MTU in bytes, and since when, in order of time.
     pub(crate) mtu: Vec<(Instant, usize)>,
 }
 
@@ -63,14 +63,14 @@ impl Path {
 #[derive(Debug, Default)]
 pub(crate) struct Lives {
     pub(crate) ends: Vec<LiveEnd>,
-    /// By direction of a link: the live node at its near end and the peer at its far one.
+    /// By direction of a link: the live node at its near end and the index of the peer at its far end.
     pub(super) near: Vec<Option<[usize; 2]>>,
-    /// By link: what gives packets their bytes there.
+    /// By link: builds the headers of packets there.
     pub(super) headers: Vec<Option<CaptureHeaders>>,
     pub(super) numbers: Numbers,
-    /// Buffers that are free.
+    /// Unused buffers.
     pub(super) buffers: Vec<Vec<u8>>,
-    /// By direction: datagrams that were longer than the link takes.
+    /// By direction: datagrams longer than its MTU.
     pub(super) too_long: Vec<Count>,
 }
 
@@ -89,12 +89,12 @@ impl Lives {
         }
     }
 
-    /// Datagrams that were longer than a direction takes.
+    /// Datagrams longer than the MTU of a direction.
     pub(crate) fn too_long(&self, direction: usize) -> Count {
         self.too_long.get(direction).copied().unwrap_or_default()
     }
 
-    /// Where a datagram of an end for an address goes.
+    /// The path of a datagram from an end to an address.
     pub(super) fn way(&self, now: Instant, end: usize, to: IpAddr) -> Option<&Path> {
         let end = &self.ends[end];
         let paths = end.peers.iter().flat_map(|peer| &peer.paths);
@@ -106,18 +106,18 @@ impl Lives {
             let mut there = peer.paths.iter().filter(|path| path.is_there(now));
             there.next().or(peer.paths.first())
         });
-        // What goes to where a peer was is lost there.
+        // A datagram to a former address of a peer is lost on the old path.
         found.or_else(|| paths.clone().find(exact))
     }
 
-    /// What each says of itself, in the order of their nodes.
+    /// The status of each live node, in the order of their nodes.
     pub(crate) fn status(&self, now: Instant) -> impl Iterator<Item = (u16, Status)> + '_ {
         self.ends
             .iter()
             .map(move |end| (end.at, end.node.status(now)))
     }
 
-    /// The services of both ends of a direction that have one number, the sender's first.
+    /// The services at both ends of a direction, matched by number, the sender's first.
     pub(crate) fn services(&self, direction: usize) -> Vec<[ServiceStatus; 2]> {
         let of = |direction: usize| {
             let [end, peer] = self.near.get(direction).copied().flatten()?;
@@ -125,7 +125,7 @@ impl Lives {
             let all: Vec<_> = end.node.services(end.peers[peer].link).collect();
             Some(all)
         };
-        // The two directions of a link are neighbours.
+        // The two directions of a link have adjacent indices.
         let (Some(near), Some(far)) = (of(direction), of(direction ^ 1)) else {
             return Vec::new();
         };

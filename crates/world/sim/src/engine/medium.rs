@@ -10,9 +10,9 @@
 //! Datagrams node ───► pipe                     a link between two live nodes
 //! ```
 //!
-//! A pipe is a transmitter of its own, whose next departure is known when something is handed over. [`Air`]
-//! is one for all directions that are attached to it: one frame at a time, and who has something to send
-//! takes turns, frame by frame. Nothing collides; what contention costs is a part of each frame's time.
+//! A pipe is a transmitter of its own; its next departure is known when a frame is handed over. [`Air`] is one
+//! transmitter for all directions attached to it: it sends one frame at a time, and the directions take turns, frame
+//! by frame. There are no collisions; the cost of contention is part of each frame's duration.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -25,40 +25,40 @@ use super::circuit::Circuit;
 use crate::packet::{Marks, Packet};
 use crate::result::CircuitResult;
 
-/// What a direction of a link sends over, and what takes its turns there.
+/// What a direction of a link sends over, and what its turns apply to.
 #[derive(Debug)]
 pub(crate) enum Medium {
     /// A link without services.
     Packets(Channel<Packet>),
     /// A link between two ports, which pace themselves.
     Frames(Channel<Frame<Packet>>),
-    /// A link between two ports that says itself when it takes the next frame.
+    /// A link between two ports that itself decides when it takes the next frame.
     Driving(Box<Driving>),
     /// A link without services whose packets wait for their turn.
     Queued(Box<Queued>),
-    /// A circuit whose stations repair what the radio erases.
+    /// A circuit whose stations repair blocks that the radio erases.
     Circuit(Box<Circuit>),
-    /// A link between two ports whose frames go through the air of a radio channel.
+    /// A link between two ports whose frames go over a radio channel.
     Station(Box<StationLink>),
     /// A link between two live nodes, in UDP.
     Datagrams(Channel<Datagram>),
 }
 
-/// What a live node sends to another.
+/// A datagram from one live node to another.
 #[derive(Clone, Debug)]
 pub(crate) struct Datagram {
-    /// Where it leaves, as the other end sees it, and where it goes.
+    /// Source as the receiver sees it, and destination.
     pub(crate) from: SocketAddr,
     pub(crate) to: IpAddr,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Datagram {
-    /// Bytes of UDP and IPv4 around it.
+    /// Bytes of the UDP and IPv4 headers.
     pub(crate) const HEADERS: usize = 28;
 }
 
-/// A link from station to station: the station of the near end takes frames of its port.
+/// A link between two stations: the station at the near end takes the frames of its port.
 #[derive(Debug)]
 pub(crate) struct StationLink {
     /// The port at the near end.
@@ -67,15 +67,15 @@ pub(crate) struct StationLink {
     pub(crate) radio: u16,
     pub(crate) from: u16,
     pub(crate) to: u16,
-    /// No frame is longer, bytes.
+    /// The longest frame, bytes.
     pub(crate) longest: usize,
-    /// The radio sends data no faster.
+    /// The highest rate at which the radio sends data.
     pub(crate) fastest: Rate,
     pub(crate) stats: ChannelStats,
 }
 
 impl StationLink {
-    /// The frame that the station has, if it is one of this link.
+    /// The frame that the station currently has from this link.
     fn under_way(&self) -> Count {
         let ChannelStats {
             offered,
@@ -89,8 +89,8 @@ impl StationLink {
         }
     }
 
-    /// What the station was done with by `now`, over what would have left if it had sent nothing but these bits all the
-    /// time, as fast as it can.
+    /// Bits that the station has finished by `now`, over those that it could have sent at its highest rate without
+    /// overhead.
     fn utilisation(&self, now: Instant) -> f64 {
         let done = self.stats.delivered.bytes + self.stats.lost_air.bytes;
         let could = self.fastest.as_bps() as f64 * now.as_secs_f64();
@@ -102,8 +102,8 @@ impl StationLink {
     }
 }
 
-/// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
-/// to leave, and tells it when that has left. Nothing waits below the port.
+/// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin to leave,
+/// and reports when it has left. Nothing queues below the port.
 #[derive(Debug)]
 pub(crate) struct Driving {
     pub(super) channel: Channel<Frame<Packet>>,
@@ -111,7 +111,7 @@ pub(crate) struct Driving {
     pub(super) near: u32,
     /// When it takes the next frame.
     pub(super) next: Option<Instant>,
-    /// The frame that leaves, when it has begun to, and when it will have left.
+    /// The frame being sent, when it began to leave, and when it will have left.
     pub(super) leaving: Option<(Token, Instant, Instant)>,
 }
 
@@ -123,19 +123,19 @@ impl Driving {
     }
 }
 
-/// Packets that wait for their turn on shared air.
+/// Packets that wait for their turn on a shared transmitter.
 #[derive(Debug)]
 pub(crate) struct Queued {
     pub(super) channel: Channel<Packet>,
     limit: QueueLimit,
     waiting: VecDeque<Packet>,
     bytes: usize,
-    /// When the packet that leaves will have left.
+    /// When the packet being sent will have left.
     pub(super) leaving: Option<Instant>,
 }
 
 impl Queued {
-    /// Takes a packet, unless the queue is full: then it is counted.
+    /// Queues a packet; a full queue drops and counts it.
     pub(super) fn push(&mut self, packet: Packet) -> bool {
         let len = packet.len();
         if !self.limit.admits(self.waiting.len(), self.bytes, len) {
@@ -147,7 +147,7 @@ impl Queued {
         true
     }
 
-    /// Whether what waits leaves room for `len` bytes more within a limit other than the queue's own.
+    /// Whether the backlog leaves room for `len` more bytes within a limit other than the queue's own.
     pub(super) fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
         limit.admits(self.waiting.len(), self.bytes, len)
     }
@@ -174,7 +174,7 @@ impl Queued {
 }
 
 impl Medium {
-    /// Makes the medium say itself when it takes frames of the port at its near end.
+    /// Makes the medium itself decide when it takes frames of the port at its near end.
     pub(crate) fn driving(self, near: u32) -> Self {
         match self {
             Self::Frames(channel) => Self::Driving(Box::new(Driving {
@@ -207,12 +207,12 @@ impl Medium {
 pub(crate) struct Air {
     /// The directions, in the order of their turns.
     pub(crate) attached: Vec<u32>,
-    /// Whether a frame of one of them leaves now.
+    /// Whether one of them is sending a frame.
     pub(super) busy: bool,
 }
 
 impl Air {
-    /// The direction whose turn it is `turns` behind that of another one; none once all others have had theirs.
+    /// The direction `turns` turns after the given one; none once all others have had theirs.
     pub(super) fn after(&self, place: usize, turns: usize) -> Option<usize> {
         let attached = &self.attached;
         let next = attached.get((place + turns) % attached.len())?;
@@ -228,16 +228,16 @@ pub(crate) struct Direction {
     pub(crate) to: u16,
     /// The port at the far end, which takes the frames.
     pub(crate) port: Option<u32>,
-    /// The air that it shares with others, if it does.
+    /// The shared transmitter, if it uses one.
     pub(crate) air: Option<u32>,
-    /// Its place among those that do.
+    /// Its place in the order of turns.
     pub(crate) turn: u32,
-    /// What finds more than this waiting is marked, if it may be.
+    /// An ECN-capable packet that finds a larger backlog is marked.
     pub(crate) mark_above: Option<QueueLimit>,
 }
 
 impl Direction {
-    /// Whether what waits here is so much that a packet is marked which may be.
+    /// Whether the backlog is so large that this packet is to be marked.
     #[inline]
     pub(super) fn marks(&mut self, now: Instant, packet: &Packet) -> bool {
         let markable = packet.marks.has(Marks::MARKABLE);
@@ -245,7 +245,7 @@ impl Direction {
         limit.is_some_and(|limit| !self.has_room(now, packet, limit))
     }
 
-    /// Whether what waits leaves room for a packet within a limit other than that of its queue.
+    /// Whether the backlog leaves room for a packet within a limit other than that of its queue.
     fn has_room(&mut self, now: Instant, packet: &Packet, limit: QueueLimit) -> bool {
         match &mut self.medium {
             Medium::Packets(channel) => channel.has_room(now, packet.len(), limit),
@@ -257,7 +257,7 @@ impl Direction {
         }
     }
 
-    /// What the transmitter was given, and what became of it.
+    /// Counters of the transmitter.
     pub(crate) fn stats(&self) -> &ChannelStats {
         match &self.medium {
             Medium::Packets(channel) => channel.stats(),
@@ -270,7 +270,7 @@ impl Direction {
         }
     }
 
-    /// What was given to the link and has met no end yet: what waits for its turn, and what is on the link.
+    /// What the link has accepted and neither delivered nor lost: waiting for its turn, or in flight.
     pub(crate) fn under_way(&self) -> Count {
         match &self.medium {
             Medium::Packets(channel) => channel.under_way(),
@@ -283,7 +283,7 @@ impl Direction {
         }
     }
 
-    /// [`Self::stats`], where what waits for its turn was offered, too.
+    /// As [`Self::stats`], but packets that wait for their turn count as offered.
     pub(crate) fn counts(&self) -> ChannelStats {
         let mut stats = *self.stats();
         if let Medium::Queued(link) = &self.medium {
@@ -292,7 +292,7 @@ impl Direction {
         stats
     }
 
-    /// What has left by `now` over what could have: 0 to 1.
+    /// Time or bits used by `now` over those available: 0 to 1.
     pub(crate) fn utilisation(&self, now: Instant) -> f64 {
         match &self.medium {
             Medium::Packets(channel) => channel.utilisation(now),
@@ -305,7 +305,7 @@ impl Direction {
         }
     }
 
-    /// What the station at its near end did, if it is a circuit's.
+    /// The counters of its near station, if it is a circuit.
     pub(crate) fn circuit(&self) -> Option<CircuitResult> {
         match &self.medium {
             Medium::Circuit(circuit) => Some(circuit.result()),
@@ -313,7 +313,7 @@ impl Direction {
         }
     }
 
-    /// Whether its error model is a custom piece.
+    /// Whether its error model is user-supplied.
     pub(crate) fn has_custom_errors(&self) -> bool {
         let errors = match &self.medium {
             Medium::Packets(channel) => channel.errors(),

@@ -1,29 +1,29 @@
-//! Where each node sends packets.
+//! The next hop of each packet.
 //!
-//! Small worlds have a table of all pairs, which is fastest; large ones the runs of their routes.
+//! Small worlds have a table of all pairs, which is fastest; large worlds use their routes' run-length tables.
 
 use crate::graph::Step;
 use crate::route::{Routes, Table};
 
-/// Worlds of so many nodes have a table of all pairs, of at most 128 kB.
+/// Largest number of nodes for a table of all pairs, which is then at most 128 kB.
 const SMALL: usize = 128;
 
-/// Where a node sends a packet for some other node.
+/// Where a node sends a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextHop {
-    /// The packet is where it goes.
+    /// The packet is at its destination.
     Here,
-    /// There is no way to it.
+    /// There is no route.
     Nowhere,
     Direction(u32),
     Port(u32),
-    /// A radio, the station of the node itself, and that of its neighbour.
+    /// A radio, this node's station, and its neighbour's station.
     Station([u16; 3]),
     /// The live node at the near end of a direction.
     Live(u32),
 }
 
-/// The next hops of all packets.
+/// The next hops of all nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct NextHops {
     nodes: usize,
@@ -33,7 +33,7 @@ pub(crate) struct NextHops {
 }
 
 impl NextHops {
-    /// In the words of the engine.
+    /// Translates routes into next hops.
     pub(crate) fn new(routes: &Routes, nodes: usize, word: impl Fn(Step) -> NextHop) -> Self {
         let table = routes.table();
         let runs = table.map(|step| step.map_or(NextHop::Nowhere, &word));
@@ -47,7 +47,7 @@ impl NextHops {
     #[inline(always)]
     pub(crate) fn at(&self, node: u16, to: u16) -> NextHop {
         let [node, to] = [node, to].map(usize::from);
-        // One question for both: whether it is in the table of pairs.
+        // A single bounds check also tells whether the table of pairs is in use.
         match self.pairs.get(node * self.nodes + to) {
             Some(hop) => *hop,
             None => at(&self.runs, node, to),

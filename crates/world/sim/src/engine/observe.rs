@@ -1,7 +1,7 @@
-//! What can be watched while the engine runs: packets and frames on links, and flows, as they happen.
+//! What can be observed while the engine runs: packets and frames on links, and flows, as events occur.
 //!
-//! The engine is generic over its observer. Without one the calls are empty and leave nothing
-//! behind, so watching costs only those who watch. An observer sees the world and cannot change it.
+//! The engine is generic over its observer. Without one, the calls are empty and compile to nothing, so only observed
+//! runs pay for observation. An observer sees the world and cannot change it.
 
 use airlane_base::Instant;
 use airlane_link::{DropReason, Frame, Port, ServiceEvent};
@@ -15,7 +15,7 @@ use crate::packet::Packet;
 /// Why something that left does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// The error model said so.
+    /// The error model dropped it.
     Errors,
     /// The link was down.
     Outage,
@@ -25,10 +25,10 @@ pub(crate) enum Loss {
     Policed,
 }
 
-/// What became of something that was given to a transmitter.
+/// What happened to something handed to a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// The queue in front of it was full.
+    /// The queue before the transmitter was full.
     Dropped,
     /// Its first bit leaves at `start`, its last at `departs`; it arrives unless `lost`.
     Sent {
@@ -38,11 +38,11 @@ pub(crate) enum Departure {
     },
 }
 
-/// Somebody who watches. Directions, flows and nodes are numbered as in the engine.
+/// An observer. Directions, flows and nodes are numbered as in the engine.
 pub(crate) trait Observer {
-    /// Whether anybody watches at all.
+    /// Whether anything is observed at all.
     const WATCHES: bool = true;
-    /// Whether the run is to end now, before its time; asked after every event.
+    /// Whether to end the run now; asked after every event.
     #[inline]
     fn is_over(&self) -> bool {
         false
@@ -50,19 +50,19 @@ pub(crate) trait Observer {
     /// IP hands a packet to a link without services, where it may wait for its turn.
     #[inline]
     fn on_entry(&mut self, _: Instant, _direction: usize, _: &Packet) {}
-    /// The transmitter of a link without services has its packet, or there was no room for it.
+    /// A packet was handed to the transmitter of a link without services; it may have been dropped.
     #[inline]
     fn on_packet(&mut self, _: Instant, _direction: usize, _: &Packet, _: Departure) {}
-    /// IP hands a packet to the port at the near end of a direction, which puts it on a service.
+    /// IP hands a packet to the port at the near end of a direction, which assigns it to a service.
     #[inline]
     fn on_port(&mut self, _: Instant, _direction: usize, _service: u8, _: &Packet) {}
     /// The port at the near end of a direction drops a packet of a service.
     #[inline]
     fn on_drop(&mut self, _: Instant, _direction: usize, _service: u8, _: DropReason, _: &Packet) {}
-    /// A service of the port at the near end of a direction tells of something.
+    /// A service of the port at the near end of a direction reports an event.
     #[inline]
     fn on_told(&mut self, _: Instant, _direction: usize, _: ServiceEvent) {}
-    /// There is no way for a packet.
+    /// There is no route for a packet.
     #[inline]
     fn on_unroutable(&mut self, _: Instant, _: &Packet) {}
     /// A port's frame goes onto the link.
@@ -76,7 +76,7 @@ pub(crate) trait Observer {
         _: Departure,
     ) {
     }
-    /// The transmitter of a link between live nodes has a datagram, or there was no room for it.
+    /// A datagram was handed to the transmitter of a link between live nodes; it may have been dropped.
     #[inline]
     fn on_datagram(&mut self, _direction: usize, _: &Datagram, _: Departure) {}
     /// A frame arrives at the port at the far end of a direction.
@@ -95,21 +95,21 @@ pub(crate) trait Observer {
     /// IP at the far end of a direction gets a packet.
     #[inline]
     fn on_arrival(&mut self, _: Instant, _direction: usize, _: &Packet) {}
-    /// A frame of a radio channel has ended; of which port it was, if of one.
+    /// A frame on a radio channel has ended; with the port that sent it, if a port did.
     #[inline]
     fn on_air(&mut self, _radio: usize, _: &Aired<Carried>, _: Option<&Port<Packet>>) {}
     /// A host sends a packet.
     #[inline]
     fn on_transmit(&mut self, _: Instant, _: &Packet) {}
-    /// A host gets a packet for one of its flows.
+    /// A host receives a packet for one of its flows.
     #[inline]
     fn on_receive(&mut self, _: Instant, _: &Packet) {}
-    /// A flow has had an input, and has not yet sent what follows from it.
+    /// A flow has had an input, and its outputs have not been polled yet.
     #[inline]
     fn on_flow(&mut self, _: Instant, _index: usize, _: &Flow) {}
 }
 
-/// Two who watch the same run; it is over when one of them has seen enough.
+/// Two observers of the same run; it ends when either of them is done.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn is_over(&self) -> bool {
         self.0.is_over() || self.1.is_over()
@@ -211,7 +211,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Nobody.
+/// No observer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nobody;
 

@@ -1,4 +1,4 @@
-//! What was planned happens: hints, moves, shares that somebody sets.
+//! Carries out planned changes: hints, moves, weight policies.
 
 use super::Engine;
 use super::agenda::{Planned, Policy};
@@ -65,7 +65,7 @@ impl Engine {
             .set(self.slots.agenda, self.agenda.poll_timeout());
     }
 
-    /// What a policy did that no port can follow: the run has ended there.
+    /// Weights from a policy that no port can apply; the run ended there.
     pub(crate) fn refused(&mut self) -> Option<ScenarioError> {
         self.refused.take()
     }

@@ -1,12 +1,12 @@
-//! Which services the packets of a flow got, as the ports put them there.
+//! Which services carried the packets of a flow, as the ports assigned them.
 
-/// Packets of one flow, by the direction of a link and the service. Few: it grows with the services that a flow meets,
-/// and not with its packets.
+/// Packets of one flow, by direction of a link and service. Short: it grows with the services that a flow uses, not
+/// with its packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Served(Vec<(usize, u8, u64)>);
 
 impl Served {
-    /// The port at the near end of a direction has put a packet on a service.
+    /// The port at the near end of a direction has assigned a packet to a service.
     #[inline]
     pub(crate) fn add(&mut self, direction: usize, service: u8) {
         let known = self.0.iter_mut();

@@ -1,4 +1,4 @@
-//! What happens at the stations of radio channels.
+//! Events at the stations of radio channels.
 
 use airlane_link::Outcome;
 use airlane_wifi::Done;
@@ -11,7 +11,7 @@ use crate::app::clap::write_probe;
 use crate::packet::Packet;
 
 impl Engine {
-    /// Something is due at a radio: frames have come, stations are done with them.
+    /// A radio is due: frames have been received, stations have finished frames.
     pub(super) fn on_radio<O: Observer>(&mut self, index: usize, observer: &mut O) {
         self.radios[index].radio.handle_timeout(self.now);
         while let Some(delivery) = self.radios[index].radio.poll_deliver() {
@@ -33,7 +33,8 @@ impl Engine {
             self.on_done(index, done, observer);
         }
         while let Some(aired) = self.radios[index].radio.poll_aired() {
-            // The two directions of a link are neighbours: the port that takes the frames of one sends over the other.
+            // The two directions of a link have adjacent indices: the port that receives the frames of one sends over
+            // the other.
             let near = match aired.packet {
                 Some(Carried::Frame(out, _)) => self.directions[out as usize ^ 1].port,
                 _ => None,
@@ -44,7 +45,7 @@ impl Engine {
         self.schedule_radio(index);
     }
 
-    /// A station is done with something: its ports hear of their frame, and the next of them has its turn.
+    /// A station has finished a frame: its port learns the outcome, and the next port gets its turn.
     fn on_done<O: Observer>(&mut self, radio: usize, done: Done<Carried>, observer: &mut O) {
         let Done {
             station,
@@ -74,7 +75,7 @@ impl Engine {
             };
             port.frame_done(leaving.token, self.now, outcome);
         }
-        // Whose frame it was comes last, and has news of it.
+        // The port whose frame it was has its turn last, but has an outcome to handle.
         let attached = &self.radios[radio].attached[station];
         let (first, turns) = (attached.next, attached.ports.len());
         for turn in 0..turns {
@@ -89,7 +90,7 @@ impl Engine {
         self.deadlines.set(self.slots.radios + index, due);
     }
 
-    /// A probe of a flow's path leaves through a station: that adds what it offers.
+    /// A flow's path probe leaves through a station, which adds what it offers.
     pub(super) fn write_status(&self, [radio, station]: [u16; 2], packet: &mut Packet) {
         if self.daemons.is_empty() {
             return;

@@ -1,7 +1,7 @@
-//! What the stations of nodes say of themselves (Gopal 2007, section 3.3): each interval the node's status daemon reads
-//! the counters of its station, and tells the flows that begin there.
+//! Status reports of stations (Gopal 2007, section 3.3): at each interval the node's status daemon reads the counters
+//! of its station, and reports to the flows that begin there.
 //!
-//! All daemons are one component with one deadline. Where no flow asks, there are none.
+//! All daemons are one component with one deadline. If no flow uses them, there are none.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use airlane_transport::clap::Status;
 use super::radio::RadioEnd;
 use crate::app::Flow;
 
-/// Packets that flows of the source have, headers included: how many of them find room where a queue counts bytes.
+/// Packet length in the source's flows, headers included; converts the room of a byte-limited queue into packets.
 const USUAL_PACKET: usize = 1_040;
 
 /// The daemon of one station.
@@ -19,18 +19,18 @@ const USUAL_PACKET: usize = 1_040;
 pub(crate) struct Daemon {
     pub(crate) radio: u16,
     pub(crate) station: u16,
-    /// When it reads the counters first.
+    /// When it first reads the counters.
     pub(crate) first: Instant,
     pub(crate) interval: Duration,
     /// Flows that begin here.
     pub(crate) flows: Vec<u16>,
-    /// What the counters were: packets taken, times without one.
+    /// Counters at the last reading: packets taken, underflows.
     seen: [u64; 2],
     status: Option<Status>,
 }
 
 impl Daemon {
-    /// A daemon that reads first at `first`.
+    /// A daemon whose first reading is at `first`.
     pub(crate) fn new(
         [radio, station]: [u16; 2],
         first: Instant,
@@ -48,7 +48,7 @@ impl Daemon {
         }
     }
 
-    /// Reads the counters, and begins to count anew.
+    /// Reads the counters, as differences from the last reading.
     fn read(&mut self, end: &RadioEnd) -> Status {
         let station = usize::from(self.station);
         let stats = end.radio.station_stats(station);
@@ -56,7 +56,7 @@ impl Daemon {
         let [out, underflows] = [0, 1].map(|i| now[i] - self.seen[i]);
         self.seen = now;
         let short = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        // Who had nothing to send all the time has ended no attempt, and had too little all the same (CLAP-Z10).
+        // A station that was idle all the time has ended no attempt, but has underflowed all the same (CLAP-Z10).
         let idle = out == 0 && end.radio.backlog(station) == 0;
         let status = Status {
             out: short(out),
@@ -73,12 +73,12 @@ impl Daemon {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Daemons {
     all: Vec<Daemon>,
-    /// When each reads next.
+    /// When each is due next.
     due: BTreeSet<(Instant, usize)>,
 }
 
 impl Daemons {
-    /// These, in the order of their radios and stations.
+    /// `all` is in the order of radios and stations.
     pub(crate) fn new(all: Vec<Daemon>) -> Self {
         let due = all.iter().enumerate().map(|(i, daemon)| (daemon.first, i));
         Self {
@@ -91,7 +91,7 @@ impl Daemons {
         self.all.is_empty()
     }
 
-    /// Every daemon whose time has come tells its flows.
+    /// Every daemon that is due reports to its flows.
     pub(super) fn handle_timeout(&mut self, now: Instant, radios: &[RadioEnd], flows: &mut [Flow]) {
         while let Some((at, index)) = self.due.first().copied()
             && at <= now
@@ -110,7 +110,7 @@ impl Daemons {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// What a station did in its last interval, if anybody has read that.
+    /// A station's last report, if a daemon reads its counters.
     pub(super) fn status(&self, radio: u16, station: u16) -> Option<Status> {
         let place = |daemon: &Daemon| (daemon.radio, daemon.station);
         let at = self.all.binary_search_by_key(&(radio, station), place);

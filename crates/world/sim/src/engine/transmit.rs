@@ -1,4 +1,4 @@
-//! What is handed to a transmitter, and what becomes of it, for whoever watches.
+//! Hands frames and packets to transmitters, and shows the outcome to the observer.
 
 use airlane_base::Instant;
 use airlane_channel::{Channel, ChannelStats};
@@ -18,14 +18,14 @@ pub(super) fn put_on_link<O: Observer>(
 ) {
     let len = port.frame_len(&frame);
     let watched = O::WATCHES.then(|| frame.clone());
-    // Where the link sends at times of its own, its queue may be full: the channel counts.
+    // If the link sends at times of its own, its queue may be full: the channel counts the drop.
     let departure = transmit::<O, _>(channel, now, len, frame);
     if let Some(frame) = watched {
         observer.on_frame(now, out, port, &frame, departure);
     }
 }
 
-/// Shows what the port at the near end of a direction has dropped, and what its services tell of.
+/// Shows the observer what the port at the near end of a direction has dropped, and the events of its services.
 pub(super) fn show_port<O: Observer>(
     port: &mut Port<Packet>,
     now: Instant,
@@ -40,8 +40,7 @@ pub(super) fn show_port<O: Observer>(
     }
 }
 
-/// Hands something to a transmitter and sees what becomes of it, if anybody watches.
-// In place, as Engine::arrive.
+/// Hands something to a transmitter; if observed, determines its outcome.
 #[inline(always)]
 pub(super) fn transmit<O: Observer, T>(
     channel: &mut Channel<T>,
@@ -63,7 +62,7 @@ pub(super) fn transmit<O: Observer, T>(
     }
 }
 
-/// What the frame between two counts met.
+/// Which kind of loss the counters show for the frame between the two readings.
 pub(super) fn loss(before: &ChannelStats, after: &ChannelStats) -> Option<Loss> {
     if after.lost_air.frames == before.lost_air.frames {
         return None;

@@ -1,4 +1,4 @@
-//! Who sends next over shared air.
+//! Turns on shared transmitters.
 
 use airlane_base::Payload as _;
 
@@ -8,7 +8,7 @@ use super::observe::{Departure, Observer};
 use super::transmit::loss;
 
 impl Engine {
-    /// Lets the next packet that waits in front of shared air leave, if the air is free.
+    /// Sends the next packet that waits for a shared transmitter, if it is free.
     pub(super) fn send_queued<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let Direction { medium, air, .. } = &mut self.directions[index];
         let (Medium::Queued(link), Some(air)) = (medium, air) else {
@@ -34,7 +34,7 @@ impl Engine {
         self.deadlines.set(index, link.poll_timeout());
     }
 
-    /// A direction's frame has left: all others on its air have their turn before it has the next.
+    /// A direction's frame has left: all others on the same transmitter have their turn before it.
     pub(super) fn pass_turn<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let Direction { air, turn, .. } = self.directions[index];
         let Some(air) = air else {

@@ -1,9 +1,9 @@
-//! Which events somebody wants.
+//! Selects events.
 
 use super::{Event, EventKind, Names};
 use crate::error::{ScenarioError, known};
 
-/// Which events somebody wants: of these kinds, flows and links. What is empty admits all.
+/// Selects events by kind, flow and link. An empty set admits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFilter {
     kinds: Vec<EventKind>,
@@ -12,11 +12,11 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// Events of the named kinds, flows and links; an empty list of names admits all. With flows,
-    /// events that belong to none are left out, and with links those that happen on none.
+    /// Events of the named kinds, flows and links; an empty list of names admits all. A list of flows excludes events
+    /// that belong to no flow, and a list of links those on no link.
     ///
     /// # Errors
-    /// If a name is unknown; it says what the names are.
+    /// If a name is unknown; the error lists the names.
     pub fn new<S: AsRef<str>>(
         names: &Names,
         kinds: &[S],

@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::{Dropped, Event, Lost, PacketInfo};
 use crate::scenario::Scenario;
 
-/// Names of a scenario's links, flows and services, which events know by number.
+/// Names of a scenario's links, flows and services, which events refer to by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     links: Vec<String>,
     /// The nodes at each link's first and second end.
     ends: Vec<[String; 2]>,
     flows: Vec<String>,
-    /// By link, then by number; empty where there is no such service.
+    /// By link, then by number; empty if there is no such service.
     services: Vec<Vec<String>>,
 }
 
@@ -67,7 +67,7 @@ impl Names {
     }
 }
 
-/// An event as a flat record. A field that the event does not have is none, and left out of JSON.
+/// An event as a flat record. Fields that the event does not have are none, and left out of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EventRecord<'a> {
     /// Time since the run's origin.
@@ -83,13 +83,13 @@ pub struct EventRecord<'a> {
     /// Name of the node from which the direction leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_node: Option<&'a str>,
-    /// Name of the node to which it leads.
+    /// Name of the node to which the direction leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_node: Option<&'a str>,
     /// Name of the service; none on links without services.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<&'a str>,
-    /// What the frame is for; none on links without services.
+    /// The kind of the frame; none on links without services.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<&'static str>,
     /// Its sequence number.
@@ -104,7 +104,7 @@ pub struct EventRecord<'a> {
     /// When the frame's last bit will have left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departs_ns: Option<u64>,
-    /// Why it was dropped or lost; what a service tells of.
+    /// Why it was dropped or lost; for a service, the event reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// Name of the flow.
@@ -113,10 +113,10 @@ pub struct EventRecord<'a> {
     /// Which connection of the flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<u32>,
-    /// What the packet is to its flow; of a sender, what its segments are.
+    /// The packet's role in its flow; for a sender, the role of its segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet: Option<&'static str>,
-    /// Number of the segment or datagram; of an acknowledgment, the next segment expected.
+    /// Number of the segment or datagram; in an acknowledgment, the next segment expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// Length of the packet without link headers.
@@ -137,16 +137,16 @@ pub struct EventRecord<'a> {
     /// The receiver's advertised window: the part of the congestion window that can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_segments: Option<u64>,
-    /// Smoothed round trip time.
+    /// Smoothed round-trip time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub srtt_ns: Option<u64>,
-    /// Retransmission timeout with its backoff.
+    /// Retransmission timeout, backoff included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_ns: Option<u64>,
-    /// How many responses the application has.
+    /// How many responses the application has completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// How long the response took.
+    /// Duration of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<u64>,
 }

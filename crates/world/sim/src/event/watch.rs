@@ -1,4 +1,4 @@
-//! From what the engine shows to typed events.
+//! Translates what the engine shows to its observer into typed events.
 
 use airlane_base::{Duration, Instant};
 use airlane_link::{DropReason, Frame, Layout, Port, ServiceEvent};
@@ -15,11 +15,11 @@ use crate::packet::{Marks, Packet};
 /// Shows events to a watcher.
 pub(crate) struct Typed<'a, W> {
     watcher: &'a mut W,
-    /// What was last seen of each flow.
+    /// The last state shown of each flow.
     flows: Vec<Seen>,
 }
 
-/// What was last seen of a flow.
+/// The last state shown of a flow.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     senders: Vec<SeenSender>,
@@ -28,7 +28,7 @@ struct Seen {
     finished: bool,
 }
 
-/// What was last seen of a connection's sender.
+/// The last state shown of a connection's sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct SeenSender {
     number: u32,
@@ -72,7 +72,7 @@ fn frame_info(port: &Port<Packet>, frame: &Frame<Packet>) -> FrameInfo {
     let header = &frame.header;
     let layout = port.layout_of(header.service).unwrap_or(&Layout::BARE);
     let numbered = layout.is_numbered();
-    // What a parity carries is no packet, even if it has the form of one.
+    // The payload of a parity frame is not a packet, even if it looks like one.
     let packet = frame.packet().filter(|_| header.kind.is_packet());
     FrameInfo {
         header: Some(HeaderInfo {
@@ -273,7 +273,7 @@ impl<W: Watcher> Observer for Typed<'_, W> {
     }
 }
 
-/// Shows what is new of the sender at `place` of a flow.
+/// Shows what has changed for the sender at `place` of a flow.
 fn on_sender(
     watcher: &mut impl Watcher,
     now: Instant,

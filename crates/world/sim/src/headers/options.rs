@@ -1,18 +1,18 @@
-//! TCP's options as they stand in a header, in the order in which Linux writes them.
+//! TCP options, encoded in the order that Linux uses.
 
-/// Linux's own order and padding: what is not a multiple of four bytes gets some that say nothing.
+/// NOP, which pads to a multiple of four bytes where Linux does.
 const NOTHING: u8 = 1;
 const LARGEST_SEGMENT: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
-/// For experiments (RFC 6994): kind, length, an identifier, and what it says.
+/// For experiments (RFC 6994): kind, length, an identifier, and a value.
 const EXPERIMENT: u8 = 253;
-/// Bytes of the timestamps with the two that align them.
+/// Bytes of the timestamps option with its two NOPs.
 pub(super) const STAMPS_LEN: u64 = 12;
 
-/// When a packet left, and the time that it echoes.
+/// Timestamp value and echo reply.
 pub(super) type Stamps = [u32; 2];
 
 /// The options of one header.
@@ -20,7 +20,7 @@ pub(super) type Stamps = [u32; 2];
 pub(super) struct Options(Vec<u8>);
 
 impl Options {
-    /// Those of a SYN: what is asked for, or agreed to.
+    /// The options of a SYN or SYN-ACK.
     pub(super) fn of_syn(
         largest: u16,
         sack: bool,
@@ -34,14 +34,14 @@ impl Options {
         }
         put_stamps(&mut options, stamps);
         if let Some(shift) = shift {
-            // A shift of more than 14 bits there is none.
+            // The largest window scale is 14 (RFC 7323).
             options.extend([WINDOW_SCALE, 3, shift as u8]);
         }
         options.resize(options.len().next_multiple_of(4), NOTHING);
         Self(options)
     }
 
-    /// Those of any other segment, so far.
+    /// The options of any other segment, before SACK blocks and the like.
     pub(super) fn with_stamps(stamps: Option<Stamps>) -> Self {
         let mut options = vec![];
         if stamps.is_some() {
@@ -51,10 +51,10 @@ impl Options {
         Self(options)
     }
 
-    /// Adds what has come ahead of a hole, or twice (RFC 2018, RFC 2883), if anything has.
+    /// Adds SACK blocks for out-of-order or duplicate data (RFC 2018, RFC 2883), if any.
     pub(super) fn push_blocks(&mut self, blocks: &[[u32; 2]]) {
         if !blocks.is_empty() {
-            // At most three blocks have room beside timestamps.
+            // At most three blocks fit beside timestamps.
             let len = 2 + 8 * blocks.len() as u8;
             self.0.extend([NOTHING, NOTHING, SACK, len]);
             let numbers = blocks.as_flattened().iter();

@@ -1,9 +1,9 @@
-//! One direction of a link that is being put together.
+//! One direction of a link, while it is assembled.
 
 use airlane_base::{Duration, Probability, QueueLimit, Rate};
 use airlane_channel::{ErrorModelConfig, JitterConfig, LinkRate};
 
-/// A link of its own, before anything is said about it.
+/// One direction, as a link of the scenario has it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Direction {
     pub(super) rate: LinkRate,
@@ -13,7 +13,7 @@ pub(super) struct Direction {
     pub(super) errors: ErrorModelConfig,
 }
 
-/// Stands for no limit: above what one TCP connection here is likely to ask for.
+/// Stands for no limit: more than one TCP connection here is likely to need.
 pub(super) const UNLIMITED: Rate = Rate::from_bps(1_000_000_000).expect("not zero");
 
 impl Direction {
@@ -28,7 +28,7 @@ impl Direction {
         }
     }
 
-    /// Loses this part of what it has not lost yet. False if its errors cannot be put together with it.
+    /// Adds independent loss. False if it cannot be combined with the errors so far.
     pub(super) fn also_loses(&mut self, part: Probability) -> bool {
         let also = |p: Probability| {
             let all = 1.0 - (1.0 - p.value()) * (1.0 - part.value());
@@ -54,7 +54,7 @@ impl Direction {
         true
     }
 
-    /// Loses by this model, too. False if its errors cannot be put together with it.
+    /// Adds an error model. False if it cannot be combined with the errors so far.
     pub(super) fn also_errs(&mut self, model: &ErrorModelConfig) -> bool {
         match (model, &self.errors) {
             (ErrorModelConfig::None, _) => true,

@@ -1,10 +1,10 @@
-//! Mahimahi's shells in a row: `mm-delay`, `mm-loss`, `mm-onoff`, `mm-link`.
+//! A chain of Mahimahi's shells: `mm-delay`, `mm-loss`, `mm-onoff`, `mm-link`.
 //!
-//! The application runs in the innermost shell, the last one written: a packet upwards meets that first.
-//! Up and down are the other way round than where senders stand here: a server sends down to a client.
+//! The application runs in the innermost shell, which is written last: an uplink packet meets that shell first. Up
+//! and down are reversed against the flows here, whose server sends down to a client.
 //!
-//! `mm-link` is [opportunities](airlane_channel::Opportunities), `mm-onoff` a two-state link whose state
-//! at a packet's time decides, `mm-loss` uniform losses, `mm-delay` the delay of both directions.
+//! `mm-link` becomes [opportunities](airlane_channel::Opportunities); `mm-onoff` a two-state link whose state at a
+//! packet's time decides; `mm-loss` uniform losses; `mm-delay` the delay of both directions.
 
 use airlane_base::{BothWays, Duration, Probability, QueueLimit};
 use airlane_channel::{ErrorModelConfig, LinkRate, OpportunitiesConfig};
@@ -16,7 +16,7 @@ use super::{ImportedApp, ImportedScenario};
 use crate::scenario::LONGEST_RUN;
 
 const SHELLS: &str = "mm-delay, mm-loss, mm-onoff or mm-link";
-/// Mahimahi's usual queue takes any number. A file has to say one.
+/// Mahimahi's default queue is unlimited; a scenario needs a number.
 const INFINITE: QueueLimit = QueueLimit::Packets(1_000_000);
 /// A full packet as Mahimahi counts it.
 const PACKET: (u64, &str) = (
@@ -24,13 +24,13 @@ const PACKET: (u64, &str) = (
     " # 1500 B of IP with headers; Mahimahi counts 4 B in front",
 );
 
-/// Makes a scenario of a row of Mahimahi's shells.
+/// Makes a scenario from a chain of Mahimahi's shells.
 ///
-/// `read` gives the bytes of a trace, or why it cannot be read; `place` says what the scenario calls
-/// it, which is the path from where the scenario will be.
+/// `read` returns the bytes of a trace, or why it cannot be read; `place` maps its name to the one in the scenario,
+/// which is relative to where the scenario will be.
 ///
 /// # Errors
-/// Names the word that is not understood, or the trace that is none.
+/// Names the word that is not understood, or the trace that is invalid.
 ///
 /// # Examples
 /// ```
@@ -101,7 +101,7 @@ pub fn from_mahimahi(
     Ok(shells.finish(text.trim(), place, apps))
 }
 
-/// What the shells come to.
+/// The combined effect of the shells.
 struct Shells {
     ways: BothWays<Direction>,
     has_link: bool,
@@ -184,7 +184,7 @@ impl Shells {
         Ok(())
     }
 
-    /// Here a packet is lost once the link has sent it. A packet upwards meets what stands last first.
+    /// Here a packet is lost after the link has sent it. An uplink packet meets the last shell first.
     fn order(&mut self, shell: &str, down: bool) {
         if self.has_link != down {
             let direction = if down { "downlink" } else { "uplink" };
@@ -200,7 +200,7 @@ impl Shells {
         read: &mut impl FnMut(&str) -> Result<Vec<u8>, String>,
     ) -> Result<(), ImportError> {
         let mut files = vec![];
-        // These are, for uplink and downlink, which queue there is and its arguments.
+        // For uplink and downlink: the kind of queue, and its arguments.
         let mut queues = [(None, None), (None, None)];
         while let Some(word) = words.peek() {
             let Some(option) = word.text.strip_prefix("--").filter(|name| !name.is_empty()) else {
@@ -351,7 +351,7 @@ impl Shells {
     }
 }
 
-/// Packets, bytes, and names of the rest.
+/// Packets, bytes, and the names of all other options.
 type Limits<'a> = (Option<u64>, Option<u64>, Vec<&'a str>);
 
 fn both(word: &Word) -> ImportError {
@@ -361,7 +361,7 @@ fn both(word: &Word) -> ImportError {
     )
 }
 
-/// `packets=100, bytes=3000`, and the names of what else a queue was told.
+/// `packets=100, bytes=3000`, and the names of a queue's other options.
 fn limits<'a>(word: &Word, text: &'a str) -> Result<Limits<'a>, ImportError> {
     let expected = "NAME=NUMBER, such as packets=100";
     let (mut packets, mut bytes, mut others) = (None, None, vec![]);

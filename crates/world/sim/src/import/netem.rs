@@ -1,15 +1,15 @@
-//! `tc qdisc` with netem and tbf, as it is typed and as `tc qdisc show` prints it.
+//! `tc qdisc` with netem and tbf, as typed and as `tc qdisc show` prints it.
 //!
-//! `tc`'s qdiscs and classes are kept as it keeps them (`tree`), while a script runs (`script`); what one way through them
-//! meets becomes one direction of a link (`chain`).
+//! Qdiscs and classes are kept in a tree as `tc` keeps them (`tree`), while a script runs (`script`); the qdiscs
+//! along one path through the tree become one direction of a link (`chain`).
 //!
-//! What netem says exactly, and a link here does exactly: `delay`, with jitter and its distribution, `rate`, `limit`,
-//! `loss` (random), `loss gemodel`, the two-state form of `loss state`, and `reorder` without a gap. Everything else is put as near as it can be
-//! or left out, with a note.
+//! A link here does exactly what these options of netem do: `delay` with jitter and its distribution, `rate`,
+//! `limit`, `loss` (random), `loss gemodel`, the two-state form of `loss state`, and `reorder` without a gap.
+//! Everything else is approximated or left out, with a note.
 //!
-//! `loss state` is a chain of four states, received and lost in gaps and in bursts. Gaps and bursts are
-//! the two states of a Gilbert-Elliott link that has the same rates of entering and leaving bursts and
-//! the same losses in each; without `p32`, `p23` and `p14` that is the chain itself.
+//! `loss state` is a chain of four states: received and lost, each in gaps and in bursts. It becomes a
+//! Gilbert-Elliott link whose two states are gaps and bursts, with the same transition rates and the same loss in
+//! each; without `p32`, `p23` and `p14` the two are identical.
 
 mod chain;
 mod choose;
@@ -30,29 +30,30 @@ use choose::Chosen;
 use options::{PACKET, USUAL_LIMIT};
 use script::Script;
 
-/// Which part of what `tc` was told becomes the link.
+/// Which part of the input becomes the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetemChoice<'a> {
-    /// The interface, where the text has several; `container/eth0` where the name alone is several.
+    /// The interface, if the text has several; `container/eth0` if the name alone is ambiguous.
     pub device: Option<&'a str>,
-    /// The class, such as `1:10`, where the interface has several.
+    /// The class, such as `1:10`, if the interface has several.
     pub class: Option<&'a str>,
-    /// The interface of the same text that sends the other way.
+    /// The interface of the same text that sends in the reverse direction.
     pub reverse_device: Option<&'a str>,
     /// Its class, or that of the reverse text.
     pub reverse_class: Option<&'a str>,
-    /// So far into a script that changes things with time.
+    /// The time to take the settings from, in a script that changes them over time.
     pub at: Option<Duration>,
-    /// What files of rates that change with time are called, before `.down` and `.up`, where there may be such.
+    /// Base name of the files for rates that change over time (`.down` and `.up` are appended), if such files are
+    /// allowed.
     pub rates: Option<&'a str>,
 }
 
-/// Makes a scenario of the qdiscs and classes of one interface. What it sends goes "down"; `reverse` holds those
-/// of the interface at the other end, unless `choice` names one of the same text.
+/// Makes a scenario from the qdiscs and classes of one interface, which sends "down"; `reverse` holds those of the
+/// interface at the other end, unless `choice` names one in the same text.
 ///
 /// # Errors
-/// Names the word that is not understood, and what could stand there. Places are those of `text`, or,
-/// if the error says so, of `reverse`. Names what there is to choose from, if `choice` does not say it.
+/// Names the word that is not understood, and what could stand there. Positions refer to `text`, or, if the error
+/// says so, to `reverse`. If a choice is needed that `choice` does not make, lists the options.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! The words of a command line, with their places.
+//! The words of a command line, with their positions.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{problem}; {help}", place = self.place())]
 pub struct ImportError {
-    /// Line of the text, from 1; 0 where the text as a whole is at fault.
+    /// Line of the text, from 1; 0 if the error concerns the text as a whole.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
@@ -25,7 +25,7 @@ impl ImportError {
     }
 }
 
-/// A word, without the quotes of a shell.
+/// A word, without shell quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
@@ -43,7 +43,7 @@ impl Word {
         }
     }
 
-    /// A word that stands where something else should.
+    /// The error for a word in place of what is expected.
     pub(super) fn unknown(&self, expected: &str) -> ImportError {
         self.wrong(
             format!("\"{}\" is not known here", self.text),
@@ -51,18 +51,18 @@ impl Word {
         )
     }
 
-    /// Whether it begins as numbers do.
+    /// Whether it begins like a number.
     pub(super) fn is_number(&self) -> bool {
         self.text
             .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
     }
 }
 
-/// Words that are read from the first to the last.
+/// A reader of words.
 #[derive(Clone, Debug)]
 pub(super) struct Words<'a> {
     left: &'a [Word],
-    /// The last that was read.
+    /// The last word read.
     last: Option<&'a Word>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// There is no word at all.
+/// The error for a missing word.
 pub(super) fn nothing(expected: &str) -> ImportError {
     ImportError {
         line: 1,
@@ -120,20 +120,20 @@ pub(super) fn nothing(expected: &str) -> ImportError {
     }
 }
 
-/// How a command follows the one before it.
+/// How a command follows the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joint {
-    /// Whatever became of that: a new line, `;`, `&`.
+    /// Always: a new line, `;`, `&`.
     Next,
-    /// If that succeeded: `&&`.
+    /// If the previous one succeeded: `&&`.
     And,
-    /// If that failed: `||`.
+    /// If the previous one failed: `||`.
     Or,
-    /// It reads what that prints: `|`.
+    /// With the output of the previous one as input: `|`.
     Pipe,
 }
 
-/// A command of a shell.
+/// A shell command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) joint: Joint,
@@ -141,16 +141,15 @@ pub(super) struct Command {
     pub(super) words: Vec<Word>,
 }
 
-/// Commands one after the other: lines, and what `;`, `&&` or `|` separates on them. A backslash joins
-/// a line to the next, `#` begins a comment, quotes and `$(...)` hold words together; what sends output elsewhere is left
-/// out.
+/// A sequence of commands: lines, and what `;`, `&&` or `|` separates on them. A backslash joins a line to the next,
+/// `#` begins a comment, quotes and `$(...)` keep words together; redirections are left out.
 pub(super) fn commands(text: &str) -> Result<Vec<Command>, ImportError> {
     let mut commands = vec![];
     let mut command: Vec<Word> = vec![];
     let mut word: Option<Word> = None;
     let mut quote: Option<(char, Word)> = None;
     let mut joint = Joint::Next;
-    // Of `$(`, how many are open.
+    // Number of open `$(`.
     let mut depth = 0_u32;
     let (mut line, mut column) = (1, 0);
     let mut chars = text.chars().peekable();
@@ -208,7 +207,7 @@ pub(super) fn commands(text: &str) -> Result<Vec<Command>, ImportError> {
                     ('&', true) => Joint::And,
                     ('|', true) => Joint::Or,
                     ('|', false) => Joint::Pipe,
-                    // A line may end with what joins it to the next.
+                    // A line may end with the operator that joins it to the next.
                     ('\n', _) if !had_words => joint,
                     _ => Joint::Next,
                 };
@@ -238,7 +237,7 @@ fn push(commands: &mut Vec<Command>, joint: Joint, command: &mut Vec<Word>) {
         if !redirects.starts_with(['>', '<']) {
             words.push(word);
         } else if redirects.trim_start_matches(['>', '<']).is_empty() {
-            // Where to stands in the next word.
+            // The target of the redirection is the next word.
             rest.next();
         }
     }
@@ -247,7 +246,7 @@ fn push(commands: &mut Vec<Command>, joint: Joint, command: &mut Vec<Word>) {
     }
 }
 
-/// Words are shown on terminals and stand in comments, where control characters do harm.
+/// Words appear on terminals and in comments, where control characters do harm.
 fn shown(c: char) -> char {
     if c.is_control() {
         char::REPLACEMENT_CHARACTER

@@ -1,4 +1,4 @@
-//! The scenario file of a link that was put together.
+//! Writes the scenario file of an imported link.
 
 use std::fmt::Write as _;
 
@@ -10,23 +10,23 @@ use toml::Value;
 use super::direction::Direction;
 use super::{ImportedApp, ImportedScenario};
 
-/// How long an imported scenario runs where nothing says it.
+/// Duration of an imported scenario if none is given.
 pub(super) const USUAL_DURATION: Duration = Duration::from_secs(60);
-/// A full packet of IP, and what of it is user data: headers are 40 B, timestamps 12.
+/// A full IP packet, and its user data: headers take 40 B, timestamps 12 B.
 const MTU: u64 = 1_500;
 const USER_BYTES: u64 = MTU - 52;
 
-/// A link and what is said about it.
+/// A link and everything to write about it.
 pub(super) struct Draft<'a> {
     /// Name of the scenario.
     pub(super) name: &'a str,
-    /// What it was made of.
+    /// The command that it was made from.
     pub(super) source: &'a str,
     pub(super) seed: u64,
-    /// Senders are at the first.
+    /// Senders are at the first end.
     pub(super) ends: [&'a str; 2],
     pub(super) ways: BothWays<Direction>,
-    /// A full packet as the link there counts it, bytes, and what is in front of its 1500 B of IP.
+    /// Bytes of a full packet as counted there, and a name for what precedes its 1500 B of IP.
     pub(super) packet: (u64, &'a str),
     pub(super) notes: Vec<String>,
     pub(super) duration: Duration,
@@ -42,7 +42,7 @@ impl Draft<'_> {
             ));
         }
         let (packet, why) = self.packet;
-        // What there is around user data: headers of IP and TCP, and of the link.
+        // Header bytes around user data: IP and TCP, and the link's.
         let headers = packet - MTU + 40;
         let tcp = format!(
             "{{ kind = \"tcp\", profile = \"modern\", window = {window}, header-size = \"{headers} B\", \
@@ -123,7 +123,7 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
         }
     }
 
-    /// What fills the pipe and, once more at most, the queue, segments.
+    /// Segments that fill the path, plus at most as many again for the queue.
     fn window(&self) -> u64 {
         let (packet, _) = self.packet;
         let usual = |way: &Direction| way.delay + way.jitter.unwrap_or_default().late;
@@ -138,7 +138,7 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
     }
 }
 
-/// Comment lines, the first behind `mark`.
+/// Writes comment lines, the first one after `mark`.
 fn comment(text: &mut String, mark: &str, content: &str) {
     for (i, line) in content.lines().enumerate() {
         let mark = if i == 0 { mark } else { "    " };

@@ -1,4 +1,4 @@
-//! Which metrics the applications have, and their values as numbers.
+//! The metrics that each application has, and their values as numbers.
 
 use super::progress::Measured;
 use super::{FlowResult, Scalar};
@@ -30,7 +30,7 @@ const PAGES: &[&str] = &[
     "page_time_max_s",
 ];
 
-/// Where the windows of a file's sender are measured.
+/// Present if the sender's windows of a file are measured.
 const WINDOWS: &[&str] = &[
     "cwnd_mean_bytes",
     "window_mean_bytes",
@@ -38,7 +38,7 @@ const WINDOWS: &[&str] = &[
     "duplicate_acks",
 ];
 
-/// Where a relay splits a transfer.
+/// Present if a relay splits the connection.
 const RELAY: &[&str] = &[
     "relay_retransmissions",
     "relay_timeouts",
@@ -47,14 +47,15 @@ const RELAY: &[&str] = &[
 ];
 
 impl FlowResult {
-    /// The metrics that are worth a mean over repetitions, of those that were measured.
+    /// The measured metrics that are averaged over repetitions.
     pub fn scalars(&self) -> Vec<Scalar> {
         let all = self.all().into_iter();
         all.filter_map(|(name, value)| Some((name, value?)))
             .collect()
     }
 
-    /// Those that its application has, the same for every run of a scenario, whatever happened in it.
+    /// The metrics that its application has: the same in every run of a scenario, whether or not they could be
+    /// measured.
     pub fn measures(&self) -> Vec<&'static str> {
         let always: &[&[&'static str]] = match self.app {
             "conferencing" => &[THROUGHPUT, DATAGRAMS],
@@ -72,7 +73,7 @@ impl FlowResult {
             ],
             "telnet" | "mail" => &[RESPONSES, TCP],
             "pages" | "web" => &[THROUGHPUT, PAGES, TCP],
-            // Over UDP losses and delays, over TCP its counters: the names are the same for both.
+            // Losses and delays over UDP, counters over TCP: the set of names is the same.
             "custom" => &[THROUGHPUT, DATAGRAMS, RESPONSES, TCP],
             other => unreachable!("no metrics are listed for the application \"{other}\""),
         };
@@ -93,12 +94,12 @@ impl FlowResult {
         always.chain(more).copied().collect()
     }
 
-    /// The names of all, in the order of results.
+    /// The names of all metrics, in the order of results.
     pub fn metric_names() -> Vec<&'static str> {
         Self::default().all().map(|(name, _)| name).to_vec()
     }
 
-    /// All of them, in the order of results.
+    /// All metrics, in the order of results.
     pub(crate) fn all(&self) -> [Measured; 35] {
         let count = |n: Option<u64>| n.map(|n| n as f64);
         [

@@ -1,7 +1,7 @@
-//! What a flow achieved in a run, of numbers that its application and its ends kept.
+//! The result of a flow, from the counters of its application and its ends.
 //!
-//! Each number is of one period, the flow's own: until it has finished or, if it has not, until the stop. What comes after
-//! the stop only tells datagrams that are under way from those that are lost.
+//! Each number covers one period of the flow: until it has finished or, if it has not, until the stop. Arrivals after
+//! the stop only distinguish datagrams in flight from lost ones.
 
 use airlane_base::Instant;
 use airlane_channel::ChannelStats;
@@ -30,8 +30,8 @@ impl Prepared {
     ) -> FlowResult {
         let config = &self.scenario.flows[index];
         let flow = &engine.flows[index];
-        // Of a file, from its first segment to its end, and one without an end is measured to the stop. One of which
-        // nothing could leave has waited since its start.
+        // For a file: from its first segment to its end, or to the stop if it is endless. If nothing could leave, the
+        // time counts from its start.
         let file_rate = |bytes, first: Option<Instant>, done: Option<Instant>| {
             let from = first.unwrap_or(Instant::ORIGIN + config.start);
             rate_bps(bytes, done.unwrap_or(stopped).saturating_since(from))
@@ -205,7 +205,7 @@ impl Prepared {
             .into_iter()
             .filter(|(link, _)| self.wireless[*link] || custom(*link))
             .collect();
-        // The flow is one of them.
+        // This flow itself is one of the users.
         let shared = wireless.iter().any(|(link, _)| self.users[*link] > 1);
         if wireless.is_empty() || shared {
             return None;
@@ -220,7 +220,7 @@ impl Prepared {
     }
 }
 
-/// What a probe saw of the windows of a file's sender, if there was one.
+/// The window measurements of a file's sender, if enabled.
 fn window_result(base: FlowResult, end: &End) -> FlowResult {
     let Some(probe) = end.probe() else {
         return base;
@@ -236,7 +236,7 @@ fn window_result(base: FlowResult, end: &End) -> FlowResult {
     }
 }
 
-/// Bits a second of pages, from the first request to the end of the last one if they have `finished`, and else to the
+/// Bits per second of pages, from the first request to the end of the last page if they have `finished`, else to the
 /// stop.
 fn pages_rate(
     bytes: u64,
@@ -249,7 +249,7 @@ fn pages_rate(
     rate_bps(bytes, end.saturating_since(first))
 }
 
-/// What applications that fetch pages report.
+/// Metrics of applications that fetch pages.
 fn page_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> FlowResult {
     FlowResult {
         pages: Some(times.count()),
@@ -261,7 +261,7 @@ fn page_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> FlowResu
     }
 }
 
-/// What applications that wait for responses report.
+/// Metrics of applications that wait for responses.
 fn response_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> FlowResult {
     FlowResult {
         responses: Some(times.count()),
@@ -274,7 +274,7 @@ fn response_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> Flow
     }
 }
 
-/// What custom applications report: over UDP losses and delays, over TCP its counters.
+/// Metrics of custom applications: losses and delays over UDP, counters over TCP.
 fn custom_result(base: FlowResult, app: &Custom, stopped: Instant) -> FlowResult {
     let base = FlowResult {
         app: "custom",
@@ -291,7 +291,7 @@ fn custom_result(base: FlowResult, app: &Custom, stopped: Instant) -> FlowResult
     }
 }
 
-/// What nobody repairs: how much of what was sent never comes, and how late the rest does.
+/// Metrics of datagrams: how many are lost, and the delay of the rest.
 fn datagram_result(base: FlowResult, datagrams: &Datagrams) -> FlowResult {
     let (sent, came, delays) = (datagrams.sent, datagrams.came(), &datagrams.delays);
     let both = delays.mean_s().zip(delays.sd_s());
@@ -308,7 +308,7 @@ fn datagram_result(base: FlowResult, datagrams: &Datagrams) -> FlowResult {
     }
 }
 
-/// What all applications of requests and replies report.
+/// Metrics that all request-reply applications share.
 fn exchange_result(base: FlowResult, totals: Totals) -> FlowResult {
     FlowResult {
         packets_sent: totals.segments_sent,

@@ -1,4 +1,4 @@
-//! What flows got in each interval of a run.
+//! The throughput of flows in each interval of a run.
 
 use airlane_base::{Duration, Instant};
 
@@ -10,9 +10,9 @@ use crate::probe::rate_bps;
 use crate::result::OverTimeResult;
 use crate::scenario::Scenario;
 
-/// As many numbers as the results of all runs together may have: 128 MB.
+/// The limit on numbers in the results of all runs together: 128 MB.
 const MOST_NUMBERS: u128 = 1 << 24;
-/// So many lines are read at a glance.
+/// As many lines as can be taken in at a glance.
 const USUAL_MOST: u64 = 20;
 
 /// 1, 2 or 5 times a power of ten, so that a run of the scenario has at most 20 intervals.
@@ -29,7 +29,7 @@ pub fn usual_interval(scenario: &Scenario) -> Duration {
     }
 }
 
-/// Whether there is room for what each flow gets in each `interval` of so many runs.
+/// Whether there is room for one number per flow, `interval` and run.
 pub(super) fn check(
     interval: Duration,
     scenario: &Scenario,
@@ -52,10 +52,10 @@ pub(super) fn check(
     })
 }
 
-/// The intervals of a run that is under way.
+/// The intervals of a run in progress.
 pub(super) struct OverTime {
     interval: Duration,
-    /// When the last one ended, and how much each flow had then.
+    /// When the last interval ended, and how many bytes each flow had received then.
     since: Instant,
     before: Vec<u64>,
     flows: Vec<Vec<f64>>,
@@ -71,7 +71,7 @@ impl OverTime {
         }
     }
 
-    /// [`Engine::run`] in steps of an interval; nothing of the world depends on them.
+    /// [`Engine::run`] in steps of an interval; the steps do not affect the simulation.
     pub(super) fn run<O: Observer>(
         &mut self,
         engine: &mut Engine,
@@ -100,7 +100,7 @@ impl OverTime {
         }
     }
 
-    /// What a flow got.
+    /// The throughput of a flow.
     pub(super) fn result(&mut self, flow: usize) -> OverTimeResult {
         OverTimeResult {
             interval_s: self.interval.as_secs_f64(),

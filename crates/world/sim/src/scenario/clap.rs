@@ -1,4 +1,4 @@
-//! What no flow over CLAP can be.
+//! Checks of flows over CLAP.
 
 use airlane_base::config::Problems;
 use airlane_transport::ClapConfig;
@@ -27,7 +27,7 @@ impl Scenario {
             );
         }
         check_file(flow, problems);
-        // Where the flow has a way.
+        // Wherever the flow has a path.
         let first = epochs.iter().filter_map(|epoch| epoch.routes.first(index));
         if !first.into_iter().all(|hop| matches!(hop, Step::Radio(_))) {
             problems.add(
@@ -38,7 +38,7 @@ impl Scenario {
         }
     }
 
-    /// All flows over CLAP have the same interval.
+    /// All flows over CLAP must have the same interval.
     pub(super) fn check_intervals(&self, problems: &mut Problems) {
         let intervals = self.flows.iter().map(|flow| match &flow.transport {
             TransportConfig::Clap(clap) => Some(clap.interval),

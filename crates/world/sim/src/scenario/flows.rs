@@ -1,4 +1,4 @@
-//! Flows: which application talks to which over what.
+//! Flows: applications, their ends and their transport.
 
 use airlane_base::{Duration, Rate, Size};
 use airlane_link::classify::Dscp;
@@ -16,57 +16,59 @@ pub struct FlowConfig {
     /// It has this name in results, and no other flow has it.
     #[schemars(example = &"file")]
     pub name: String,
-    /// It goes from the first of these nodes to the second: file sender, page server or speaker first.
+    /// From the first of these nodes to the second: the sender of the file, the page server or the speaker comes
+    /// first.
     #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
     /// When it starts.
     #[serde(default)]
     pub start: Duration,
-    /// Its packets have this differentiated services code point: `"EF"`, `"AF41"` ... or a number.
+    /// The DSCP of its packets: `"EF"`, `"AF41"` ... or a number.
     #[serde(default = "best_effort")]
     pub dscp: Dscp,
-    /// The first end has this port, which classes match. Left out: 20 for bulk transfers, 80 for pages
-    /// and web, 23 for telnet, 110 for mail, 5004 for conferencing.
+    /// The port of the first end, which classes match. Left out: 20 for bulk transfers, 80 for pages and web, 23 for
+    /// telnet, 110 for mail, 5004 for conferencing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Its ends encrypt all below TCP and UDP (RFC 4303): whatever looks into packets on their way, classes for
-    /// ports and agents for TCP, sees none.
+    /// Its ends encrypt TCP and UDP headers and data (RFC 4303): nothing on the path can see them, neither classes
+    /// that match ports nor agents for TCP.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
-    /// What carries it.
+    /// Its transport protocol.
     pub transport: TransportConfig,
-    /// A node on its way ends the connection and opens another. Bulk transfers over TCP only.
+    /// A node on its path that terminates the connection and opens another. Bulk transfers over TCP only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayConfig>,
-    /// How it goes on is measured at its receiver, interval by interval. Files and conferencing only. Left out: not.
+    /// Its progress is measured at the receiver, interval by interval. Files and conferencing only. Left out: it is
+    /// not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [{ "interval": "100 ms", "group": "stations" }]))]
     pub progress: Option<ProgressConfig>,
-    /// What it does.
+    /// Its application.
     pub app: AppConfig,
 }
 
-/// A relay on a flow's way.
+/// A relay on the path of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "kind": "split", "at": "base" }]))]
 pub enum RelayConfig {
-    /// Two connections instead of one: what has come over the first goes out over the second, and is
-    /// acknowledged to the source before the receiver has it. Source: Balakrishnan et al. 1997, SPLIT.
+    /// Two connections instead of one: the relay forwards data from the first to the second, and acknowledges it to
+    /// the source before the receiver has it. Source: Balakrishnan et al. 1997, SPLIT.
     Split {
-        /// This node has it.
+        /// The node of the relay.
         at: String,
-        /// The relay takes no more from the first connection while it holds this much that the second has not
-        /// carried; what has come by then waits in the first one's window.
+        /// The relay reads no more from the first connection while it holds this much that the second has not
+        /// carried; data that arrives meanwhile waits in the first connection's window.
         #[serde(default = "usual_pool")]
         pool: Size,
-        /// The second connection has this transport. Left out: that of the flow.
+        /// The transport of the second connection. Left out: that of the flow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transport: Option<TransportConfig>,
     },
 }
 
-/// What docs/spec/tcp-over-wireless.md, section 12 (Q9), proposes.
+/// The proposal in docs/spec/tcp-over-wireless.md, section 12 (Q9).
 fn usual_pool() -> Size {
     Size::from_bytes(65_536)
 }
@@ -84,7 +86,7 @@ pub enum TransportConfig {
     Tcp(TcpConfig),
     /// Datagrams.
     Udp(UdpConfig),
-    /// CLAP: a file, one way, as fast as the sender's station says. Source: Gopal 2007, chapter 3.
+    /// CLAP: a file, one way, at the rate that the sender's station reports. Source: Gopal 2007, chapter 3.
     Clap(ClapConfig),
 }
 
@@ -99,7 +101,7 @@ pub struct UdpConfig {}
 pub enum AppConfig {
     /// A file transfer.
     Bulk(BulkConfig),
-    /// Datagrams at a constant rate, always or in turns with silence.
+    /// Datagrams at a constant rate, always or alternating with silence.
     Conferencing(ConferencingConfig),
     /// Requests and replies of fixed sizes.
     Pages(PagesConfig),
@@ -111,16 +113,16 @@ pub enum AppConfig {
     Mail(MailConfig),
 }
 
-/// An application as it stands in a file.
+/// An application as it is written in a file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[schemars(extend("examples" = [{ "kind": "bulk", "size": "1 MB" }]))]
 enum Written {
     /// A file transfer (docs/spec/multi-service.md, 5.1): data is always ready until the size is reached.
     Bulk(BulkConfig),
-    /// Datagrams at a constant rate over UDP: conferencing that always talks, as which it runs and is reported.
+    /// Datagrams at a constant rate over UDP. Runs and is reported as conferencing that always talks.
     Cbr(CbrConfig),
-    /// A constant rate in turns with silence over UDP: conferencing by its general name, as which it runs and is
+    /// A constant rate alternating with silence over UDP: the general name of conferencing, as which it runs and is
     /// reported.
     OnOff(OnOffConfig),
     /// On/off speech or video over UDP (5.3).
@@ -154,19 +156,18 @@ impl From<Written> for AppConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkConfig {
-    /// The file is this long. Source: Xylomenos 1999, table 4.1. Left out: the transfer never ends.
+    /// Size of the file. Source: Xylomenos 1999, table 4.1. Left out: the transfer never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
-    /// `1500 B`.
+    /// User bytes of a packet. Left out: the smallest frame on the path, or `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
-    /// The receiving application does with what has arrived at this rate, and takes what has come meanwhile
-    /// when it has done: a slow one closes the window. Left out: it takes all at once.
+    /// The rate at which the receiving application consumes data; it reads more only when it has consumed what it
+    /// read before, so a slow one closes the window. Left out: it reads everything at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Rate>,
-    /// The sender's windows and what it waits for timeouts are measured, too: `cwnd_mean_bytes`,
-    /// `window_mean_bytes`, `timeout_wait_s` and `duplicate_acks` of the results.
+    /// The sender's windows and its waits for timeouts are measured, too: `cwnd_mean_bytes`, `window_mean_bytes`,
+    /// `timeout_wait_s` and `duplicate_acks` of the results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub windows: bool,
 }
@@ -177,15 +178,15 @@ pub struct BulkConfig {
 pub struct ConferencingConfig {
     /// It sends at this rate while it talks.
     pub rate: Rate,
-    /// A packet is this long. Left out: 20 ms of the rate (RFC 3551, section 4.2), at most 1400 B and
-    /// the smallest frame on the path.
+    /// Length of a packet. Left out: 20 ms of the rate (RFC 3551, section 4.2), at most 1400 B and the smallest frame
+    /// on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
     /// A talk period lasts this long on average; the first begins at the start, with a packet.
     pub talk: Duration,
-    /// A silence lasts this long on average; zero is for a source that always talks.
+    /// A silence lasts this long on average; zero makes a source that always talks.
     pub silence: Duration,
-    /// It sends nothing from this long after its start on. Left out: it goes on as long as the run.
+    /// How long after its start it stops sending. Left out: at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Duration>,
 }
@@ -196,15 +197,15 @@ pub struct ConferencingConfig {
 struct CbrConfig {
     /// It sends at this rate.
     rate: Rate,
-    /// A packet is this long. Left out: 20 ms of the rate, at most 1400 B and the smallest frame on the path.
+    /// Length of a packet. Left out: 20 ms of the rate, at most 1400 B and the smallest frame on the path.
     #[serde(default)]
     packet: Option<Size>,
-    /// It sends nothing from this long after its start on. Left out: it goes on as long as the run.
+    /// How long after its start it stops sending. Left out: at the end of the run.
     #[serde(default)]
     lasts: Option<Duration>,
 }
 
-/// Datagrams at a constant rate, in turns with silence; both exponentially distributed.
+/// Datagrams at a constant rate, alternating with silence; both periods are exponentially distributed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OnOffConfig {
@@ -216,20 +217,18 @@ struct OnOffConfig {
     /// It is off for this long on average. Source: ITU-T P.59, a talker.
     #[serde(default = "usual_off")]
     off: Duration,
-    /// A packet is this long. Left out: 20 ms of the rate, at most 1400 B and the smallest frame on the path.
+    /// Length of a packet. Left out: 20 ms of the rate, at most 1400 B and the smallest frame on the path.
     #[serde(default)]
     packet: Option<Size>,
-    /// It sends nothing from this long after its start on. Left out: it goes on as long as the run.
+    /// How long after its start it stops sending. Left out: at the end of the run.
     #[serde(default)]
     lasts: Option<Duration>,
 }
 
-/// How long a talker talks.
 fn usual_on() -> Duration {
     Duration::from_millis(1_004)
 }
 
-/// How long a talker is silent.
 fn usual_off() -> Duration {
     Duration::from_millis(1_587)
 }
@@ -239,7 +238,7 @@ impl From<CbrConfig> for ConferencingConfig {
         Self {
             rate: app.rate,
             packet: app.packet,
-            // Without silence one period goes over into the next.
+            // Without silence, talk periods follow each other without a gap.
             talk: Duration::from_secs(1_000),
             silence: Duration::ZERO,
             lasts: app.lasts,
@@ -263,30 +262,29 @@ impl From<OnOffConfig> for ConferencingConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PagesConfig {
-    /// A request is this long; one that fits into a packet is a packet of its own length.
+    /// Length of a request; one that fits into a packet is a packet of its own length.
     pub request: Size,
-    /// A reply is this long.
+    /// Length of a reply.
     pub reply: Size,
-    /// This long after a complete reply comes the next request.
+    /// Time from a complete reply to the next request.
     #[serde(default)]
     pub pause: Duration,
-    /// How many pages are fetched. Left out: there is always another.
+    /// The number of pages. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "pages"))]
     pub count: Option<u64>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
-    /// `1500 B`.
+    /// User bytes of a packet. Left out: the smallest frame on the path, or `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }
 
-/// How much speech stands in a packet (RFC 3551, section 4.2).
+/// Speech in a packet (RFC 3551, section 4.2).
 const PACKETIZATION: Duration = Duration::from_millis(20);
-/// What an Ethernet packet holds of it behind IP, UDP and RTP headers.
+/// Room for speech in an Ethernet packet after IP, UDP and RTP headers, bytes.
 const LONGEST_SPEECH: usize = 1_400;
 
 impl ConferencingConfig {
-    /// Length of a packet where frames take any.
+    /// Length of a packet if frames do not limit it.
     pub(super) fn usual_packet(&self) -> Size {
         let spoken = self.rate.bytes_within(PACKETIZATION);
         Size::from_bytes(spoken.clamp(1, LONGEST_SPEECH) as u64)
@@ -329,7 +327,7 @@ impl AppConfig {
         }
     }
 
-    /// How many pages, transactions, keystrokes or checks there will be, if that is limited.
+    /// The number of pages, transactions, keystrokes or checks, if limited.
     pub(super) fn count(&self) -> Option<u64> {
         match self {
             Self::Bulk(_) | Self::Conferencing(_) => None,
@@ -361,7 +359,7 @@ impl AppConfig {
 }
 
 impl TransportConfig {
-    /// Bytes that it puts in front of user data.
+    /// Header bytes that it adds before the user data.
     pub(super) fn header_len(&self) -> u32 {
         match self {
             Self::Tcp(tcp) => tcp.header_len(),

@@ -6,42 +6,42 @@ use airlane_gsm::{Parameters, Persistence, Repair};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A circuit of GSM's data service: packets in PPP over a stream of octets, which the radio link protocol carries in frames
-/// of whole blocks of 30 bytes, on the grid of the blocks.
+/// A circuit of GSM's data service: packets in PPP over a stream of octets, which the radio link protocol carries in
+/// frames of whole blocks of 30 bytes, aligned to the block grid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GsmConfig {
-    /// How long frames are. Source: Ludwig et al. 1999, section 4.2.
+    /// Length of the frames. Source: Ludwig et al. 1999, section 4.2.
     #[serde(default)]
     pub frame: GsmFrame,
     /// Frames that may be unacknowledged. Source: GSM 04.22, k.
     #[serde(default = "default_window")]
     #[schemars(extend("x-unit" = "frames"), range(min = 1, max = 61))]
     pub window: u8,
-    /// How long an acknowledgment may take where frames have one block; longer ones add 20 ms for each block of the
+    /// How long to wait for an acknowledgment with frames of one block; longer ones add 20 ms for each block of the
     /// frame, and 40 ms for each of the peer's. Source: GSM 04.22, T1. Left out: 480 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t1: Option<Duration>,
-    /// When a station that hears nothing gives up, drops what it had under way, and begins anew with its peer. Source:
-    /// GSM 04.22, N2; Ludwig et al. 1999, section 5, for `time`.
+    /// When a station that hears nothing gives up, drops what it has in flight, and resets together with its peer.
+    /// Source: GSM 04.22, N2; Ludwig et al. 1999, section 5, for `time`.
     #[serde(default)]
     pub persistence: Persistence,
-    /// How a station asks for what is missing. Source: GSM 04.22, SREJ and REJ.
+    /// How a station requests missing frames. Source: GSM 04.22, SREJ and REJ.
     #[serde(default)]
     pub repair: Repair,
-    /// Whether packets of UDP are sent once, in frames without a number that take turns with those that are repaired.
+    /// Whether UDP packets are sent once, in frames without a sequence number that alternate with the repaired ones.
     /// Source: Ludwig et al. 1999, section 5.
     #[serde(default)]
     pub bypass: bool,
 }
 
-/// How long frames are.
+/// Length of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GsmFrame {
-    /// So many blocks, 1 to 128.
+    /// This many blocks, 1 to 128.
     Blocks(u8),
-    /// 1 to 47 blocks, as what becomes of frames tells.
+    /// 1 to 47 blocks, adapted to the fate of previous frames.
     Adaptive,
 }
 
@@ -56,7 +56,7 @@ const fn default_window() -> u8 {
 }
 
 impl GsmConfig {
-    /// Adds what is wrong with it.
+    /// Adds the problems of these settings.
     pub(super) fn check(&self, problems: &mut Problems) {
         if matches!(self.frame, GsmFrame::Blocks(blocks) if !(1..=128).contains(&blocks)) {
             problems.add("gsm.frame", "no frame has so many blocks", "1 to 128");
@@ -82,7 +82,7 @@ impl GsmConfig {
         }
     }
 
-    /// What both stations agree on.
+    /// The parameters that both stations share.
     pub(crate) fn parameters(&self) -> Parameters {
         let defaults = Parameters::default();
         Parameters {

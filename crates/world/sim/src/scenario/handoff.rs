@@ -1,4 +1,4 @@
-//! Handoffs as a file says them.
+//! Handoffs in a scenario file.
 
 use airlane_base::{Duration, Instant};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandoffConfig {
-    /// When the node leaves. Handoffs stand in the order of time.
+    /// When the node leaves. Handoffs must be in order of time.
     pub at: Duration,
     /// The node of this name moves.
     #[schemars(example = &"mobile")]
@@ -19,21 +19,21 @@ pub struct HandoffConfig {
     /// It joins the link of this name.
     #[schemars(example = &"cellular")]
     pub to: String,
-    /// How long it has neither.
+    /// How long it is on neither link.
     #[serde(default)]
     pub gap: Duration,
-    /// Whether what is unacknowledged and what waits moves along, in both directions, so that nothing is lost; then
-    /// packets wait meanwhile. Between circuits (`gsm`) alone, whose counts move along, too. Source: Ludwig et al. 1999,
-    /// section 5. Left out: false.
+    /// Whether unacknowledged and waiting data moves along, in both directions, so that nothing is lost; packets then
+    /// wait during the gap. Only between circuits (`gsm`), whose sequence numbers move along, too. Source: Ludwig et
+    /// al. 1999, section 5. Left out: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub carries: bool,
 }
 
-/// What a handoff is.
+/// The kind of a handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandoffKind {
-    /// Between links of one technology.
+    /// Between links of the same technology.
     Horizontal,
     /// Between two technologies.
     Vertical,

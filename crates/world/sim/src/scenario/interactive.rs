@@ -1,4 +1,4 @@
-//! `kind = "telnet"` and `kind = "mail"`: what a file may say about them.
+//! Settings of `kind = "telnet"` and `kind = "mail"`.
 
 use airlane_base::config::Problems;
 use airlane_base::{Duration, Size};
@@ -12,16 +12,14 @@ pub struct TelnetConfig {
     /// Keystrokes are this far apart on average; the times are exponential.
     #[serde(default = "default_interval")]
     pub interval: Duration,
-    /// A packet with one keystroke is this long, and so is its echo; each further one in the same
-    /// packet adds a byte. One character is so little that the headers, which data packets leave out
-    /// elsewhere, are counted here.
+    /// Length of a packet with one keystroke, and of its echo; each further keystroke in the same packet adds a byte.
+    /// Unlike in other data packets, headers are counted here, because they are longer than the data.
     #[serde(default = "default_keystroke")]
     pub keystroke: Size,
-    /// How many keystrokes are typed. Left out: there is always another.
+    /// The number of keystrokes. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// A packet is at most this long. Left out: the smallest frame on the path, or
-    /// `1500 B`.
+    /// The longest packet. Left out: the smallest frame on the path, or `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }
@@ -30,7 +28,7 @@ fn default_interval() -> Duration {
     Duration::from_secs(1)
 }
 
-/// A character, and the 40 bytes of an acknowledgment.
+/// One character, and the 40 bytes of an acknowledgment.
 fn default_keystroke() -> Size {
     Size::from_bytes(41)
 }
@@ -44,27 +42,26 @@ pub struct MailConfig {
     #[serde(default = "default_turns")]
     #[schemars(extend("x-unit" = "turns"))]
     pub turns: u32,
-    /// A command is this long.
+    /// Length of a command.
     #[serde(default = "default_command")]
     pub command: Size,
-    /// A response that brings no message is this long.
+    /// Length of a response without a message.
     #[serde(default = "default_response")]
     pub response: Size,
-    /// Each check finds this many messages.
+    /// Messages in each check.
     #[serde(default = "default_messages")]
     #[schemars(extend("x-unit" = "messages"))]
     pub messages: u32,
-    /// A message is this long on average; sizes are exponential.
+    /// Mean length of a message; sizes are exponential.
     #[serde(default = "default_message")]
     pub message: Size,
-    /// This long after the end of a check the next begins.
+    /// Time from the end of a check to the start of the next.
     #[serde(default = "default_pause")]
     pub pause: Duration,
-    /// How many checks are made. Left out: there is always another.
+    /// The number of checks. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
-    /// `1500 B`.
+    /// User bytes of a packet. Left out: the smallest frame on the path, or `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }

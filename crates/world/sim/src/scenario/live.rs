@@ -1,4 +1,4 @@
-//! What `nodes.NAME.live` and `links.NAME.node` say: live files, in which what the scenario says itself may be missing.
+//! `nodes.NAME.live` and `links.NAME.node`: live files, which may lack what the scenario implies.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use airlane_node::config::LiveConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The port of a live file that states none.
+/// The default port of a live file.
 pub(super) const USUAL_PORT: u16 = 7007;
 
-/// The word for ends that run a live node.
+/// The value for ends that run a live node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkNode {
-    /// What `airlane up` runs.
+    /// The software of `airlane up`.
     Live,
 }
 
-/// A live file, by its name or in place.
+/// A live file, by name or in place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "live is the name of a live file, or its tables: { link = { rate = \"18 Mbit/s\" } }"
 )]
 pub enum LiveFile {
-    /// A file, looked for beside the scenario.
+    /// A file, relative to the scenario.
     Named(String),
     /// Its tables.
     Here(toml::Table),
@@ -36,7 +36,7 @@ airlane_base::schema_of!(LiveFile, "LiveFile", {
     "examples": ["left.toml", { "link": { "rate": "18 Mbit/s" } }],
 });
 
-/// A live file that was read.
+/// A live file that has been read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loaded {
     pub(super) config: Box<LiveConfig>,
@@ -44,7 +44,7 @@ pub(crate) struct Loaded {
 }
 
 impl LiveFile {
-    /// Reads the text of a file.
+    /// Reads a live file.
     pub(super) fn load(text: &str) -> Result<Arc<Loaded>, String> {
         let table: toml::Table = text.parse().map_err(|error| format!("{error}"))?;
         Ok(Arc::new(Loaded {
@@ -60,7 +60,7 @@ impl Loaded {
     }
 }
 
-/// Reads the tables of a live file, from which what the scenario says itself may be missing.
+/// Reads the tables of a live file, which may lack what the scenario implies.
 pub(super) fn parse(mut file: toml::Table) -> Result<LiveConfig, String> {
     fn within<'a>(table: &'a mut toml::Table, name: &str) -> Option<&'a mut toml::Table> {
         let empty = || toml::Value::Table(toml::Table::new());

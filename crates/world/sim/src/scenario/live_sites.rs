@@ -1,13 +1,12 @@
-//! Ends of links that run what `airlane up` runs: what their live files say, and what the scenario says in place of
-//! them.
+//! Live nodes at the ends of links: the settings of their live files, and those that the scenario replaces.
 //!
-//! | of a live file | in a scenario |
+//! | setting of a live file | in a scenario |
 //! |---|---|
-//! | `link` but for the following, `tun.mtu`, `peers` with `weight` and `rate` | as the file says |
-//! | keys | are drawn from the scenario's seed; `security = "none"` stays |
-//! | addresses of `underlay` and `peers` | the simulator's; an end that has none waits until it is called |
+//! | `link` except for the following, `tun.mtu`, `peers` with `weight` and `rate` | as in the file |
+//! | keys | drawn from the scenario's seed; `security = "none"` is kept |
+//! | addresses of `underlay` and `peers` | those of the simulator; an end without any waits for its peer to call |
 //! | `tun.addresses`, `peers.prefixes` | those of the nodes that are reached that way |
-//! | `tun.name`, `tun.routes`, `metrics`, `control` | nothing |
+//! | `tun.name`, `tun.routes`, `metrics`, `control` | ignored |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,8 +21,8 @@ use airlane_node::config::{Keys, LiveConfig, PeerConfig, PeerEndpoint, Security,
 use airlane_node::{Cidr, Node, PathFacts, Secrets, Start, Underlay};
 use airlane_secure::{PeerAddress, PrivateKey};
 
-/// The first of the addresses that the ends have below (RFC 2544's range for tests), and of those that a node has on
-/// each of its links while it moves.
+/// The first of the underlay addresses of the ends (RFC 2544's range for tests), and the first of those that a moving
+/// node has on each of its links.
 const UNDERLAY: u32 = 0xc612_0001;
 const UNDERLAY_ON_LINK: u32 = 0xc613_0001;
 
@@ -39,14 +38,14 @@ pub(crate) struct LiveSite {
 /// One of its peers.
 #[derive(Clone, Debug)]
 pub(crate) struct LivePeer {
-    /// As the live file calls it.
+    /// Its name in the live file.
     pub(crate) name: String,
     pub(crate) node: String,
-    /// The links to it, by index, and whether this end sends down there; and its own address on each.
+    /// The links to it: index, whether this end sends "down" on it, and its own address there.
     pub(crate) links: Vec<(usize, bool, Ipv4Addr)>,
 }
 
-/// What is wrong with one, and where.
+/// An error in a live file: its place, the problem and the help.
 struct Wrong(String, String, String);
 
 impl LinkConfig {
@@ -55,7 +54,7 @@ impl LinkConfig {
         matches!(self.node, Some(LinkNode::Live))
     }
 
-    /// What only links whose ends are no live nodes have, and is stated here.
+    /// A stated setting that is not allowed on links between live nodes.
     pub(super) fn stated_beside_live(&self) -> Option<&'static str> {
         let stated = [
             ("services", !self.services.is_empty()),
@@ -79,7 +78,7 @@ impl LinkConfig {
 }
 
 impl Scenario {
-    /// Addresses of the nodes in packets: what the scenario says, and the rest in order.
+    /// Addresses of the nodes in packets: those that the scenario states, and the others in order.
     pub(crate) fn addresses(&self) -> BTreeMap<&str, Ipv4Addr> {
         let stated = self.nodes.values().filter_map(|node| node.address);
         let taken: BTreeSet<Ipv4Addr> = stated.collect();
@@ -91,7 +90,7 @@ impl Scenario {
             .collect()
     }
 
-    /// What is wrong with live links and the files of their ends.
+    /// Checks live links and the files of their ends.
     pub(super) fn check_live(&self, problems: &mut Problems) {
         for (name, link) in &self.links {
             let stated = link.stated_beside_live().filter(|_| link.is_live());
@@ -133,7 +132,7 @@ impl Scenario {
                     site.config.validate(&mut own);
                     match own.is_empty() {
                         false => problems.within(&at, |problems| site.config.validate(problems)),
-                        // What only shows when it is started.
+                        // Some errors only show when the node is started.
                         true => {
                             let started = site.start(Instant::ORIGIN, placeholder(name), [0; 32]);
                             if let Err(error) = started {
@@ -147,7 +146,7 @@ impl Scenario {
                 }
             }
         }
-        // Somebody has to call.
+        // One of the two ends has to call.
         for (name, link) in self.links.iter().filter(|(_, link)| link.is_live()) {
             let sites = link
                 .ends
@@ -164,7 +163,7 @@ impl Scenario {
         }
     }
 
-    /// The nodes that run live nodes, in order. The scenario must be valid.
+    /// The nodes that run live software, in order. The scenario must be valid.
     pub(crate) fn live_sites(&self, streams: Streams) -> Vec<LiveSite> {
         let key_of = |node: &str| live_key(streams, node);
         let is_live = |name: &&String| {
@@ -182,12 +181,12 @@ impl Scenario {
             (None, _) => parse(toml::Table::new()).map_err(wrong),
             (Some(LiveFile::Here(file)), _) => parse(file.clone()).map_err(wrong),
             (Some(LiveFile::Named(_)), Some(loaded)) => Ok((*loaded.config).clone()),
-            // Checked again once it was read.
+            // It is checked again once it has been read.
             (Some(LiveFile::Named(_)), None) => parse(toml::Table::new()).map_err(wrong),
         }
     }
 
-    /// A node with its live file, as it runs here.
+    /// A node with its live file, as it runs in the simulator.
     fn live_site(
         &self,
         name: &str,
@@ -240,7 +239,7 @@ impl Scenario {
         };
         let listed = !config.peers.is_empty();
         if !listed && far.len() == 1 {
-            // The shortest file calls: both ends of it do.
+            // With the shortest file, both ends call.
             let (node, _) = far.first_key_value().expect("there is one");
             let stated = peer.is_some();
             let waits = self.nodes[name].live.is_some() && self.says_underlay(name) && !stated;
@@ -259,7 +258,7 @@ impl Scenario {
                 keys.preshared_key = None;
             }
             if !listed {
-                // A base station: its stations call.
+                // A base station: its stations call it.
                 let all = far.keys();
                 config.peers = all
                     .map(|node| usual_peer(node, (!keyed).then(|| at_peer(node))))
@@ -312,7 +311,7 @@ impl Scenario {
         })
     }
 
-    /// Whether a live file states where it is found.
+    /// Whether a live file states its underlay address.
     fn says_underlay(&self, name: &str) -> bool {
         match &self.nodes[name].live {
             Some(LiveFile::Here(file)) => {
@@ -324,7 +323,7 @@ impl Scenario {
         }
     }
 
-    /// Where a node is found below.
+    /// The underlay address of a node.
     fn underlay_of(&self, node: &str, port: u16) -> SocketAddr {
         let place = self.nodes.keys().position(|name| name == node);
         let ip = Ipv4Addr::from_bits(UNDERLAY + place.unwrap_or_default() as u32);
@@ -336,7 +335,7 @@ impl Scenario {
         self.handoffs.iter().any(|handoff| handoff.node == node)
     }
 
-    /// A node and those that are reached through it, without the way over another.
+    /// A node and those that are reached through it, without going through `without`.
     fn beyond<'a>(&'a self, from: &'a str, without: &str) -> Vec<&'a str> {
         let mut all = vec![from];
         let mut next = 0;
@@ -355,7 +354,7 @@ impl Scenario {
         all
     }
 
-    /// The services of a link, of a live one those that its first end has.
+    /// The services of a link; for a live link, those of its first end.
     pub(crate) fn services_of(&self, link: &LinkConfig) -> Vec<ServiceConfig> {
         let live = link
             .is_live()
@@ -366,7 +365,7 @@ impl Scenario {
         }
     }
 
-    /// The longest packets that nodes take which run live nodes.
+    /// The longest packets that live nodes accept.
     pub(super) fn live_mtus(&self) -> BTreeMap<&str, usize> {
         let live = self.links.values().filter(|link| link.is_live());
         let ends: BTreeSet<&String> = live.flat_map(|link| &link.ends).collect();
@@ -380,7 +379,7 @@ impl Scenario {
 }
 
 impl LiveSite {
-    /// Whether it knows where a node is, and calls it.
+    /// Whether it knows the address of a node, and calls it.
     fn calls(&self, node: &str) -> bool {
         let Some(peer) = self.peers.iter().find(|peer| peer.node == node) else {
             return false;
@@ -389,7 +388,6 @@ impl LiveSite {
         peers.any(|config| config.name == peer.name && config.address.is_some())
     }
 
-    /// Starts it.
     pub(crate) fn start(
         &self,
         now: Instant,
@@ -443,7 +441,7 @@ pub(crate) fn seed_of(streams: Streams, name: &str) -> [u8; 32] {
     seed
 }
 
-/// A key to check files with.
+/// A valid key, for checking files.
 fn placeholder(node: &str) -> PrivateKey {
     live_key(Streams::new(0, 0), node)
 }

@@ -1,10 +1,10 @@
 //! Nodes that move: they leave one link and join another, and routes follow (docs/spec/multi-service.md, section
 //! 10.5).
 //!
-//! A link that a node joins later is not there before. While it is not, nothing is routed over it;
-//! what was on it when the node left is lost: frames on the air, packets that waited, and what the
-//! services of its ports kept. Between leaving and joining, packets for the node have no way. Circuits may carry
-//! over what they have: then packets wait for it in the old one until the new one is there.
+//! A link that a node joins later is absent before that. Nothing is routed over an absent link. When a node leaves,
+//! everything on the link is lost: frames in flight, waiting packets, and the contents of its ports' services.
+//! Between leaving and joining, packets for the node have no route. Circuits may hand over what they hold: then
+//! packets wait in the old circuit until the new one is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -19,16 +19,16 @@ use super::{LONGEST_RUN, LinkConfig, RelayConfig, Scenario};
 use crate::graph::{Graph, Hop};
 use crate::route::{Routes, Ways};
 
-/// A time in which no node moves.
+/// A period in which no node moves.
 #[derive(Clone, Debug)]
 pub(crate) struct Epoch {
     pub(crate) begin: Instant,
-    /// By index of the link: whether it is there.
+    /// By index of the link: whether it is present.
     pub(crate) present: Vec<bool>,
     pub(crate) routes: Routes,
 }
 
-/// All of them, in order; at least one.
+/// All epochs, in order; at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct Epochs {
     all: Vec<Epoch>,
@@ -45,32 +45,32 @@ impl Deref for Epochs {
 }
 
 impl Epochs {
-    /// Whether a flow has a way at any time, over links or through the air.
+    /// Whether a flow has a path at any time, over links or radio channels.
     pub(crate) fn joins(&self, flow: usize) -> bool {
         self.iter().any(|epoch| epoch.routes.first(flow).is_some())
     }
 
-    /// Links that a flow's main direction crosses at any time, in the order of its path.
+    /// Links that a flow's main direction crosses at any time, in path order.
     pub(crate) fn hops(&self, flow: usize) -> impl Iterator<Item = Hop> {
         let mut known = BTreeSet::new();
         let hops = self.iter().flat_map(move |epoch| epoch.routes.links(flow));
         hops.filter(move |hop| known.insert(hop.link))
     }
 
-    /// The links among them that state the size of their frames, with that.
+    /// The links among them that limit the size of frames, with that limit.
     pub(crate) fn frames(&self, flow: usize) -> impl Iterator<Item = (usize, Size)> {
         self.hops(flow)
             .filter_map(|hop| Some((hop.link, self.frames[hop.link]?)))
     }
 
-    /// The smallest frame on a flow's paths; none if no link of them states one.
+    /// The smallest frame limit on a flow's paths; none if no link states one.
     pub(crate) fn smallest_frame(&self, flow: usize) -> Option<Size> {
         self.frames(flow).map(|(_, frame)| frame).min()
     }
 }
 
 impl Scenario {
-    /// When a link is not there, in order: from the first time of each to the second.
+    /// When a link is absent, in order: from the first time of each pair to the second.
     pub(crate) fn absences(&self, link: &str) -> Vec<[Instant; 2]> {
         self.absences_since(link, HandoffConfig::leaves)
     }
@@ -81,7 +81,7 @@ impl Scenario {
         since: impl Fn(&HandoffConfig) -> Instant,
     ) -> Vec<[Instant; 2]> {
         let mut absences = vec![];
-        // It begins absent if the first that happens to it is that a node joins it.
+        // It is absent at first if its first handoff is one to it.
         let first = self
             .handoffs
             .iter()
@@ -147,7 +147,7 @@ impl Scenario {
         begins
     }
 
-    /// The ways that its flows need.
+    /// The paths that its flows need.
     fn ways(&self, nodes: &Ranks<'_>) -> Ways {
         let pair = |a: &str, b: &str| Some([nodes.at(a)?, nodes.at(b)?]);
         let flows = self.flows.iter();
@@ -176,7 +176,7 @@ impl Scenario {
         }
     }
 
-    /// What each handoff is, in order, as a link layer that gives hints would tell.
+    /// The kind of each handoff, in order, as a link layer with hints would report it.
     pub(crate) fn handoff_kinds(&self) -> Vec<HandoffKind> {
         let mut nodes: Vec<(&str, Mobility<usize>)> = vec![];
         let mut kinds = vec![];
@@ -210,7 +210,7 @@ impl Scenario {
     }
 
     pub(super) fn check_handoffs(&self, problems: &mut Problems) {
-        // Per node: when its last handoff was over. Per link: whether a node has left it.
+        // By node: when its last handoff was over. By link: whether a node has left it.
         for (i, handoff) in self.handoffs.iter().enumerate() {
             let before = &self.handoffs[..i];
             problems.within(&format!("handoffs[{i}]"), |p| {
@@ -296,8 +296,8 @@ impl Scenario {
 }
 
 impl LinkConfig {
-    /// What makes a handoff to it horizontal or vertical: links of one rate and delay are alike
-    /// where nothing is said.
+    /// The technology that makes a handoff horizontal or vertical; by default, links of the same rate and delay are
+    /// of one technology.
     fn technology(&self) -> String {
         let told = self.technology.clone();
         told.unwrap_or_else(|| format!("{} {}", self.rate, self.delay))

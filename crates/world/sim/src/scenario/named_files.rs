@@ -1,5 +1,4 @@
-//! The files that a scenario names: tables that sizes are drawn from, recordings that links replay, and the
-//! times at which they may send.
+//! The files that a scenario names: tables of sizes, recorded errors, and sending opportunities.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +12,11 @@ use super::{AppConfig, LiveFile, MediumConfig, Scenario};
 use crate::error::ScenarioError;
 
 impl Scenario {
-    /// Reads the tables that flows name, and the live files of nodes, if any. `read` gives the text of a file; paths are as they
-    /// stand in the scenario.
+    /// Reads the tables that flows name, and the live files of nodes, if any. `read` returns the text of a file;
+    /// paths are those in the scenario.
     ///
     /// # Errors
-    /// If a file cannot be read or holds no distribution.
+    /// If a file cannot be read or is invalid.
     pub fn load_tables(
         &mut self,
         mut read: impl FnMut(&Path) -> Result<String, String>,
@@ -58,11 +57,11 @@ impl Scenario {
         Ok(())
     }
 
-    /// Reads the recordings that links replay and the times at which they may send, if any. `read` gives the bytes of
-    /// a file; paths are as they stand in the scenario.
+    /// Reads the recorded errors and sending opportunities of links, if any. `read` returns the bytes of a file;
+    /// paths are those in the scenario.
     ///
     /// # Errors
-    /// If a file cannot be read, is no trace, or has nothing of the direction.
+    /// If a file cannot be read, is not a trace, or has no data for the direction.
     pub fn load_traces(
         &mut self,
         mut read: impl FnMut(&Path) -> Result<Vec<u8>, String>,
@@ -96,7 +95,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What only matters to a run: tables and recordings that are named must have been read.
+    /// Checks that all named tables and recordings have been read: only a run needs them.
     pub(crate) fn check_tables(&self, problems: &mut Problems) {
         for (place, errors) in self.errors() {
             if !errors.each().iter().all(|model| model.is_loaded()) {
@@ -139,7 +138,7 @@ impl Scenario {
         }
     }
 
-    /// What loses frames of links, then of stations, and where each stands.
+    /// The error models of links, then of stations, with their places.
     fn errors(&self) -> impl Iterator<Item = (String, &ErrorsConfig)> {
         let links = self.links.iter();
         let links = links.map(|(name, link)| (format!("links.{}.errors", key(name)), &link.errors));

@@ -1,10 +1,10 @@
-//! What a link between live nodes takes at most, which may change.
+//! The MTU of a link between live nodes, which may change.
 
 use airlane_base::{Duration, Instant, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The longest IP packets below that a link takes, their headers included; longer ones are lost without a word.
+/// The longest IP packet that a link carries, headers included; longer ones are lost silently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 )]
 #[schemars(extend("examples" = ["1400 B", [{ "from": "10 s", "size": "1300 B" }]]))]
 pub enum PathMtu {
-    /// The same all the time.
+    /// Constant.
     Same(Size),
-    /// Each from a time on, in order; any length before the first.
+    /// Each from a time on, in order; no limit before the first.
     Steps(Vec<MtuStep>),
 }
 
-/// A longest packet, since when.
+/// An MTU, from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MtuStep {
-    /// Since when.
+    /// When it begins.
     pub from: Duration,
-    /// The length.
+    /// The longest packet.
     pub size: Size,
 }
 
@@ -39,14 +39,14 @@ impl PathMtu {
         }
     }
 
-    /// In order, what it takes since when, bytes.
+    /// The limits in bytes, in order of time.
     pub(crate) fn limits(&self) -> Vec<(Instant, usize)> {
         let steps = self.steps().into_iter();
         let limit = |step: MtuStep| (Instant::ORIGIN + step.from, step.size.as_bytes() as usize);
         steps.map(limit).collect()
     }
 
-    /// What is wrong with it, and what would be right.
+    /// What is wrong, and what would be right.
     pub(super) fn problem(&self) -> Option<[&'static str; 2]> {
         let steps = self.steps();
         let in_order = steps.is_sorted_by(|a, b| a.from < b.from);

@@ -1,4 +1,4 @@
-//! What is measured of a flow while it goes on: in intervals, in windows of time, and beside other flows.
+//! Progress measurements of a flow: in intervals, in windows of time, and in groups.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use airlane_base::config::{Problems, key};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// More intervals than a figure can show, and no more memory than a run can spare.
+/// More intervals than a figure can show, within the memory of a run.
 const MOST_INTERVALS: u64 = 1 << 20;
 
-/// How a flow goes on at its receiver (Gopal 2007).
+/// Measurement of a flow's progress at its receiver (Gopal 2007).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProgressConfig {
@@ -18,32 +18,32 @@ pub struct ProgressConfig {
     /// Gopal 2007, section 2.3.
     #[serde(default = "tenth")]
     pub interval: Duration,
-    /// These windows of time are reported apart, by name.
+    /// Windows of time that are reported separately, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("examples" = [{ "noisy": { "from": "1 s", "every": "2 s", "lasts": "1 s" } }]))]
     pub windows: BTreeMap<String, WindowConfig>,
-    /// Its new bytes are reported by the end of each interval, too.
+    /// The new bytes at the end of each interval are reported, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub curve: bool,
-    /// It is reported together with the other flows that have this word.
+    /// It is reported together with the other flows of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
-/// A window of simulated time, or one that comes again and again.
+/// A window of simulated time, once or repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WindowConfig {
     /// It begins here.
     #[serde(default)]
     pub from: Duration,
-    /// It is over by then. Left out: it lasts as long as the run.
+    /// It ends here. Left out: at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Duration>,
-    /// It begins again after this long. With `lasts`. Left out: it begins once.
+    /// It repeats with this period. Requires `lasts`. Left out: it does not repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// It lasts this long each time. With `every`. Left out: until `to`.
+    /// Its duration each time. Requires `every`. Left out: until `to`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Duration>,
 }
@@ -54,7 +54,7 @@ fn tenth() -> Duration {
 }
 
 impl WindowConfig {
-    /// Whether a time belongs to it.
+    /// Whether a time lies in it.
     pub(crate) fn holds(&self, at: Duration) -> bool {
         if at < self.from || self.to.is_some_and(|to| at >= to) {
             return false;
@@ -86,7 +86,7 @@ impl WindowConfig {
 }
 
 impl ProgressConfig {
-    /// Whether it can be measured in a run of this length.
+    /// Checks that it can be measured in a run of this length.
     pub(super) fn check(&self, duration: Duration, problems: &mut Problems) {
         let interval = self.interval.as_nanos();
         if interval == 0 || duration.as_nanos() / interval > MOST_INTERVALS {

@@ -6,13 +6,13 @@ use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
 use super::{AppConfig, Epochs, LinkConfig, PacedBy, Scenario};
 
-/// ns-2's default, and what docs/spec/multi-service.md, section 3, proposes.
+/// ns-2's default, and the proposal of docs/spec/multi-service.md, section 3.
 const USUAL_QUEUE: QueueLimit = QueueLimit::Packets(50);
-/// The packets of Ethernet, and so of nearly every path.
+/// The MTU of Ethernet, and so of nearly every path.
 const USUAL_FRAME: Size = Size::from_bytes(1_500);
 
 impl Scenario {
-    /// The same scenario with every default written out.
+    /// The same scenario with all defaults filled in.
     pub fn resolved(&self) -> Self {
         let mut all = self.clone();
         let addresses = self.addresses();
@@ -31,7 +31,7 @@ impl Scenario {
         all
     }
 
-    /// What a frame of each link holds at most, where that is limited; of live ends, the longest packet.
+    /// The largest payload of each link's frames, if limited; for live ends, the longest packet.
     pub(super) fn payloads(&self) -> Vec<Option<Size>> {
         let mtus = self.live_mtus();
         let payload = |link: &LinkConfig| {
@@ -42,8 +42,7 @@ impl Scenario {
         self.links.values().map(payload).collect()
     }
 
-    /// The packet size of a flow that states none: what fits all frames on its paths, of speech what
-    /// is spoken in 20 ms.
+    /// The packet size of a flow that states none: fits into all frames on its paths; for speech, 20 ms of it.
     pub(crate) fn usual_packet(&self, flow: usize, epochs: &Epochs) -> Size {
         let frame = epochs.smallest_frame(flow);
         let flow = &self.flows[flow];
@@ -62,13 +61,13 @@ impl Scenario {
 }
 
 impl LinkConfig {
-    /// What a frame holds at most, where that is limited.
+    /// The largest payload of a frame, if limited.
     pub(crate) fn payload(&self) -> Option<Size> {
         let usual = (!self.services.is_empty()).then_some(USUAL_FRAME);
         self.frame.or(usual)
     }
 
-    /// How much may wait in front of its transmitter.
+    /// The queue limit before its transmitter.
     pub(crate) fn limit(&self) -> BothWays<QueueLimit> {
         self.queue.unwrap_or(BothWays::same(USUAL_QUEUE))
     }
@@ -90,13 +89,13 @@ impl LinkConfig {
             self.paced_by = Some(PacedBy::Link);
         }
         for service in &mut self.services {
-            // The dissertation's IP queue is drop-tail; a live port's is fair and kept short.
+            // The dissertation's IP queue is drop-tail; a live port's queue is FQ-CoDel.
             if header == HeaderProfile::Study {
                 let limit = queue.down;
                 service.queue.get_or_insert(QueueConfig::DropTail { limit });
             }
             *service = service.resolve(header);
-            // Simulated packets stand for bytes: they have none to share a frame with, and no headers.
+            // Simulated packets stand for bytes: they cannot be aggregated, and have no headers to compress.
             service.aggregate = None;
             service.compact_headers = false;
         }

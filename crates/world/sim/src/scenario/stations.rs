@@ -1,4 +1,4 @@
-//! Who reaches whom over radio channels, and what no channel can be.
+//! Checks of radio channels, and which stations hear each other.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,40 +13,40 @@ use super::ranks::Ranks;
 use super::wifi::{WifiErrors, WifiRateControl};
 use super::{HandoffConfig, LONGEST_RUN, LinkConfig, MediumConfig, Scenario, WifiConfig};
 
-/// Positions beyond this say that somebody meant another unit.
+/// A larger coordinate was probably meant in another unit.
 const FARTHEST_M: f64 = 1e6;
-/// Nearer than the least of these all have one power.
+/// Ranges of distance; below the minimum, the received power is constant.
 const RANGE_M: RangeInclusive<f64> = 0.01..=FARTHEST_M;
-/// Everybody may hear everybody: tables of all pairs.
+/// Limits the tables of all pairs of stations.
 const MOST_STATIONS: usize = 256;
 
-/// Noise beyond these is of another unit.
+/// A noise level outside this range was probably meant in another unit.
 const NOISE_DBM: RangeInclusive<f64> = -150.0..=0.0;
-/// Nothing changes a signal by more.
+/// The largest change of a signal.
 const MOST_DB: f64 = 200.0;
 
-/// A way through the air.
+/// A hop over a radio channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RadioHop {
-    /// Which radio, in the order of the names of those that there are.
+    /// Index of the radio in the order of names.
     pub(crate) radio: u16,
-    /// The stations, in the order of their names.
+    /// Indices of the stations in the order of names.
     pub(crate) from: u16,
     pub(crate) to: u16,
-    /// The node of the second one.
+    /// The node of the second station.
     pub(crate) node: usize,
 }
 
-/// What radios add to the routes.
+/// The routes that radios add.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RadioRoutes {
-    /// From a node: what it reaches.
+    /// From a node: a neighbour that it reaches.
     pub(crate) hops: Vec<(usize, RadioHop)>,
-    /// From a node, to a node: the next hop that a file prescribes.
+    /// From a node, to a node: the next hop prescribed by the file.
     pub(crate) fixed: Vec<(usize, usize, RadioHop)>,
 }
 
-/// Which medium a link has.
+/// The medium of each link.
 #[derive(Debug)]
 pub(crate) struct Media<'a> {
     airs: BTreeMap<&'a str, usize>,
@@ -54,12 +54,12 @@ pub(crate) struct Media<'a> {
 }
 
 impl Media<'_> {
-    /// The place of a link's medium among `media`, if it shares its transmitter.
+    /// The index of the medium among `media`, if the link shares its transmitter.
     pub(crate) fn air(&self, link: &LinkConfig) -> Option<usize> {
         self.airs.get(link.medium.as_deref()?).copied()
     }
 
-    /// The radio that a link goes through, and the stations of its near and its far end; none if it goes through none.
+    /// The radio that a link uses, and the stations of its near and far end; none if it uses no radio.
     pub(crate) fn stations(&self, link: &LinkConfig, down: bool) -> Option<[u16; 3]> {
         let (radio, stations) = self.radios.get(link.medium.as_deref()?)?;
         let [a, b] = link.ends.each_ref().map(|end| stations.at(end));
@@ -77,7 +77,7 @@ impl Scenario {
         })
     }
 
-    /// Media by name, for those who ask for the ones of many links.
+    /// Media by name, for looking up those of many links.
     pub(crate) fn media_places(&self) -> Media<'_> {
         let airs = self.media.iter().enumerate();
         let airs =
@@ -93,7 +93,7 @@ impl Scenario {
         }
     }
 
-    /// What a link from station to station cannot have.
+    /// Checks a link between stations for settings that it cannot have.
     pub(super) fn check_air_link(
         &self,
         wifi: &WifiConfig,
@@ -172,8 +172,8 @@ impl Scenario {
         }
     }
 
-    /// Who reaches whom through the air, and what files prescribe. Nodes that do not exist are ignored: validation
-    /// reports them.
+    /// Which stations reach each other, and the next hops that files prescribe. Nodes that do not exist are ignored:
+    /// validation reports them.
     pub(crate) fn radio_routes(&self, nodes: &Ranks<'_>) -> RadioRoutes {
         let mut routes = RadioRoutes::default();
         for (radio, (_, wifi)) in self.wifis().enumerate() {
@@ -313,7 +313,7 @@ impl Scenario {
     }
 }
 
-/// How far apart two stations are, and how far each decodes; nothing of what are no stations.
+/// The distance of two stations, and the decoding range of each; empty for other nodes.
 fn apart(wifi: &WifiConfig, ends: &[String; 2]) -> String {
     let [Some(a), Some(b)] = ends.each_ref().map(|end| wifi.nodes.get(end)) else {
         return String::new();

@@ -44,7 +44,7 @@ fn world() -> Scenario {
     Scenario::from_toml(WORLD, "world.toml").unwrap()
 }
 
-/// The refusal of the world with one assignment.
+/// The error for the world with one assignment.
 fn refusal(assignment: &str) -> String {
     match Scenario::from_toml_with(WORLD, "world.toml", &[assignment]) {
         Err(e) => e.to_string(),
@@ -77,7 +77,7 @@ fn defaults_are_filled_in_and_printed() {
     ] {
         assert!(text.contains(needle), "{needle} is not in\n{text}");
     }
-    // What is printed is the same world, and is complete.
+    // The printed form describes the same world completely.
     let again = Scenario::from_toml(&text, "printed").unwrap();
     assert_eq!(again, all);
     assert_eq!(again.resolved(), all);
@@ -208,7 +208,7 @@ fn a_world_without_frame_sizes_has_those_of_ethernet() {
     let all = all.resolved();
     assert_eq!(all.links["radio"].frame, Some(Size::from_bytes(1_500)));
     assert_eq!(all.flows[0].app.packet(), Some(Size::from_bytes(1_500)));
-    // What a file states stays, and a link without services takes any packet.
+    // A stated value is kept, and a link without services takes any packet.
     let stated = Scenario::from_toml_with(&text, "w", &["flows[0].app.packet=900 B"]);
     assert_eq!(
         stated.unwrap().resolved().flows[0].app.packet(),
@@ -226,7 +226,7 @@ fn a_world_without_frame_sizes_has_those_of_ethernet() {
     );
 }
 
-/// Two nodes and a flow whose application comes behind it.
+/// Two nodes, to be followed by a flow with its application.
 const BARE: &str = "schema = 1\nname = \"bare\"\nduration = \"5 s\"\nnodes = { a = {}, b = {} }
     [links.radio]\nends = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"
     [[flows]]\nname = \"f\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"tcp\" }\n";
@@ -239,7 +239,7 @@ fn constant_rates_and_on_off_sources_go_by_their_names() {
     };
     let cbr = read("app = { kind = \"cbr\", rate = \"1 Mbit/s\" }").unwrap();
     let flow = &run(&cbr, 1, 0).unwrap().flows[0];
-    // 1400 B each 11.2 ms, the first at once.
+    // 1400 B every 11.2 ms, the first at once.
     assert_eq!(flow.packets_sent, 5_000_000 / 11_200 + 1);
     assert!(flow.delay_sd_s.unwrap() < 1e-9, "{flow:?}");
     let same = "app = { kind = \"conferencing\", rate = \"1 Mbit/s\", talk = \"1000 s\", silence = \"0 s\" }";
@@ -308,7 +308,7 @@ fn ready_made_classes_become_rules() {
     assert_eq!(radio.rates, Some(Rates::Fixed), "as their services say");
     let classes = radio.classes.rules(&[]);
     assert!(!classes.is_empty());
-    // The resolved file says the same, and is the same world.
+    // The resolved file describes the same world.
     let again = Scenario::from_toml(&found.to_toml(), "again").unwrap();
     assert_eq!(again.resolved(), found);
     assert_eq!(again.hash(), read("heuristic").hash());

@@ -1,4 +1,4 @@
-//! Checks that need more than one key: names that must exist, values that no world can have.
+//! Checks that need more than one key: names that must exist, combinations that are impossible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use super::{
     MediumConfig, PacedBy, RelayConfig, SCHEMA, Scenario, TransportConfig,
 };
 
-/// Packets and events number nodes, links, media and flows in 16 bits.
+/// Packets and events number nodes, links, media and flows with 16 bits.
 const MOST: usize = 1 << 16;
-/// Nodes, links and flows times the moments at which routes change: for each there is a word or two.
+/// Nodes, links and flows, times the number of route changes: memory holds a word or two for each.
 const MOST_CHANGES: usize = 1 << 22;
-/// Handoffs are checked each against all before it.
+/// Each handoff is checked against all before it.
 const MOST_HANDOFFS: usize = 10_000;
 /// The largest IP packet.
 const MAX_PACKET: u64 = 65_535;
-/// TOML's integers have 63 bits and a sign.
+/// TOML integers have 63 bits and a sign.
 const MAX_INTEGER: u64 = i64::MAX as u64;
-/// Below this a talk period ends before time moves on.
+/// A shorter talk period would end before time advances.
 const SHORTEST_TALK: Duration = Duration::from_micros(1);
 impl Validate for Scenario {
     fn validate(&self, problems: &mut Problems) {
@@ -95,7 +95,7 @@ impl Validate for Scenario {
 }
 
 impl Scenario {
-    /// Whether it has more of something than any world: nothing else of it is looked at then.
+    /// Whether a count exceeds its limit; nothing else is checked then.
     fn is_too_large(&self, problems: &mut Problems) -> bool {
         let (nodes, links, flows) = (self.nodes.len(), self.links.len(), self.flows.len());
         let counts = [
@@ -129,7 +129,7 @@ impl Scenario {
     }
 
     fn check_nodes(&self, problems: &mut Problems) {
-        // What is computed and not simulated needs none.
+        // A scenario of only retraces needs no nodes and links.
         if self.nodes.is_empty() && self.links.is_empty() && !self.retraces.is_empty() {
             return;
         }

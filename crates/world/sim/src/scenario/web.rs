@@ -1,4 +1,4 @@
-//! `kind = "web"`: what a file may say about it, and the tables that sizes are drawn from.
+//! Settings of `kind = "web"`, and its tables of sizes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::empirical::{Empirical, TableError};
 
-/// Web transactions after Mah's empirical model (docs/spec/multi-service.md, 5.2): a client at the second
-/// end fetches pages with embedded objects from a server at the first, one page at a time.
+/// Web transactions by Mah's empirical model (docs/spec/multi-service.md, 5.2): a client at the second end fetches
+/// pages with embedded objects from a server at the first, one page at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WebConfig {
@@ -18,48 +18,46 @@ pub struct WebConfig {
     #[serde(default = "default_parallel")]
     #[schemars(extend("x-unit" = "connections"))]
     pub parallel: u32,
-    /// Whether connections stay open, within a transaction and from one to the next, and keep
-    /// their TCP state. Otherwise each transfer has fresh state.
+    /// Whether connections stay open, within a transaction and from one to the next, and keep their TCP state. If
+    /// not, each transfer has fresh state.
     #[serde(default)]
     pub persistent: bool,
-    /// All objects of a page are asked for in one request and come as one reply of their summed lengths, as in the
-    /// persistent mode of ns-2's HTTP module.
+    /// One request asks for all objects of a page, and one reply has the sum of their lengths, as in the persistent
+    /// mode of ns-2's HTTP module.
     #[serde(default, skip_serializing_if = "is_false")]
     pub bundle: bool,
-    /// In what packets a request leaves.
+    /// How a request is divided into packets.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub requests: RequestPackets,
-    /// Of what its throughput is made.
+    /// What counts for its throughput.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub throughput: WebThroughput,
-    /// This long after the end of a transaction the next begins.
+    /// Time from the end of a transaction to the start of the next.
     #[serde(default)]
     pub think: Duration,
     /// What the table of files per page counts.
     #[serde(default)]
     pub files: FilesPerPage,
-    /// When a transfer is over.
+    /// When a transfer is complete.
     #[serde(default)]
     pub completion: Completion,
-    /// This folder has the tables to draw from: `HttpRequestLength.cdf`, `HttpReplyLength.cdf` and
-    /// `HttpConnections.cdf`, in the format of ns-2. Source: Mah 1997. Left out: the built-in ones of
-    /// Mah 1997.
+    /// The folder of the tables to draw from: `HttpRequestLength.cdf`, `HttpReplyLength.cdf` and
+    /// `HttpConnections.cdf`, in ns-2's format. Source: Mah 1997. Left out: the built-in ones of Mah 1997.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributions: Option<String>,
-    /// How many transactions are made. Left out: there is always another.
+    /// The number of transactions. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "transactions"))]
     pub count: Option<u64>,
-    /// A packet has this many user bytes. Left out: the smallest frame on the path, or
-    /// `1500 B`.
+    /// User bytes of a packet. Left out: the smallest frame on the path, or `1500 B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
-    /// The tables of `distributions`, once they are read.
+    /// The tables of `distributions`, after they have been read.
     #[serde(skip)]
     pub(crate) loaded: Option<Arc<WebTables>>,
 }
 
-/// As in the study: the maximum of 4 in ns-2's module.
+/// As in the study; the maximum of ns-2's module is 4.
 fn default_parallel() -> u32 {
     4
 }
@@ -71,36 +69,37 @@ const MAX_PARALLEL: u32 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilesPerPage {
-    /// The objects that come in addition to the page, as ns-2's module reads it.
+    /// The objects in addition to the page, as ns-2's module reads it.
     #[default]
     Additional,
-    /// All files, the page itself included, as it was measured.
+    /// All files, the page itself included, as measured.
     Total,
 }
 
-/// In what packets a request leaves.
+/// How a request is divided into packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestPackets {
-    /// In packets as those of replies, the last one as long as what is left.
+    /// Into full packets, as a reply is, and a shorter last one.
     #[default]
     Segments,
-    /// In one, as ns-2's module sends it. Where the frames on the path cannot carry its length, it is as long as they
-    /// can.
+    /// A single packet, as ns-2's module sends it. If the frames on the path are too small, the packet has the
+    /// largest size that they can carry.
     One,
 }
 
-/// Of what the throughput of web pages is made.
+/// What counts for the throughput of web pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebThroughput {
-    /// Of all that came, over the time to the end of the last transaction, or to the stop where there is one more.
+    /// All bytes that arrived, over the time to the end of the last transaction, or to the stop if one is in
+    /// progress.
     #[default]
     Delivered,
-    /// Of completed transactions, over their time (5.2). A run that completes none has no throughput, and is left out of
+    /// Completed transactions, over their time (5.2). A run that completes none has no throughput, and is left out of
     /// means.
     Completed,
-    /// The same, and a run that completes none has a throughput of zero.
+    /// Likewise, but a run that completes none has a throughput of zero.
     CompletedOrZero,
 }
 
@@ -112,18 +111,18 @@ fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// When a transfer is over, so that the other side may act.
+/// When a transfer is complete, so that the other side may act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Completion {
-    /// When its sender has heard the last acknowledgment, as with the one-way agents of ns-2.
+    /// When its sender has received the last acknowledgment, as with the one-way agents of ns-2.
     #[default]
     Acknowledged,
     /// When its receiver has the last byte.
     Delivered,
 }
 
-/// Names of the tables, those of ns-2: bytes of a request, bytes of a reply, files of a page.
+/// File names of the tables, as in ns-2: bytes of a request, bytes of a reply, files of a page.
 pub const TABLE_FILES: [&str; 3] = [
     "HttpRequestLength.cdf",
     "HttpReplyLength.cdf",
@@ -138,7 +137,7 @@ pub(crate) struct WebTables {
     pub(crate) files: Empirical,
 }
 
-/// The largest size that a draw may have: 1 GB is no web page.
+/// The largest size that a table may contain: no web page has 1 GB.
 const MAX_DRAW: f64 = 1e9;
 
 impl WebTables {
@@ -180,7 +179,7 @@ static BUILT_IN: LazyLock<Arc<WebTables>> = LazyLock::new(|| {
 });
 
 impl WebConfig {
-    /// What sizes are drawn from.
+    /// The tables of sizes.
     pub(crate) fn tables(&self) -> Arc<WebTables> {
         self.loaded.clone().unwrap_or_else(|| BUILT_IN.clone())
     }
@@ -241,11 +240,11 @@ mod tests {
                 .iter()
                 .zip(quantiles)
             {
-                // It is asked just below u, as the quantile is the least value whose probability reaches u.
+                // Asked just below u: the quantile is the smallest value whose probability reaches u.
                 near(&format!("quantile {u}"), table.quantile(u - 1e-9), *full);
             }
         }
-        // Empty observations are part of the tables.
+        // The tables contain sizes of zero.
         assert_eq!(tables.request.quantile(0.001), 0.0);
         assert_eq!(tables.reply.quantile(0.001), 0.0);
         assert_eq!(tables.reply.rows().len(), 354);

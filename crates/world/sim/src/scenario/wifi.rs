@@ -1,4 +1,4 @@
-//! Radio channels of 802.11: stations by node, and what they share.
+//! Radio channels of 802.11: stations by node, and their common settings.
 
 use std::collections::BTreeMap;
 
@@ -13,90 +13,91 @@ use airlane_wifi::station::{self, Retries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A radio channel whose stations contend for it as 802.11's distributed coordination function has it.
+/// A radio channel whose stations contend for it with 802.11's distributed coordination function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WifiConfig {
     /// These nodes have a station, at these positions in metres.
     #[schemars(extend("examples" = [{ "a": [0, 0], "b": [200, 0] }], "x-unit" = "metres"))]
     pub nodes: BTreeMap<String, Position>,
-    /// A station decodes frames from up to so far away. Stations are neighbours if each decodes the other, whatever `signal`
-    /// does to them. Left out: 250 m. Source: ns-2's threshold, which Gopal 2007 uses.
+    /// The largest distance at which a station decodes frames. Stations are neighbours if each decodes the other,
+    /// regardless of `signal`. Left out: 250 m. Source: ns-2's threshold, which Gopal 2007 uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [250], "x-unit" = "metres"))]
     pub receive_range_m: Option<f64>,
-    /// A station senses frames from up to so far away, at least as far as it decodes them: it does not send meanwhile, and
-    /// they may destroy others (`interference`). `signal.changes` count. Left out: 730.4 m. Source: ns-2's threshold, which
-    /// Gopal 2007 uses; other works of ns-2 have 550 m.
+    /// The largest distance at which a station senses frames, not less than the decoding distance: it does not send
+    /// meanwhile, and they may destroy others (`interference`). `signal.changes` count. Left out: 730.4 m. Source:
+    /// ns-2's threshold, which Gopal 2007 uses; other works with ns-2 have 550 m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [550], "x-unit" = "metres"))]
     pub sense_range_m: Option<f64>,
-    /// The timing of the channel has this name. Source: Gopal 2007, sections 5.3 and 7.2, for 802.11b.
+    /// The name of the channel's timing parameters. Source: Gopal 2007, sections 5.3 and 7.2, for 802.11b.
     #[serde(default)]
     pub profile: ProfileName,
-    /// Data frames have this rate. Left out: 11 Mbit/s, 54 Mbit/s or 65 Mbit/s, by the profile.
+    /// The rate of data frames. Left out: 11 Mbit/s, 54 Mbit/s or 65 Mbit/s, by the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Answers and RTS have this rate. Left out: 1 or 2 Mbit/s, or 24 Mbit/s, by the profile.
+    /// The rate of ACK, CTS and RTS frames. Left out: 1 or 2 Mbit/s, or 24 Mbit/s, by the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_rate: Option<Rate>,
-    /// Whether stations wait longer, for EIFS, behind what they could not decode.
+    /// Whether stations wait for EIFS after a frame that they could not decode.
     #[serde(default = "yes")]
     pub eifs: bool,
-    /// How often a station tries a frame. Source: Gopal 2007, section 5.4.
+    /// How often a station sends a frame. Source: Gopal 2007, section 5.4.
     #[serde(default)]
     pub retries: Retries,
-    /// How much may wait at a station beside the frame that it tries to send.
+    /// The limit of a station's queue, in addition to the frame that it is trying to send.
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
-    /// Frames that are longer, MAC header included, are announced by RTS and CTS.
+    /// Longer frames, MAC header included, are preceded by RTS and CTS.
     #[serde(default = "default_rts_threshold")]
     pub rts_threshold: Size,
-    /// Whether a frame survives newcomers that are 10 dB weaker, as in ns-2.
+    /// Whether a frame survives later frames that are at least 10 dB weaker, as in ns-2.
     #[serde(default = "yes")]
     pub capture: bool,
-    /// Which frames destroy others that they overlap.
+    /// Which overlapping frames destroy each other.
     #[serde(default)]
     pub interference: WifiInterference,
-    /// Packets that start at one of the stations carry this much more through the air: the header of a routing
-    /// agent. Source: Gopal 2007, figure 2.2, has 20 B.
+    /// Bytes added on the air to packets that start at one of the stations: the header of a routing agent. Source:
+    /// Gopal 2007, figure 2.2, has 20 B.
     #[serde(default)]
     pub source_header: Size,
-    /// Frames are lost to noise, at all stations in the same phases.
+    /// Loss of frames to noise, whose phases are the same at all stations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [[{ "loss": 0.4, "on": "1 s", "off": "1 s" }]]))]
     pub noise: Vec<NoiseConfig>,
-    /// Frames are lost whose signal is too weak for their rate. Left out: all that are in range are strong enough.
+    /// Loss of frames whose signal is too weak for their rate. Left out: every signal in range is strong enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<WifiSignal>,
-    /// Frames between two stations are lost beside that as links lose them, recordings among them.
+    /// Additional losses between two stations, with the error models of links, recordings included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<WifiErrors>,
-    /// How stations choose the rate of data frames. Left out: they do not.
+    /// How stations choose the rate of data frames. Left out: it is fixed.
     #[serde(default, skip_serializing_if = "WifiRateControl::is_fixed")]
     pub rate_control: WifiRateControl,
-    /// The start of a frame stays unheard for so long, at most a slot. Source: Gopal 2007 has none; cards take up to 15 us.
+    /// How long the start of a frame goes unnoticed, at most a slot. Source: Gopal 2007 has none; cards take up to 15
+    /// us.
     #[serde(default, skip_serializing_if = "is_none")]
     pub sense_delay: Duration,
-    /// These stations differ from the others, by node.
+    /// Settings of individual stations, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("examples" = [{ "a": { "retries": "off", "sense-range-m": 300 } }]))]
     pub stations: BTreeMap<String, StationConfig>,
-    /// Packets between the ends of each of these rows of nodes go this way, in both directions, instead of a
+    /// Packets between the ends of each of these lists of nodes take this path, in both directions, instead of a
     /// shortest one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [[["a", "b", "c"]]]))]
     pub routes: Vec<Vec<String>>,
 }
 
-/// Which frames destroy others that they overlap.
+/// Which overlapping frames destroy each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WifiInterference {
-    /// All that a receiver senses, as in ns-2.
+    /// All frames that a receiver senses, as in ns-2.
     #[default]
     Sense,
-    /// Those that a receiver could decode. Source: Gopal 2007, section 5.1.2.
+    /// Only frames that a receiver could decode. Source: Gopal 2007, section 5.1.2.
     Receive,
 }
 
@@ -104,11 +105,11 @@ pub enum WifiInterference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WifiRateControl {
-    /// They do not: `rate` is what they send at.
+    /// They do not: all data frames have the rate `rate`.
     #[default]
     Fixed,
-    /// For each neighbour from the slowest of the standard's rates up to `rate`: faster after ten answers in a row, slower
-    /// after two frames without one, or the first at a faster rate. Source: Kamerman and Monteban 1997.
+    /// For each neighbour, between the lowest rate of the standard and `rate`: up after ten acknowledgments in a row,
+    /// down after two frames without one, or after the first at a higher rate. Source: Kamerman and Monteban 1997.
     Arf,
 }
 
@@ -118,64 +119,65 @@ impl WifiRateControl {
     }
 }
 
-/// Which frames are lost between two stations.
+/// Losses of frames between two stations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WifiErrors {
     /// The two stations; down is from the first to the second.
     #[schemars(extend("examples" = [["a", "b"]]))]
     pub between: [String; 2],
-    /// Which frames are lost, answers of the MAC among them; of a trace its losses and not its delays.
+    /// The error model, which also applies to ACK and CTS frames; of a trace, its losses and not its delays.
     #[schemars(extend("examples" = [{ "kind": "trace", "file": "hill-top.trace" }]))]
     pub model: ErrorsConfig,
 }
 
-/// How strong signals are.
+/// Signal strength.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WifiSignal {
-    /// Power of the noise that is always there, dBm. Of a receiver with a noise figure of 7 dB it is -94.
+    /// Power of the constant noise, dBm. -94 for a receiver with a noise figure of 7 dB.
     #[schemars(extend("x-unit" = "dBm"))]
     pub noise_dbm: f64,
-    /// Between these stations the signal is not what their distance gives. Carrier sense, capture and the noise go by it as
-    /// a frame begins; what is too weak to be sensed is not decoded, and what is stronger is decoded from no farther away.
+    /// Changes of the signal between two stations against the power at their distance. Carrier sense, capture and
+    /// noise use the value at the start of a frame. A frame that is too weak to be sensed is not decoded; a stronger
+    /// signal does not extend the decoding distance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<WifiSignalChange>,
 }
 
-/// How the signal between two stations changes, both ways.
+/// Changes of the signal between two stations, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WifiSignalChange {
     /// The two stations.
     #[schemars(extend("examples" = [["a", "b"]]))]
     pub between: [String; 2],
-    /// Seconds, and by how many decibels the signal is stronger from then on than their distance makes it; in order of time.
+    /// Seconds, and the change in decibels from then on against the power at their distance; in order of time.
     #[schemars(extend("examples" = [[[0, 0], [2.5, -12]]]))]
     pub trace: Vec<[f64; 2]>,
 }
 
-/// What sets one station apart.
+/// Settings of one station.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StationConfig {
-    /// How often it tries a frame. Left out: as often as the others.
+    /// How often it sends a frame. Left out: as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
-    /// How much may wait here beside the frame that it tries to send. Left out: as much as at the others.
+    /// The limit of its queue, in addition to the frame that it is trying to send. Left out: as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueLimit>,
-    /// It decodes frames from up to so far away. Left out: from as far as the others.
+    /// The largest distance at which it decodes frames. Left out: as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [250], "x-unit" = "metres"))]
     pub receive_range_m: Option<f64>,
-    /// It senses frames from up to so far away. Left out: from as far as the others.
+    /// The largest distance at which it senses frames. Left out: as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [550], "x-unit" = "metres"))]
     pub sense_range_m: Option<f64>,
 }
 
-/// From how far away a station decodes and senses frames; none: as ns-2 has it.
+/// The distances at which a station decodes and senses frames; none for ns-2's thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ranges {
     receive_m: Option<f64>,
@@ -183,7 +185,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Metres, where ns-2's thresholds are in words.
+    /// In metres, also for ns-2's thresholds.
     pub(super) fn metres(self) -> [f64; 2] {
         [
             self.receive_m.unwrap_or(250.0),
@@ -213,7 +215,7 @@ fn default_queue() -> QueueLimit {
     QueueLimit::Packets(100)
 }
 
-/// Beyond every packet that 802.11 takes: no RTS.
+/// Above every packet that 802.11 carries: no RTS.
 fn default_rts_threshold() -> Size {
     Size::from_bytes(3_000)
 }
@@ -252,7 +254,7 @@ impl WifiConfig {
         }
     }
 
-    /// Rates to choose from; none where nobody chooses.
+    /// The rates to choose from; empty if the rate is fixed.
     fn ladder(&self) -> Vec<Modulation> {
         if self.rate_control == WifiRateControl::Fixed {
             return vec![];
@@ -268,7 +270,7 @@ impl WifiConfig {
     fn powers(&self, signal: &WifiSignal) -> SignalConfig {
         let at = |seconds: f64| Instant::ORIGIN + Duration::from_secs_f64(seconds);
         let changes = signal.changes.iter().map(|change| SignalChange {
-            // They were checked.
+            // Validation has checked that they exist.
             between: change
                 .between
                 .each_ref()
@@ -281,7 +283,7 @@ impl WifiConfig {
         }
     }
 
-    /// The rate of data frames, the fastest where stations choose.
+    /// The rate of data frames; with rate control, the highest.
     pub(crate) fn data_rate(&self) -> Rate {
         let bps = Profile::named(self.profile, self.rate)
             .data
@@ -289,7 +291,7 @@ impl WifiConfig {
         Rate::from_bps(bps.max(1)).expect("above zero")
     }
 
-    /// Who hears whom where nothing changes signals.
+    /// Which stations hear each other if no signal changes.
     pub(super) fn places(&self) -> Places {
         let station = |(name, at): (&String, &Position)| {
             (*at, self.ranges(self.stations.get(name)).thresholds())
@@ -297,7 +299,7 @@ impl WifiConfig {
         Places::new(&self.nodes.iter().map(station).collect::<Vec<_>>(), &[])
     }
 
-    /// How far a station hears, by what sets it apart.
+    /// The ranges of a station with its own settings.
     pub(super) fn ranges(&self, own: Option<&StationConfig>) -> Ranges {
         let own = |of: fn(&StationConfig) -> Option<f64>| own.and_then(of);
         Ranges {
@@ -306,7 +308,7 @@ impl WifiConfig {
         }
     }
 
-    /// The place of a node's station, in order of names.
+    /// The index of a node's station, in order of names.
     pub(crate) fn station(&self, name: &str) -> Option<usize> {
         self.nodes.keys().position(|node| node == name)
     }

@@ -1,4 +1,4 @@
-//! What applications do, and what is reported of them.
+//! The behaviour of applications, and the metrics reported for them.
 
 use crate::common::{Air, Link, load, runs, talk};
 use airlane_base::BothWays;
@@ -23,7 +23,7 @@ const PAGES: &str = "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\n\
 
 #[test]
 fn a_file_reports_the_delay_of_its_packets_and_what_of_the_link_it_used() {
-    // A window of one segment: each takes 8 ms and 10 ms, its acknowledgment 0.32 ms and 10 ms.
+    // A window of one segment: a segment takes 8 ms and 10 ms, its acknowledgment 0.32 ms and 10 ms.
     let alone = "transport = { kind = \"tcp\", profile = \"ns2-1999\", window = 1 }\napp = { kind = \"bulk\" }\n";
     let scenario = two_hosts("", alone);
     let result = run(&scenario, 1, 0).unwrap();
@@ -40,7 +40,7 @@ fn a_file_reports_the_delay_of_its_packets_and_what_of_the_link_it_used() {
     let cycle_ms = 8.0 + 10.0 + 0.32 + 10.0;
     assert!((down - 8.0 / cycle_ms).abs() < 1e-3, "{down}");
     assert!((up - 0.32 / cycle_ms).abs() < 1e-3, "{up}");
-    // A full queue: its length is in the delay, and the link never rests.
+    // A full queue: the queueing delay is part of the delay, and the link is never idle.
     let greedy = "transport = { kind = \"tcp\", profile = \"ns2-1999\", window = 20 }\napp = { kind = \"bulk\" }\n";
     let result = run(&two_hosts("", greedy), 1, 0).unwrap();
     assert!(result.flows[0].delay_mean_s.unwrap() > 0.1, "{result:?}");
@@ -88,9 +88,8 @@ fn a_flow_says_which_service_it_used() {
 
 #[test]
 fn a_page_takes_the_request_and_slow_start() {
-    // Request: 300 B = 2.4 ms, 10 ms. Its acknowledgment leaves first: 0.32 ms. First segment: 8 ms,
-    // 10 ms; its acknowledgment: 0.32 ms, 10 ms. Then the window is 2: the other two segments, back
-    // to back: 16 ms, 10 ms.
+    // Request: 300 B = 2.4 ms, 10 ms. Its acknowledgment leaves first: 0.32 ms. First segment: 8 ms, 10 ms; its
+    // acknowledgment: 0.32 ms, 10 ms. Then the window is 2: the other two segments, back to back: 16 ms, 10 ms.
     let exact_s = (2.4 + 10.0 + 0.32 + 8.0 + 10.0 + 0.32 + 10.0 + 16.0 + 10.0) / 1e3;
     let pages = flow(&two_hosts("", PAGES));
     assert!(
@@ -98,10 +97,11 @@ fn a_page_takes_the_request_and_slow_start() {
         "{pages:?}"
     );
     assert_eq!(pages.page_time_sd_s, Some(0.0));
-    // 100 s of 67.04 ms and a pause of 100 ms each.
+    // 100 s, with 67.04 ms per page and a pause of 100 ms.
     assert_eq!(pages.pages, Some((100.0 / (exact_s + 0.1)) as u64 + 1));
     assert_eq!(pages.retransmissions, Some(0));
-    // Bits of replies over the time from the first request to the stop or, where all pages are there, to the last reply.
+    // Bits of replies over the time from the first request to the stop or, if all pages are complete, to the last
+    // reply.
     let rate = |pages: &FlowResult, took_s: f64| {
         let bps = pages.delivered_bytes as f64 * 8.0 / took_s;
         let off = pages.throughput_bps.unwrap() / bps - 1.0;
@@ -133,7 +133,7 @@ fn pages_get_through_heavy_losses_one_fresh_connection_after_the_other() {
     let pages = flow(&lossy);
     assert!(pages.pages.unwrap() > 500, "{pages:?}");
     assert!(pages.timeouts.unwrap() > 100, "{pages:?}");
-    // Only complete pages count, and no byte twice: at most one page is on its way.
+    // Only complete pages count, and no byte twice: at most one page is in progress.
     let complete = pages.pages.unwrap() * 3_000;
     assert!((complete..complete + 3_000).contains(&pages.delivered_bytes));
 }
@@ -142,8 +142,8 @@ fn pages_get_through_heavy_losses_one_fresh_connection_after_the_other() {
 fn a_talker_is_active_as_long_as_its_means_say() {
     let result = runs(&talk(Link::Cellular, "LAN1", Air::default(), 40_000), 1).remove(0);
     let talk = &result.flows[0];
-    // 24 packets a second, 1 / 2.35 of the time; a cycle of 2.35 s has a deviation of 1.68 s, and
-    // its packets one of 24: over 17,000 cycles 0.9 % for their ratio. Four of these.
+    // 24 packets a second, 1 / 2.35 of the time. A cycle of 2.35 s has a deviation of 1.68 s, and its packets one of
+    // 24: over 17,000 cycles, 0.9 % for their ratio. The bound is four of these.
     let expected = 40_000.0 * 24.0 / 2.35;
     let share = talk.packets_sent as f64 / expected;
     assert!((share - 1.0).abs() < 0.036, "{share}");
@@ -165,7 +165,7 @@ fn speech_leaves_every_20_ms_whatever_a_frame_takes() {
     assert_eq!(voice.packets_sent, 5_001);
     assert_eq!(voice.packets_under_way, 1);
     assert_eq!(voice.delivered_bytes, 5_000 * 24);
-    // A frame that takes less, and a rate of which 20 ms are more than a packet.
+    // A smaller frame, and a rate whose 20 ms exceed a packet.
     assert_eq!(talk("9.6 kbit/s", "12 B").packets_sent, 10_001);
     assert_eq!(talk("800 kbit/s", "1000 B").packets_sent, 10_001);
 }
@@ -191,12 +191,12 @@ fn packets_on_their_way_at_the_end_are_not_lost() {
     scenario.links.get_mut("wire").unwrap().delay = BothWays::same("5 s".parse().unwrap());
     let voice = flow(&scenario);
     assert_eq!(voice.loss_ratio, Some(0.0));
-    // Of 100 s, 5: they belong to no throughput.
+    // 5 s of 100 s: these packets count for no throughput.
     let share = voice.packets_under_way as f64 / voice.packets_sent as f64;
     assert!((share - 0.05).abs() < 1e-3, "{voice:?}");
     let bps = voice.throughput_bps.unwrap();
     assert!((bps / 475e3 - 1.0).abs() < 1e-3, "{bps}");
-    // Whether somebody watches that or not.
+    // Regardless of the drain.
     scenario.drain = "0 s".parse().unwrap();
     assert_eq!(flow(&scenario), voice);
 }
@@ -209,7 +209,7 @@ fn a_flow_starts_when_it_is_told_to() {
     );
     let file = flow(&late);
     assert_eq!(file.finished, Some(false));
-    // One second of slow start and then line rate, not a hundred.
+    // One second of slow start and then line rate, not a hundred seconds.
     assert!(file.delivered_bytes < 125_000 && file.delivered_bytes > 100_000);
 }
 
@@ -228,7 +228,7 @@ fn goodput_is_reported_only_where_the_bytes_are_the_flows_own() {
     assert!(alone.flows[0].goodput_ratio.is_some());
     let shared = run(&load("three-applications-raw", &["duration=100 s"]), 1, 0).unwrap();
     assert!(shared.flows.iter().all(|f| f.goodput_ratio.is_none()));
-    // Without a wireless link there is nothing to divide by.
+    // Without a wireless link, the denominator is undefined.
     let bulk = "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\", size = \"1 MB\" }\n";
     assert_eq!(flow(&two_hosts("", bulk)).goodput_ratio, None);
 }
@@ -254,7 +254,7 @@ fn services_repair_what_the_link_loses_and_say_so() {
         assert!((s.effective_goodput_ratio.unwrap() - g * (1.0 - l)).abs() < 1e-12);
         assert!(s.delay_s.unwrap() > 0.1);
     }
-    // What left the services is what entered the channel.
+    // The bytes sent by the services are those that entered the channel.
     let sent: u64 = radio
         .down
         .services
@@ -273,7 +273,7 @@ fn services_repair_what_the_link_loses_and_say_so() {
 
 #[test]
 fn unmatched_packets_take_the_raw_service() {
-    // Nothing is marked EF and nothing is TCP: the talk goes over the implicit default service.
+    // No packet is EF or TCP: the speech uses the implicit default service.
     let assignments = ["duration=100 s", "flows[voice].dscp=BE"];
     let result = run(&load("three-applications", &assignments), 1, 0).unwrap();
     let radio = result.links.iter().find(|l| l.name == "radio").unwrap();
@@ -290,7 +290,7 @@ fn a_path_offers_what_its_links_measured() {
         panic!("all flows join the same ends: {:?}", result.paths);
     };
     assert_eq!(path.links, ["radio-a", "wired", "radio-b"]);
-    // TCP's and the voice's service combine with their like only; the raw one carried nothing.
+    // The services of TCP and voice combine only with their own kind; the raw one carried nothing.
     let services: Vec<_> = path.offers.iter().map(|o| o.services.clone()).collect();
     assert_eq!(
         services,
@@ -316,13 +316,13 @@ fn a_path_offers_what_its_links_measured() {
         let delay_s = delay_s.sum::<f64>() + 0.05;
         assert!((offer.delay_s - delay_s).abs() < 1e-9, "{offer:?}");
         let e = radios.iter().map(|s| s.effective_goodput_ratio.unwrap());
-        // The raw service has the smallest share that anyone stated.
+        // The raw service gets the smallest share that any service states.
         let bps = 14_400.0 * rate / (0.33 + 0.33 + 0.66) * e.fold(1.0, f64::min);
         assert!((offer.capacity_bps / bps - 1.0).abs() < 1e-9, "{offer:?}");
     }
 }
 
-/// Over a link without errors RLP's receiver sends nothing, and measures all the same.
+/// On a link without errors, RLP's receiver sends nothing, but must measure all the same.
 #[test]
 fn an_end_that_only_receives_measures() {
     let changes = ["duration=20 s", "links.radio.errors.rate=0"];
@@ -333,7 +333,7 @@ fn an_end_that_only_receives_measures() {
     assert_eq!(offer.loss_ratio, Some(0.0));
 }
 
-/// The same source over a link with room to spare, and over one that it overfills while it talks.
+/// The same source on an underloaded link, and on one that it overloads while it talks.
 #[test]
 fn a_loaded_path_says_that_packets_wait() {
     let path = |source: &str| {
@@ -347,15 +347,15 @@ fn a_loaded_path_says_that_packets_wait() {
     let (idle_s, idle) = path("2 kbit/s");
     let (loaded_s, loaded) = path("20 kbit/s");
     let q = |s: &airlane_sim::ServiceResult| s.queueing_s.unwrap();
-    // A packet that comes alone leaves at once; no link's own delay depends on the load.
+    // A packet that arrives alone leaves at once; the delay of a link itself does not depend on the load.
     assert!(q(&idle) < 1e-3, "{idle:?}");
     assert!(q(&loaded) > 0.02, "{loaded:?}");
     assert_eq!(idle.delay_s, loaded.delay_s);
     assert!(((loaded_s - idle_s) - (q(&loaded) - q(&idle))).abs() < 1e-12);
 }
 
-/// Over a link that repairs nothing, over one whose parities carry the blocks of acknowledgments, and
-/// over one that keeps its order.
+/// On a link without repair, on one whose parities carry the blocks of acknowledgments, and on one that delivers in
+/// order.
 #[test]
 fn every_recovery_brings_the_file_over() {
     let schemes = [

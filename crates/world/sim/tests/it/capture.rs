@@ -1,4 +1,4 @@
-//! Captures, read back with libraries that know nothing of the simulator.
+//! Captures, read back with independent libraries.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What stands in the headers of a record.
+/// The header fields of a record.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Parsed {
     src: [u8; 4],
@@ -32,7 +32,7 @@ struct Parsed {
     user: usize,
 }
 
-/// Takes captures in the given places of one run.
+/// Takes captures at the given points of one run.
 pub(crate) fn captured(
     scenario: &Scenario,
     points: &[&str],
@@ -76,7 +76,7 @@ pub(crate) fn read(file: &[u8]) -> (DataLink, Vec<Record>) {
     (reader.interfaces()[0].linktype, records)
 }
 
-/// Reads the headers and checks lengths and checksums.
+/// Parses the headers and checks lengths and checksums.
 fn parse(bytes: &[u8]) -> Parsed {
     let packet = SlicedPacket::from_ip(bytes).unwrap();
     let Some(NetSlice::Ipv4(ip)) = packet.net else {
@@ -116,7 +116,7 @@ fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// 30 kB less one over Cellular, without services unless said.
+/// 30 kB minus one byte over Cellular, with or without services.
 fn file(services: bool) -> Scenario {
     let mut assignments = vec![
         "flows[file].app.size=29999 B",
@@ -161,7 +161,7 @@ fn tcp_numbers_count_bytes_up_to_the_last() {
             let parsed = parse(&record.bytes);
             let [sequence, acknowledged] = parsed.numbers.unwrap();
             if parsed.ports[0] == 20 {
-                // Segments of 50 bytes at multiples of 50; only the last one is shorter.
+                // Segments of 50 bytes; only the last one is shorter.
                 assert_eq!((sequence - 1) % 50, 0);
                 assert_eq!(parsed.user, if sequence == 29_951 { 49 } else { 50 });
                 data_end = data_end.max(sequence + parsed.user as u32);
@@ -193,7 +193,7 @@ fn one_end_sees_what_it_sends_and_what_arrives() {
             assert_eq!(count(mobile, false), radio.down.channel.delivered.frames);
             assert!(count(mobile, false) < count(base, true), "nothing was lost");
         }
-        // Nothing arrives that was not sent, and not before the delay of the link is over.
+        // Every packet that arrives was sent, at least the link's delay earlier.
         let sent: BTreeSet<_> = base
             .iter()
             .filter(|r| r.outbound)
@@ -329,12 +329,12 @@ fn a_writer_that_fails_is_told() {
     );
 }
 
-/// Wireshark's own reader, where it is installed: nothing malformed, no bad checksum.
+/// Wireshark's own parser, if installed: nothing malformed, no bad checksum.
 #[test]
 fn tshark_reads_captures_without_complaint() {
     let tshark = Command::new("tshark").arg("--version").output();
     if !tshark.is_ok_and(|output| output.status.success()) {
-        // Not `eprintln!`: the test runner keeps that to itself where the test passes.
+        // Not `eprintln!`: the test runner hides its output if the test passes.
         let _ = writeln!(
             io::stderr(),
             "SKIPPED tshark_reads_captures_without_complaint: no tshark"
@@ -401,14 +401,14 @@ fn tshark_reads_captures_without_complaint() {
                 "1",
                 "{point}: {line:?}"
             );
-            // Retransmissions and the like are remarks; an error (8388608) is none.
+            // Retransmissions and the like are only remarks; errors (8388608) must not occur.
             let errors = severity.split(',').filter(|s| *s == "8388608").count();
             assert_eq!(errors, 0, "{point}: {line:?}");
         }
     }
 }
 
-/// A world of stations as a card in monitor mode sees it.
+/// A world of stations, captured like a card in monitor mode.
 #[test]
 fn a_radio_channel_is_captured_as_cards_do() {
     let chain = load("wifi-chain", &["duration=1 s", "drain=0 s"]);
@@ -419,7 +419,7 @@ fn a_radio_channel_is_captured_as_cards_do() {
     let sent = |of: fn(&airlane_wifi::station::StationStats) -> u64| {
         stations.iter().map(|s| of(&s.counts)).sum::<u64>()
     };
-    // What is on the air as the run ends is in the counts alone.
+    // Frames on the air at the end of the run are only in the counters.
     let counted = sent(|s| s.data_frames + s.ack_frames);
     let all = records.len() as u64;
     assert!(all <= counted && counted - all < 20, "{all} of {counted}");
@@ -502,7 +502,7 @@ fn frames_of_ports_stand_in_the_capture_of_their_radio_channel() {
         given,
         "each once, however often it was sent"
     );
-    // Behind the card's headers stands what the link's own capture has.
+    // After the 802.11 headers, the bytes are those of the link's own capture.
     for record in link {
         let mut last = data.clone().filter(|air| air.at_ns == record.at_ns);
         let same = last.any(|air| air.bytes.ends_with(&record.bytes));

@@ -1,4 +1,4 @@
-//! Links whose rate is that of real cellular networks: it falls by ten within a second and comes back.
+//! Links with the rates of real cellular networks, which fall by a factor of ten within a second and recover.
 
 use airlane_base::{Duration, Instant};
 use airlane_sim::event::{Event, Watcher};
@@ -9,10 +9,10 @@ use crate::found_rates::{bits, file, load_traces, stream, world};
 const SECONDS: u32 = 60;
 const LINK: &str = "rate = { down = { kind = \"opportunities\", file = \"down\" }, up = { kind = \"opportunities\", file = \"up\" } }\n\
     delay = \"25 ms\"\nqueue = \"500 kB\"\n";
-/// A call's packet that takes longer is of no use.
+/// Packets of a call are useless after this delay.
 const LATE: Duration = Duration::from_millis(300);
 
-/// Times of opportunities, as Mahimahi writes them, from counts for each 20 ms.
+/// Sending opportunities in Mahimahi's format, from counts per 20 ms.
 fn opportunities(counts: &str) -> Vec<u8> {
     let mut text = String::new();
     for (slot, count) in counts.lines().skip(1).enumerate() {
@@ -30,7 +30,7 @@ fn pages() -> String {
         .to_owned()
 }
 
-/// The best that is there without Airlane: the radio's own queue is one for each flow, under CoDel.
+/// The best case without Airlane: the radio's own queue is one CoDel queue per flow.
 fn under_codel(flows: &[String]) -> Scenario {
     let queue = "{ kind = \"fq-codel\", target = \"20 ms\", interval = \"100 ms\" }";
     let link = format!(
@@ -40,7 +40,7 @@ fn under_codel(flows: &[String]) -> Scenario {
     world(SECONDS, &link, false, flows)
 }
 
-/// Counts a flow's packets that come in time.
+/// Counts a flow's packets that arrive in time.
 struct InTime {
     flow: u32,
     count: u64,
@@ -57,7 +57,8 @@ impl Watcher for InTime {
     }
 }
 
-/// What each application got: the file's Mbit/s, the mean page in seconds, the part of the call that came late or never.
+/// The results of each application: Mbit/s of the file, mean page time in seconds, share of the call that was late or
+/// lost.
 struct Got {
     file_mbps: f64,
     page_s: f64,
@@ -78,8 +79,8 @@ fn measure(mut scenario: Scenario, traces: &[Vec<u8>; 2]) -> Got {
     }
 }
 
-/// A file has 85 % of what it has over the bare link, or 95 % of what it has under CoDel where that is less; pages and calls
-/// are no worse than over the bare link.
+/// A file gets 85 % of its rate on the raw link, or, if that is less, 95 % of its rate under CoDel; pages and calls
+/// are no worse than on the raw link.
 #[test]
 fn rates_of_cellular_networks_are_followed() {
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cellular");

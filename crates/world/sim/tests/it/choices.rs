@@ -1,11 +1,11 @@
-//! Choices that hurt are said: each warning stands for a world that is slower than the one it advises, and those that are
-//! right are not warned of.
+//! Harmful settings cause a warning: a world with a warning is slower than the one that the warning advises, and good
+//! worlds get no warning.
 
 use airlane_sim::{Scenario, run};
 
 use crate::common;
 
-/// A file over one link, with keys of the link, of the transport, and values set on top.
+/// A file over one link, with keys for the link and the transport, and assignments.
 fn world(link: &str, transport: &str, set: &[&str]) -> Scenario {
     let text = format!(
         "schema = 1\nname = \"w\"\nduration = \"20 s\"\nnodes = {{ a = {{}}, b = {{}} }}\n[links.radio]\n\
@@ -21,7 +21,7 @@ fn rate(scenario: &Scenario) -> f64 {
         .unwrap()
 }
 
-/// The only warning of a world, which `advised` has no more and is faster by a factor.
+/// The only warning of `hurt`: `advised` does not have it, and is faster by `factor`.
 fn heeded(hurt: &Scenario, advised: &Scenario, factor: f64, words: &[&str]) {
     let [said] = &hurt.warnings()[..] else {
         panic!("{:?}", hurt.warnings());
@@ -143,7 +143,7 @@ fn a_queue_without_effect_is_said() {
     let queue = "name = \"all\", queue = { kind = \"drop-tail\", limit = \"400 packets\" }";
     let own = world(&REPAIRED.replace("name = \"all\"", queue), "", &[]);
     assert_eq!(own.warnings(), [""; 0]);
-    // Where it stands below the ports, or at IP in front of them, it has.
+    // A queue below the ports, or at IP before them, does have an effect.
     for use_of in ["rate-limit = \"found\"", "pacing = \"nominal\""] {
         let below = world(
             &format!("{REPAIRED}queue = \"400 packets\"\n{use_of}"),

@@ -1,13 +1,13 @@
-//! Files over CLAP, through the air of 802.11b (Gopal 2007, chapters 4 and 5).
+//! Files over CLAP on 802.11b channels (Gopal 2007, chapters 4 and 5).
 
 use airlane_sim::{FlowResult, RunResult, Scenario, run};
 
-/// So many stations, each with a file of 1 MB for a host of its own behind the access point.
+/// `flows` stations, each sending a file of 1 MB to a host of its own beyond the access point.
 fn wlan(flows: usize, clap: &str) -> String {
     let mut text = "schema = 1\nname = \"wlan\"\nduration = \"100 s\"\n[media.air]\nkind = \"wifi\"\nretries = \"off\"\n\
          source-header = \"20 B\"\n[media.air.nodes]\nap = [0, 0]\n"
         .to_owned();
-    // All 7.2 m from the access point, so that capture never decides.
+    // All 7.2 m from the access point, so that capture has no effect.
     let places = [
         (7.2, 0.0),
         (-7.2, 0.0),
@@ -57,7 +57,7 @@ fn check(result: &RunResult) {
 
 #[test]
 fn one_file_takes_what_was_published_for_one_hop() {
-    // CLAP-S4.1.2-r2 has 1.7 s, the model of CLAP-D16 and D20 1.68 to 1.70 s.
+    // CLAP-S4.1.2-r2 gives 1.7 s, the model of CLAP-D16 and D20 1.68 to 1.70 s.
     for version in ["beta", "final"] {
         for seed in 1..=8 {
             let result = play(&wlan(1, &format!("version = \"{version}\"")), seed);
@@ -74,9 +74,9 @@ fn one_file_takes_what_was_published_for_one_hop() {
 
 #[test]
 fn five_files_of_beta_take_what_was_published() {
-    // CLAP-S4.1.3-r2 has 12 s, the model of CLAP-D20 11.1 s and 33 % duplicates. One with SYNs has 11.9 s, and 11.2 without.
-    // One run is published, which stands for the mean (CLAP-Z30): single ones are 9 to 13 s, and 17 s
-    // where a station loses four SYNs or their answers, and waits 15 s for the next.
+    // CLAP-S4.1.3-r2 gives 12 s, the model of CLAP-D20 11.1 s and 33 % duplicates. With SYNs the model gives 11.9 s,
+    // without 11.2. A single run is published, which we take for the mean (CLAP-Z30): single runs here take 9 to 13
+    // s, and 17 s if a station loses four SYNs or the responses to them, and waits 15 s for the next.
     const RUNS: u64 = 20;
     let mut sum = 0.0;
     for seed in 1..=RUNS {
@@ -97,7 +97,7 @@ fn five_files_of_beta_take_what_was_published() {
 
 #[test]
 fn final_sends_nothing_twice_before_it_sweeps() {
-    // CLAP-S5-r1; the model of CLAP-D20 has 9.1 s for five files and 0 to 9 % duplicates.
+    // CLAP-S5-r1; the model of CLAP-D20 gives 9.1 s for five files and 0 to 9 % duplicates.
     for seed in 1..=4 {
         let result = play(&wlan(5, "version = \"final\""), seed);
         check(&result);

@@ -1,7 +1,7 @@
 //! Measurements against formulas (docs/spec/multi-service.md, sections 12.1 and 12.4).
 //!
-//! Losses are means over 30 repetitions; the formula must lie within 3.66 standard errors, which
-//! is the 99.9 % interval of Student's t with 29 degrees of freedom: 20 comparisons, one seed.
+//! Losses are means over 30 repetitions; the formula must lie within 3.66 standard errors, the 99.9 % interval of
+//! Student's t with 29 degrees of freedom. There are 20 comparisons with one seed.
 
 use crate::common::{Air, Link, file, runs, sums, talk};
 
@@ -70,8 +70,8 @@ fn two_links_lose_independently() {
     }
 }
 
-/// A packet stays lost if another frame of its block does: p (1 - (1 - p)^n). The uniform model
-/// ignores size; on WLAN data and parity are equally long.
+/// A lost packet cannot be recovered if another frame of its block is lost, too: p (1 - (1 - p)^n). The uniform model
+/// ignores size; on WLAN, data and parity have the same length.
 #[test]
 fn one_parity_frame_leaves_the_residual_of_the_formula() {
     let residual = |p: f64, n: f64| p * (1.0 - libm::pow(1.0 - p, n));
@@ -93,7 +93,7 @@ fn one_parity_frame_leaves_the_residual_of_the_formula() {
     }
 }
 
-/// A frame stays lost if the NAK or the one retransmission is lost: p (1 - (1 - p)(1 - p_nak)).
+/// A lost frame cannot be recovered if the NAK or the only retransmission is lost: p (1 - (1 - p)(1 - p_nak)).
 #[test]
 fn one_retransmission_leaves_the_residual_of_the_formula() {
     for (p, errors) in UNIFORM {
@@ -105,7 +105,7 @@ fn one_retransmission_leaves_the_residual_of_the_formula() {
     }
 }
 
-/// XYL-Q-F5.4-1 and F5.5-1, as far as the schemes of this version go.
+/// XYL-Q-F5.4-1 and F5.5-1, for the schemes that this version has.
 #[test]
 fn out_of_sequence_delivery_saves_delay_at_the_same_loss() {
     let metric = |scheme: &str, metric: &str| {
@@ -132,8 +132,8 @@ fn out_of_sequence_delivery_saves_delay_at_the_same_loss() {
 
 #[test]
 fn a_full_window_bounds_the_throughput() {
-    // 8 * window * F / RTT, where the round trip has 1000 B and 40 B serialisations (12.4). Slow
-    // start takes its first seconds off.
+    // 8 * window * F / RTT, where the round trip includes serialisations of 1000 B and 40 B (12.4). Slow start
+    // reduces the first seconds.
     let rtt = 2.0 * (2.0 * 0.003 + 0.050) + 2.0 * 0.004 + 0.004 + 2.0 * 0.000_16 + 0.000_16;
     let bound = 8.0 * 20.0 * 1000.0 / rtt;
     let summary = sums(&file(Link::Wlan, "WAN2", Air::default(), "100 MB", 20), 1);

@@ -1,4 +1,4 @@
-//! Repetitions summed up and compared run by run.
+//! Summaries of repetitions, and comparisons run by run.
 
 use crate::common::load;
 use airlane_sim::{Scenario, ScenarioError, compare, repeat, repeat_all, run, summary};
@@ -56,12 +56,12 @@ fn ratios_and_differences_are_taken_run_by_run() {
         assert!((row.ratio.unwrap().mean - ratio).abs() < 1e-12);
         assert!((row.difference.unwrap().mean - difference).abs() < 1e-6);
         assert_eq!(row.value.unwrap().n, 6);
-        // Repair helps, surely, at 5 %.
+        // At 5 % loss, repair clearly helps.
         assert!(row.ratio.unwrap().ci95().unwrap().0 > 1.5, "{row:?}");
     }
 }
 
-/// Numbers of links are of a run, as those of flows: five runs have no more frames than one.
+/// Link counters are per run, as are those of flows: five runs do not have more frames than one.
 #[test]
 fn links_have_means_and_intervals_over_the_runs() {
     let results = repeat_all(&worlds(), 3, 5, 0, |_, _| {}).unwrap();
@@ -79,14 +79,14 @@ fn links_have_means_and_intervals_over_the_runs() {
     let used = compared.links.iter().find(|link| {
         (&*link.link, link.direction, link.metric) == ("radio", "down", "utilisation_ratio")
     });
-    // Repair keeps the radio busy where TCP waits.
+    // With repair the radio is busy while TCP alone would wait.
     let ratio = used.unwrap().rows[1].ratio.unwrap();
     assert!(ratio.mean > 1.0, "{ratio:?}");
 }
 
 #[test]
 fn a_baseline_of_zero_has_no_ratio() {
-    // Tight timers leave TCP nothing to repair.
+    // Tight timers leave no losses for TCP.
     let tight = "links.radio.services[all].scheme.timers=\"tight\"";
     let mut worlds = worlds();
     worlds.reverse();

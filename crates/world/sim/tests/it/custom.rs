@@ -1,4 +1,4 @@
-//! Custom pieces that do what built-in ones do, against these.
+//! User-supplied parts that imitate built-in ones, compared with these.
 
 use crate::common::load;
 use airlane_base::{Duration, Instant, Rng};
@@ -19,7 +19,7 @@ fn custom(scenario: &Scenario, pieces: Pieces) -> Result<RunResult, ScenarioErro
     prepared.run_custom(3, 2, pieces, &mut Nobody)
 }
 
-/// Loses frames as `{ kind = "uniform" }` does.
+/// Loses frames like `{ kind = "uniform" }`.
 #[derive(Debug)]
 struct Uniform(f64);
 
@@ -55,7 +55,7 @@ fn a_model_with_the_draws_of_a_built_in_one_gives_its_run() {
     }
 }
 
-/// Sends a file, as bulk does.
+/// Sends a file, like bulk.
 #[derive(Debug)]
 struct File(u64);
 
@@ -93,7 +93,7 @@ fn an_application_that_sends_a_file_meets_what_bulk_meets() {
     assert_eq!(result.stopped_s.to_bits(), expected.stopped_s.to_bits());
 }
 
-/// Asks with a datagram, answers with one, and asks again after a second.
+/// Sends a datagram, answers with one, and sends again after a second.
 #[derive(Debug, Default)]
 struct Ping {
     asked: Instant,
@@ -145,7 +145,7 @@ fn datagrams_go_both_ways_and_timers_run() {
     assert!((back - 2.0 * there).abs() < 1e-6, "{back} {there}");
 }
 
-/// Sends a datagram of 1000 B each time.
+/// Sends datagrams of 1000 B.
 #[derive(Debug)]
 pub(crate) struct Pinger {
     pub(crate) every: Duration,
@@ -162,7 +162,7 @@ impl Application for Pinger {
     }
 }
 
-/// Gives one service nearly everything.
+/// Gives one service nearly all the capacity.
 #[derive(Debug)]
 struct Favour {
     number: u8,

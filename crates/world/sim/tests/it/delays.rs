@@ -2,15 +2,15 @@
 
 use crate::common::{Air, Link, runs, talk};
 
-/// Milliseconds as published, to as many digits as were published.
+/// Milliseconds, with all published digits.
 const PUBLISHED: [(Link, [f64; 4]); 3] = [
     (Link::Cellular, [129.4, 178.5, 257.7, 306.9]),
     (Link::Pcs, [82.6, 132.4, 164.0, 213.8]),
     (Link::Wlan, [8.80, 61.0, 15.8, 68.0]),
 ];
 
-/// Serialisation of F + 1 bytes and propagation on each wireless link, the same of F bytes on the
-/// wired one; serialisation is rounded up to nanoseconds, hop by hop.
+/// Serialisation of F + 1 bytes and propagation on each wireless link, serialisation of F bytes and propagation on
+/// the wired one; serialisation is rounded up to nanoseconds, hop by hop.
 fn closed_form_ns(link: Link, topology: &str) -> u64 {
     let (rate, delay_ms, frame) = match link {
         Link::Cellular => (14_400, 100, 50),
@@ -43,7 +43,7 @@ fn the_raw_service_delays_every_packet_by_the_closed_form() {
             assert_eq!(flow.delay_mean_s, Some(exact_s), "{link:?} {topology}");
             assert_eq!(flow.delay_sd_s, Some(0.0), "{link:?} {topology}");
             assert_eq!(flow.delay_mean_plus_2sd_s, Some(exact_s));
-            // Published with one digit after the point; half of it is rounding.
+            // Published with one decimal digit: rounding is half a unit of it.
             let gap = (exact_s * 1e3 - published_ms).abs();
             assert!(gap <= 0.05 + 1e-9, "{link:?} {topology}: {exact_s} s");
         }

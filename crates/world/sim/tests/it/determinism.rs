@@ -30,8 +30,8 @@ fn progress_counts_every_run_once() {
     assert_eq!(counted, [(1, 4), (2, 4), (3, 4), (4, 4)]);
 }
 
-/// What flows and channels measured, without the services' ledgers and without what flows measure since
-/// the values below were pinned: a new number changes no result.
+/// The metrics of flows and channels, without the services' ledgers and without metrics added since the values below
+/// were pinned: a new metric does not change a result.
 fn digest(scenario: &Scenario) -> String {
     let mut results = repeat(scenario, 7, 2, 0, |_, _| {}).unwrap();
     let mut text = String::new();
@@ -51,8 +51,8 @@ fn digest(scenario: &Scenario) -> String {
     format!("{:016x}", fnv1a(text.as_bytes()))
 }
 
-/// Debug and release builds must agree, today and tomorrow. A change here means that published
-/// results change: say why in the commit.
+/// Debug and release builds must agree, now and in future versions. A change here means that published results
+/// change: give the reason in the commit.
 #[test]
 fn golden_results() {
     let found = [
@@ -88,7 +88,7 @@ fn repetitions_change_the_errors_and_not_the_talk() {
     assert!(sent.iter().all(|n| *n == sent[0]), "{sent:?}");
     received.dedup();
     assert!(received.len() > 1, "{received:?}");
-    // Another seed, another conversation.
+    // Another seed gives another conversation.
     let other = run(&talk(Link::Cellular, "LAN1", air, 200), 2000, 0).unwrap();
     assert_ne!(other.flows[0].packets_sent, sent[0]);
 }
@@ -111,8 +111,8 @@ fn a_new_component_disturbs_no_other_stream() {
     assert!(both.flows[1].packets_sent > 0);
 }
 
-/// Fades advance with time, whatever is sent: repetition by repetition, two schemes with different
-/// headers, repairs and keepalives lose frames to the same fades.
+/// Fades advance with time, whatever is sent: in each repetition, two schemes with different headers, repairs and
+/// keepalives lose frames to the same fades.
 #[test]
 fn schemes_meet_the_same_fades() {
     let lost = |scheme: &str| -> Vec<f64> {
@@ -136,7 +136,7 @@ fn schemes_meet_the_same_fades() {
     let mut shifted = b.clone();
     shifted.rotate_left(1);
     let unpaired = correlation(&a, &shifted);
-    // Independent fades would give 0 +- 0.18.
+    // Independent fades would give a correlation of 0 +- 0.18.
     assert!(paired > 0.95, "{paired}");
     assert!(unpaired < 0.7, "{unpaired}");
 }

@@ -1,4 +1,4 @@
-//! Events against what the run's own books say, and runs that are watched against those that are not.
+//! Events must agree with the run's own counters, and watched runs with unwatched ones.
 
 use std::collections::BTreeMap;
 
@@ -41,21 +41,21 @@ fn watched(scenario: &Scenario) -> (RunResult, Keeper) {
     let result = Prepared::new(scenario)
         .unwrap()
         .run_watched(7, 1, &mut keeper);
-    // Books end with the stop, and events go on.
+    // Counters end at the stop, events continue.
     let counted =
         |at: Instant| at.saturating_since(Instant::ORIGIN).as_secs_f64() <= result.stopped_s;
     keeper.events.retain(|(at, _)| counted(*at));
     (result, keeper)
 }
 
-/// Worlds with every kind of event.
+/// Worlds that produce every kind of event.
 fn worlds() -> [Scenario; 5] {
     let small = "flows[file].app.size=20 kB";
     [
         load("three-applications", &["duration=60 s", small]),
         load("three-applications-raw", &["duration=60 s", small]),
         load("handoff-wlan-cellular", &["duration=60 s"]),
-        // A handshake, windows as wide as the path, and delayed acknowledgments.
+        // A handshake, windows that fill the path, and delayed acknowledgments.
         load(
             "handoff-wlan-cellular",
             &[
@@ -81,7 +81,8 @@ fn a_watched_run_is_the_run_that_nobody_watches() {
     }
 }
 
-/// A frame comes to a port at the very instant at which its link is free for the next: whoever watches must not send it then.
+/// A frame arrives at a port at the very instant at which its link becomes free: an observer must not make the port
+/// send early.
 #[test]
 fn who_watches_keeps_the_order_of_what_happens_at_once() {
     let text = "schema = 1\nname = \"at once\"\nduration = \"1 s\"\n[nodes.a]\n[nodes.relay]\n[nodes.b]\n\
@@ -140,7 +141,7 @@ fn events_add_up_to_the_books_of_links() {
                     delivered = channel.delivered.frames;
                 }
                 assert_eq!(count(EventKind::PacketLeft), delivered);
-                // Receivers stand at the far end, and tell from there.
+                // Receivers are at the far end, and report from there.
                 let told = keeper.count(|event| match event {
                     Event::ServiceTold { way, event } => {
                         let gives_up = ["gave-up", "overrun"].contains(&event.name);
@@ -157,7 +158,7 @@ fn events_add_up_to_the_books_of_links() {
     assert!(gave_up > 0);
 }
 
-/// What asks for a connection is no data: each packet of a flow is known by its role and number.
+/// A SYN is not data: each packet of a flow is identified by its role and number.
 #[test]
 fn a_packet_is_known_by_its_role_and_number() {
     for world in worlds() {
@@ -184,7 +185,7 @@ fn a_packet_is_known_by_its_role_and_number() {
     }
 }
 
-/// What a file's receiver counts, and how long it says that took, is of segments and not of what asks for a connection.
+/// A file's receiver counts segments and their time, without the SYN.
 #[test]
 fn files_count_the_segments_that_came() {
     let mut files = 0;
@@ -291,7 +292,7 @@ fn a_watcher_may_end_the_run() {
     };
     let prepared = Prepared::new(&worlds()[0]).unwrap();
     let result = prepared.run_watched(7, 1, &mut keeper);
-    // It is asked after each event of the engine, which may be several of ours.
+    // The question comes after each event of the engine, which may produce several events here.
     assert!((100..200).contains(&keeper.events.len()));
     assert!(result.stopped_s < 5.0, "{}", result.stopped_s);
 }

@@ -1,5 +1,5 @@
-//! Balakrishnan et al. 1997, figure 1, as whole transfers: five segments are on their way, the radio destroys the
-//! first two of them and nothing else, and each of the twelve mechanisms does about it what it does.
+//! Balakrishnan et al. 1997, figure 1, as whole transfers: of five segments in flight the radio destroys the first
+//! two and nothing else, and each of the twelve mechanisms reacts in its own way.
 
 use airlane_base::{Instant, Rng};
 use airlane_channel::CustomErrors;
@@ -9,7 +9,7 @@ use airlane_sim::{FlowResult, Prepared, Scenario};
 
 const SEGMENTS: u64 = 60;
 
-/// Loses some frames, by their numbers from 1 on, and counts them.
+/// Loses frames by number, counted from 1.
 #[derive(Debug)]
 struct Loses(&'static [u32], u32);
 
@@ -20,20 +20,20 @@ impl CustomErrors for Loses {
     }
 }
 
-/// Something that one of the nodes does about the losses, or hears of them.
+/// A reaction of a node to the losses, or a sign of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The source, or the relay, sends a segment again.
+    /// The source, or the relay, retransmits a segment.
     Again(u64),
-    /// A segment leaves the base station again that the source has sent once.
+    /// The base station retransmits a segment that the source has sent once.
     Repair(u64),
-    /// A duplicate reaches the source.
+    /// A duplicate acknowledgment reaches the source.
     Duplicate(u64),
-    /// A timer of TCP has run out.
+    /// A TCP timer has expired.
     Timeout,
 }
 
-/// Keeps the steps, each with its time.
+/// The steps, each with its time.
 #[derive(Default)]
 struct Story {
     steps: Vec<(Instant, Step)>,
@@ -79,7 +79,7 @@ impl Watcher for Story {
     }
 }
 
-/// Links are numbered by their names.
+/// Links are numbered in the order of their names.
 const RADIO: u16 = 0;
 
 struct Outcome {
@@ -89,7 +89,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// How often a step was taken.
+    /// How often a kind of step occurred.
     fn count(&self, of: fn(&Step) -> bool) -> usize {
         self.steps.iter().filter(|step| of(step)).count()
     }
@@ -99,7 +99,7 @@ impl Outcome {
         self.times[at.unwrap_or_else(|| panic!("{step:?} in {:?}", self.steps))]
     }
 
-    /// Counters of the source: timeouts, cuts of its window, segments sent again.
+    /// Counters of the source: timeouts, window reductions, retransmissions.
     fn source(&self) -> [Option<u64>; 3] {
         let FlowResult {
             timeouts,
@@ -115,7 +115,8 @@ fn transfer(transport: &str, radio: &str, flow: &str) -> Outcome {
     transfer_losing(&[1, 2], transport, radio, flow)
 }
 
-/// A transfer whose source has `transport`, with `radio` on the radio, which loses these frames, and `flow` in the flow.
+/// A transfer with `transport` at its source, `radio` settings for the radio, which loses the frames `lost`, and
+/// `flow` settings.
 fn transfer_losing(lost: &'static [u32], transport: &str, radio: &str, flow: &str) -> Outcome {
     let text = format!(
         "schema = 1\nname = \"figure-1\"\nduration = \"60 s\"\nuntil = \"file\"\n\
@@ -164,7 +165,7 @@ fn split(recovery: &str) -> Outcome {
     transfer("window = 5", "", &relay)
 }
 
-/// The second loss has no duplicates left: it waits for the coarse timer.
+/// Too few duplicates remain for the second loss: it waits for the coarse timer.
 #[test]
 fn e2e() {
     let reno = end_to_end("reno");
@@ -175,7 +176,7 @@ fn e2e() {
     assert_eq!(reno.source(), [Some(1), Some(2), Some(2)]);
 }
 
-/// The partial acknowledgment repairs it.
+/// The partial acknowledgment causes its retransmission.
 #[test]
 fn e2e_newreno() {
     let newreno = end_to_end("newreno");
@@ -189,7 +190,7 @@ fn e2e_newreno() {
     assert_eq!(newreno.source(), [Some(0), Some(1), Some(2)]);
 }
 
-/// The first duplicate shows both.
+/// The first duplicate reveals both losses.
 #[test]
 fn e2e_smart() {
     let smart = end_to_end("smart");
@@ -199,7 +200,7 @@ fn e2e_smart() {
     assert_eq!(smart.source(), [Some(0), Some(1), Some(2)]);
 }
 
-/// The third duplicate shows the first; the second follows when what is on its way allows.
+/// The third duplicate reveals the first loss; the second is retransmitted once enough has left the network.
 #[test]
 fn e2e_ietf_sack() {
     let sack = end_to_end("sack");
@@ -211,13 +212,13 @@ fn e2e_ietf_sack() {
     assert_eq!(sack.source(), [Some(0), Some(1), Some(2)]);
 }
 
-/// The window stays, and the second loss needs three segments more to be noticed.
+/// The window is kept, and the second loss is only noticed after three more segments.
 #[test]
 fn e2e_eln() {
     let narrow = end_to_end("eln");
     assert_eq!(narrow.steps[3], Step::Again(0));
     assert_eq!(narrow.steps[5..], [Step::Timeout, Step::Again(1)]);
-    // The one cut is the timeout's.
+    // The only reduction is due to the timeout.
     assert_eq!(narrow.source(), [Some(1), Some(1), Some(2)]);
     let wide = transfer("window = 8, recovery = \"eln\"", "", "");
     assert_eq!(wide.steps[4..7], [Step::Duplicate(1); 3]);
@@ -225,7 +226,7 @@ fn e2e_eln() {
     assert_eq!(wide.source(), [Some(0), Some(0), Some(2)]);
 }
 
-/// A loss that is alone in its window, which holds four segments or more, needs no timeout (BAL97-C23).
+/// A single loss in a window of four segments or more needs no timeout (BAL97-C23).
 #[test]
 fn e2e_eln_of_single_losses() {
     for recovery in ["eln", "eln-rxmt"] {
@@ -235,7 +236,7 @@ fn e2e_eln_of_single_losses() {
     }
 }
 
-/// Each is repaired on its first duplicate.
+/// Each loss is repaired on its first duplicate.
 #[test]
 fn e2e_eln_rxmt() {
     let rxmt = end_to_end("eln-rxmt");
@@ -244,7 +245,7 @@ fn e2e_eln_rxmt() {
     assert_eq!(rxmt.source(), [Some(0), Some(0), Some(2)]);
 }
 
-/// Base station and source repair the first, and the source halves.
+/// Base station and source both repair the first loss, and the source halves its window.
 #[test]
 fn ll() {
     let ll = link_layer(", suppress = false", "");
@@ -254,7 +255,7 @@ fn ll() {
     assert_eq!(ll.source(), [Some(0), Some(1), Some(1)]);
 }
 
-/// The source hears of less than it would act on; the second is repaired at least 200 ms later.
+/// The source gets too few duplicates to react; the second loss is repaired at least 200 ms later.
 #[test]
 fn ll_tcp_aware() {
     let aware = link_layer("", "");
@@ -266,7 +267,7 @@ fn ll_tcp_aware() {
     assert_eq!(aware.source(), [Some(0); 3]);
 }
 
-/// Both are repaired at once, and the source still halves.
+/// Both are repaired at once, and the source still halves its window.
 #[test]
 fn ll_smart() {
     let smart = ", acknowledgments = \"smart\"";
@@ -276,7 +277,7 @@ fn ll_smart() {
     assert_eq!(ll.source(), [Some(0), Some(1), Some(1)]);
 }
 
-/// Both are repaired, one behind the other, and the source knows nothing.
+/// Both are repaired, one after the other, and the source notices nothing.
 #[test]
 fn ll_smart_tcp_aware() {
     let smart = ", acknowledgments = \"smart\"";
@@ -288,7 +289,7 @@ fn ll_smart_tcp_aware() {
     assert_eq!(aware.source(), [Some(0); 3]);
 }
 
-/// What happens end to end without help happens to the relay, and the source goes on.
+/// The relay experiences what an end-to-end source without help would, and the source continues.
 #[test]
 fn split_and_split_smart() {
     for (recovery, timeouts) in [("reno", 1), ("smart", 0)] {

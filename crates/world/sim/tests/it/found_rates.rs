@@ -1,16 +1,16 @@
-//! Links whose rate nobody states: what is found must neither starve who sends nor harm who shares the path.
+//! Links without a stated rate: the estimate must neither starve senders nor harm other users of the path.
 //!
-//! Each world is judged by the same laws, with cubic, BBR and UDP: of what is sent at most so much is in vain, and a file has
-//! nearly what the path carries.
+//! Each world must satisfy the same laws with CUBIC, BBR and UDP: only a bounded share of the transmissions is
+//! wasted, and a file gets nearly the capacity of the path.
 
 use airlane_sim::{RunResult, Scenario, run};
 
-/// At most this many times what is carried is sent.
+/// Bound on the ratio of bytes sent to bytes delivered.
 const MOST_SENT: f64 = 1.3;
-/// Of a full frame, what is a file's.
+/// A file's share of a full frame.
 const PAYLOAD: f64 = 1370.0 / 1450.0;
 
-/// A server behind a gateway, and a client behind the link with these lines, over the services by goal or without.
+/// A server beyond a gateway, and a client on the link with these settings, with the services by goal or without.
 pub(crate) fn world(seconds: u32, link: &str, served: bool, flows: &[String]) -> Scenario {
     let goals = ["bulk", "web", "voice", "interactive", "video", "paced"];
     let services = goals.iter().enumerate().map(|(at, goal)| {
@@ -52,20 +52,20 @@ pub(crate) fn stream(name: &str, packet: u32, kbps: u64) -> String {
     )
 }
 
-/// Bits of a flow that arrived.
+/// Bits of a flow that were delivered.
 pub(crate) fn bits(result: &RunResult, name: &str) -> f64 {
     let flow = result.flows.iter().find(|flow| flow.name == name).unwrap();
     flow.delivered_bytes as f64 * 8.0
 }
 
-/// How many times what came over the link was sent over it.
+/// Bytes sent over the link, over bytes delivered.
 fn sent(result: &RunResult) -> f64 {
     let radio = result.links.iter().find(|link| link.name == "radio");
     let way = radio.unwrap().down.channel;
     (way.offered.bytes - way.dropped_queue.bytes) as f64 / way.delivered.bytes as f64
 }
 
-/// What the laws do not hold for yet, with the causes that `docs/lab/rate.md` names.
+/// Cases where the laws do not hold yet; `docs/lab/rate.md` names the causes.
 const MISSES: [&str; 5] = [
     "2 Mbit/s, 600 ms, bbr",
     "2 Mbit/s, 600 ms, cubic",
@@ -74,14 +74,14 @@ const MISSES: [&str; 5] = [
     "GEO, bbr",
 ];
 
-/// Fails with all that is wrong and was not known to be.
+/// Fails with all violations that are not in `MISSES`.
 fn none(wrong: &[String]) {
     let known = |cell: &&String| MISSES.iter().any(|miss| cell.starts_with(miss));
     let wrong: Vec<_> = wrong.iter().filter(|cell| !known(cell)).cloned().collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The one flow, by what it is: a file, or half as much again as the link carries.
+/// The only flow: a file, or a stream of one and a half times the link's capacity.
 fn flow(kind: &str, kbps: u64) -> String {
     match kind {
         "udp" => stream("file", 1370, kbps * 3 / 2),
@@ -187,7 +187,7 @@ fn a_slow_link_and_a_satellite_are_no_worse_than_without() {
     none(&wrong);
 }
 
-/// Times at which a link may send, as Mahimahi writes them: a rate in Mbit/s for so many ms, one after the other.
+/// Sending opportunities in Mahimahi's format: a sequence of rates in Mbit/s, each for some ms.
 fn trace(rates: impl Iterator<Item = (f64, u32)>) -> Vec<u8> {
     let (mut text, mut packets, mut ms) = (String::new(), 0.0, 0u32);
     for (mbps, lasts) in rates {

@@ -2,7 +2,7 @@
 
 use airlane_sim::{RunResult, Scenario, run};
 
-/// A file over a circuit whose radio does this.
+/// A file over a circuit with these errors on its radio.
 fn file(radio: &str, gsm: &str) -> Result<Scenario, String> {
     let text = format!(
         "schema = 1\nname = \"phone\"\nduration = \"6000 s\"\nuntil = \"file\"\n[nodes]\nbase = {{}}\nphone = {{}}\n\
@@ -19,7 +19,7 @@ fn sent(radio: &str, gsm: &str) -> RunResult {
     run(&file(radio, gsm).unwrap(), 1, 0).unwrap()
 }
 
-/// Frames of 7 blocks carry 197 bytes in 140 ms, of which PPP takes 7 of each packet (Ludwig et al. 1999, section 4.3).
+/// Frames of 7 blocks carry 197 bytes in 140 ms; PPP takes 7 bytes of each packet (Ludwig et al. 1999, section 4.3).
 #[test]
 fn a_clean_circuit_is_as_fast_as_its_frames_allow() {
     for (frame, bytes_s) in [
@@ -34,7 +34,7 @@ fn a_clean_circuit_is_as_fast_as_its_frames_allow() {
     }
 }
 
-/// What the radio erases costs time and never a packet.
+/// Erasures on the radio cost time but no packets.
 #[test]
 fn only_a_new_beginning_loses_packets() {
     let radio = "errors = { kind = \"blocks\", model = \"onoff-c\" }";
@@ -66,12 +66,12 @@ fn an_outage_beyond_what_the_link_persists_spoils_what_was_under_way() {
             circuit.spoiled.frames <= 4,
             "61 frames hold parts of 4 packets: {circuit:?}"
         );
-        // TCP brings what was lost, and the link works as before.
+        // TCP retransmits the losses, and the link works as before.
         assert!(result.flows[0].finished == Some(true));
     }
 }
 
-/// A phone that goes from one base station's circuit to another's, 0.3 s without either, with a file under way.
+/// A phone with a transfer in progress moves from one base station's circuit to another's, with a gap of 0.3 s.
 fn handed_over(how: &str) -> RunResult {
     let link = |name: &str| {
         format!(
@@ -93,7 +93,7 @@ fn handed_over(how: &str) -> RunResult {
     run(&Scenario::from_toml(&text, "phone.toml").unwrap(), 1, 0).unwrap()
 }
 
-/// Ludwig et al. 1999, section 5: what is carried over is not lost, and what is not carried over is.
+/// Ludwig et al. 1999, section 5: nothing is lost if the circuit is carried over, and something is if it is not.
 #[test]
 fn a_handover_loses_nothing_where_the_circuit_is_carried_over() {
     let spoiled = |result: &RunResult| {
@@ -142,7 +142,7 @@ fn a_circuit_that_no_phone_has_is_refused() {
     assert!(error.unwrap_err().contains("no services"));
 }
 
-/// Speech and a file, in a radio that erases.
+/// Speech and a file on a radio with erasures.
 fn speech(gsm: &str) -> RunResult {
     let radio = "errors = { kind = \"blocks\", model = \"onoff-c\" }";
     let mut scenario = file(radio, gsm).unwrap().to_toml();
@@ -152,7 +152,7 @@ fn speech(gsm: &str) -> RunResult {
     run(&scenario, 1, 0).unwrap()
 }
 
-/// What is sent once waits for the frame before it and for no repair, and what it loses is counted.
+/// An unrepaired frame waits for the frame before it but for no repair, and its losses are counted.
 #[test]
 fn speech_that_bypasses_the_repair_does_not_wait_for_it() {
     let repaired = "persistence = { polls = 128 }";
@@ -171,7 +171,7 @@ fn speech_that_bypasses_the_repair_does_not_wait_for_it() {
     let speech = &once.flows[1];
     let circuit = once.links[0].down.circuit.unwrap();
     let lost = speech.packets_sent - speech.packets_received;
-    // A packet that runs into a lost one in front of it is known to be lost when the next one comes.
+    // A packet that shares octets with a lost one before it is only known to be lost when the next one arrives.
     assert!(
         lost > 0 && lost.abs_diff(circuit.missed.frames) <= 1,
         "{lost} {circuit:?}"

@@ -16,11 +16,11 @@ fn link<'a>(result: &'a RunResult, name: &str) -> &'a LinkResult {
     result.links.iter().find(|l| l.name == name).unwrap()
 }
 
-/// The TCP of today over the same links.
+/// Today's TCP over the same links.
 const MODERN: &str =
     "flows[file].transport={ kind = \"tcp\", profile = \"modern\", freeze = true }";
 
-/// How much the file's sender may have on its way, segments, since when.
+/// The window of the file's sender in segments, over time.
 #[derive(Default)]
 struct Windows(Vec<(Instant, f64)>);
 
@@ -34,7 +34,7 @@ impl Watcher for Windows {
 }
 
 impl Windows {
-    /// The largest of the second before.
+    /// The largest window in the second before.
     fn before(&self, at_s: f64) -> u64 {
         let near = |at: &Instant| (at_s - 1.0..at_s).contains(&at.as_secs_f64());
         let usable = self.0.iter().filter(|(at, _)| near(at));
@@ -57,7 +57,7 @@ fn follows_routes(assignments: &[&str]) {
     let result = prepared.run_watched(1, 0, &mut windows);
     let kinds: Vec<HandoffKind> = result.handoffs.iter().map(|h| h.kind).collect();
     assert_eq!(kinds, [HandoffKind::Horizontal, HandoffKind::Vertical]);
-    // 20 s at 2 Mbit/s each; then the cellular link has 78 s.
+    // 20 s at 2 Mbit/s each; then 78 s on the cellular link.
     for (name, least) in [("office-wlan", 3_000), ("hall-wlan", 2_500), ("cell", 300)] {
         let air = link(&result, name);
         assert!(air.down.channel.delivered.frames > least, "{name}: {air:?}");
@@ -80,7 +80,7 @@ fn follows_routes(assignments: &[&str]) {
         let air = down.channel.lost_handoff.frames;
         let sent = &down.services[1].sender;
         let behind = sent.epoch_lost + sent.dropped_disconnected;
-        // At most a window was there, what limited transmit adds, and a frame and its neighbour in the air.
+        // At most a window in flight, the additions of limited transmit, and a frame and its neighbour on the air.
         let window = windows.before(handoff.at_s) + 2;
         assert!((1..=2).contains(&air), "{name}: {air}");
         assert!(
@@ -94,17 +94,17 @@ fn follows_routes(assignments: &[&str]) {
         "nothing was sent there too early"
     );
     assert!(result.flows[0].delivered_bytes > 6_000_000, "{result:?}");
-    // What the file's path offers now: wire and cellular link.
+    // The offer of the file's current path: wire and cellular link.
     assert_eq!(result.paths.len(), 1);
     assert_eq!(result.paths[0].links, ["wired-tower", "cell"]);
-    // Bytes on three different links make no goodput.
+    // A goodput ratio over three different links is undefined.
     assert_eq!(result.flows[0].goodput_ratio, None);
 }
 
 #[test]
 fn packets_without_a_link_have_no_way_and_tcp_that_is_told_sends_none() {
-    // Without a gap nobody is told: the first handoff costs both the same. It would not with a gap
-    // below a timeout, which a frozen timer only adds.
+    // Without a gap there are no hints: the first handoff costs both the same. With a gap below a timeout, freezing
+    // would only add to the timer.
     let long = [
         "handoffs[0].gap=0 s",
         "handoffs[1].gap=20 s",
@@ -113,9 +113,9 @@ fn packets_without_a_link_have_no_way_and_tcp_that_is_told_sends_none() {
     let told = walk(&long);
     let freeze = "flows[file].transport.freeze=false";
     let untold = walk(&[&long[..], &[freeze]].concat());
-    // The server hears 1 ms after the base station; what it had sent by then may be on the wire.
+    // The server gets the hint 1 ms after the base station; segments sent before that may be on the wire.
     assert!(told.unroutable.frames <= 20, "{:?}", told.unroutable);
-    // Timeouts ask again and again.
+    // Each timeout sends another segment.
     assert!(untold.unroutable.frames > told.unroutable.frames);
     assert!(told.flows[0].timeouts < untold.flows[0].timeouts);
     assert!(told.flows[0].delivered_bytes > untold.flows[0].delivered_bytes);
@@ -126,7 +126,7 @@ fn a_node_may_come_back() {
     let back = "handoffs=[\
         { at = \"10 s\", node = \"phone\", from = \"office-wlan\", to = \"hall-wlan\" }, \
         { at = \"20 s\", node = \"phone\", from = \"hall-wlan\", to = \"office-wlan\" }]";
-    // The third link stays where it is: the phone has two ways then, of equal length.
+    // The third link stays: the phone then has two paths of the same length.
     let lone = "links.cell.ends=[\"tower\", \"hall\"]";
     let result = walk(&[back, lone, "duration=30 s"]);
     let frames = |name| link(&result, name).down.channel.delivered.frames;
@@ -135,7 +135,7 @@ fn a_node_may_come_back() {
     assert!(result.unroutable.is_zero());
 }
 
-/// Every packet is the same on every thread, and in a repeated run.
+/// The same packets on any number of threads, and in a repeated run.
 #[test]
 fn handoffs_are_repeatable() {
     assert_eq!(walk(&[]), walk(&[]));

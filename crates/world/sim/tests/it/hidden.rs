@@ -1,4 +1,4 @@
-//! Two stations that hear one access point and not each other.
+//! Two stations that hear the same access point but not each other.
 
 use crate::common::load;
 use airlane_sim::{RadioResult, RunResult, StationResult, run, summary};
@@ -18,7 +18,7 @@ fn sum(result: &RunResult, of: fn(&StationResult) -> u64) -> f64 {
     air(result).stations.iter().map(of).sum::<u64>() as f64
 }
 
-/// Which share of the data frames collided.
+/// The share of the data frames that collided.
 fn collided(result: &RunResult) -> f64 {
     sum(result, |s| s.counts.data_collided) / sum(result, |s| s.counts.data_frames)
 }
@@ -40,15 +40,15 @@ fn hidden_stations_collide_unless_they_announce_their_frames() {
     ] {
         println!("{name}: {:.4} {:.3}", collided(result), mbps(result));
     }
-    // Two stations that hear each other: Bianchi 2000 has 0.057, and 5.25 Mbit/s without a limit to retries.
+    // Two stations that hear each other: Bianchi 2000 gives 0.057, and 5.25 Mbit/s without a retry limit.
     assert!((0.05..0.065).contains(&collided(&together)));
     assert!((mbps(&together) / 5.25 - 1.0).abs() < 0.03);
-    // A frame takes as long as 47 slots, and a first attempt begins within 32 after what both have heard: it cannot come.
-    // Only longer waits after collisions let one through.
+    // A frame takes 47 slots, and a first attempt begins within 32 slots of an event that both have heard, so it
+    // always collides. Only the longer backoff after collisions lets one through.
     assert!(collided(&hidden) > 0.3, "{}", collided(&hidden));
     assert!(mbps(&hidden) < 0.75 * mbps(&together));
-    // What is announced is rarely lost, and who hears whom matters little then. What announcements cost at 1 Mbit/s is
-    // another matter: RTS, CTS and two SIFS are 676 us more for each frame, which takes 940 us.
+    // With RTS and CTS, data is rarely lost, and hidden stations matter little. The cost of the handshake at 1 Mbit/s
+    // is another matter: RTS, CTS and two SIFS add 676 us to each frame of 940 us.
     assert!(collided(&announced) < collided(&hidden) / 20.0 && collided(&both) < 0.001);
     assert!((0.8..1.0).contains(&(mbps(&announced) / mbps(&both))));
 }
@@ -59,7 +59,7 @@ fn a_wall_hides_stations_as_distance_does() {
     let [hidden, walled] = [&[][..], &[TOGETHER, wall]].map(play);
     let share = collided(&walled) / collided(&hidden);
     assert!((share - 1.0).abs() < 0.05, "{share}");
-    // One that falls at half time lets them hear each other from then on.
+    // A wall that is removed at half time lets them hear each other from then on.
     let falls = wall.replace("[0, -40]", "[0, -40], [10, 0]");
     let fallen = play(&[TOGETHER, &falls]);
     let (first, second) = (collided(&walled), collided(&play(&[TOGETHER])));
@@ -78,7 +78,7 @@ fn airtime_is_what_the_frames_took() {
             let expected = counts.data_frames * data
                 + counts.rts_frames * rts
                 + (counts.ack_frames + counts.cts_frames) * answer;
-            // One frame may not have ended with the run.
+            // One frame may not have ended at the end of the run.
             assert!(
                 (0..=data).contains(&(expected - counts.airtime_ns)),
                 "{station:?}"
@@ -87,7 +87,7 @@ fn airtime_is_what_the_frames_took() {
             let until_the_end = counts.airtime_ns as f64 / 1e9 / result.stopped_s;
             assert!(station.airtime_ratio <= until_the_end);
         }
-        // CTS answer RTS that came, acknowledgments frames that came.
+        // Each received RTS gets a CTS, each received frame an acknowledgment.
         let came = sum(&result, |s| s.counts.data_frames - s.counts.data_collided);
         assert_eq!(came, sum(&result, |s| s.counts.ack_frames));
         let came = sum(&result, |s| s.counts.rts_frames - s.counts.rts_collided);

@@ -1,4 +1,4 @@
-//! What other tools were told, as scenarios: each is one that runs, and what differs is said.
+//! Settings of other tools as scenarios: each scenario runs, and differences are noted.
 
 use airlane_base::Probability;
 use airlane_channel::{Distribution, ErrorModelConfig, JitterConfig};
@@ -35,7 +35,7 @@ fn noted(notes: &[String], part: &str) -> bool {
     notes.iter().any(|note| note.contains(part))
 }
 
-/// Each text is refused at its place, with words that help.
+/// Each text is refused at its position, with a helpful message.
 fn refused_at(refusal: impl Fn(&str) -> String, cases: &[(&str, &str, &str)]) {
     for (text, place, part) in cases {
         let said = refusal(text);
@@ -73,7 +73,7 @@ fn what_netem_says_exactly_is_said_exactly() {
     assert_eq!(values, [0.01, 0.1, 0.001, 0.7]);
 }
 
-/// What the students of a script look for: what they wrote is in the file, or named as left out.
+/// What the author of a script looks for: each setting is in the file, or noted as left out.
 #[test]
 fn what_chooses_a_class_is_named_and_a_refusal_stands_where_the_tree_does() {
     let script = "#!/bin/sh\n# two classes\ntc qdisc add dev e root handle 1: htb default 20\n\
@@ -96,14 +96,14 @@ fn what_chooses_a_class_is_named_and_a_refusal_stands_where_the_tree_does() {
         assert!(noted(&notes, part), "{part}: {notes:?}");
     }
     assert!(!noted(&notes, "window"), "no flow has one: {notes:?}");
-    // What is wrong with the whole has no place.
+    // An error about the whole text has no position.
     let two = refusal(
         "tc qdisc add dev a root netem delay 1ms\ntc qdisc add dev b root netem delay 2ms\n",
     );
     assert!(two.starts_with("more than one interface"), "{two}");
 }
 
-/// The defaults that `tc` fills in.
+/// The defaults of `tc`.
 #[test]
 fn loss_models_have_the_defaults_of_tc() {
     let model = |text: &str| netem(text).0.links["link"].errors.down.clone();
@@ -126,13 +126,13 @@ fn loss_models_have_the_defaults_of_tc() {
     }
 }
 
-/// The four states of `loss state` lose as many as the two that they become.
+/// The four states of `loss state` lose as many packets as the two states that replace them.
 #[test]
 fn four_states_lose_as_many_as_two() {
     let [p13, p31, p32, p23, p14] = [0.02, 0.1, 0.3, 0.4, 0.01];
     let (scenario, notes) = netem("loss state 2% 10% 30% 40% 1%");
     assert!(noted(&notes, "Gilbert-Elliott"), "{notes:?}");
-    // Received and lost in a gap, received and lost in a burst; by powers of the chain.
+    // States: received and lost in a gap, received and lost in a burst; by powers of the chain.
     let mut share = [1.0, 0.0, 0.0, 0.0];
     for _ in 0..10_000 {
         let [gap, isolated, received, lost] = share;
@@ -161,14 +161,14 @@ fn jitter_and_reordering_are_those_of_netem() {
             Some(("5 ms", Distribution::Normal, "0 s", 0.0)),
             false,
         ),
-        // One in ten does not wait: the others are late.
+        // One packet in ten is not delayed: the others are late.
         (
             "netem delay 20ms reorder 10%",
             "0 s",
             Some(("0 s", Distribution::Uniform, "20 ms", 0.9)),
             false,
         ),
-        // With a rate a packet waits for the one before it.
+        // With a rate, a packet waits for the one before it.
         (
             "netem rate 20mbit delay 25ms 5ms",
             "25 ms",
@@ -394,14 +394,14 @@ fn shells_that_make_no_link_are_refused() {
     );
 }
 
-/// A link with opportunities carries what they have room for, with and without services.
+/// A link with opportunities carries as much as they allow, with and without services.
 #[test]
 fn a_transfer_fills_the_opportunities() {
     let (mut scenario, _) = mahimahi(
         "mm-delay 5 mm-link U D --downlink-queue=droptail --downlink-queue-args=packets=50 --uplink-queue=droptail --uplink-queue-args=packets=50",
     );
     let result = run(&scenario, 1, 0).unwrap();
-    // 8.4224 Mbit/s, of which the beginning of slow start is missing.
+    // 8.4224 Mbit/s, minus the beginning of slow start.
     let bps = result.flows[0].throughput_bps.unwrap();
     assert!((7.8e6..=8.12e6).contains(&bps), "{bps}");
     assert_eq!(run(&scenario, 1, 0).unwrap(), result);
@@ -420,7 +420,7 @@ fn a_transfer_fills_the_opportunities() {
     assert!((6e6..=8.4224e6).contains(&bps), "{bps}");
 }
 
-/// The same trace under another name is another file with the same world in it; another trace is not.
+/// The same trace under another name makes another file of the same world; another trace makes another world.
 #[test]
 fn the_hash_knows_the_trace() {
     let of = |trace: &'static [u8]| {
@@ -443,7 +443,7 @@ fn errors_that_count_bits_in_time_need_a_constant_rate() {
     assert!(error.contains("load_traces"), "{error}");
 }
 
-/// Words that netem and Mahimahi know, and some that they do not.
+/// Words that netem and Mahimahi know, and others.
 fn words() -> impl Strategy<Value = String> {
     const KNOWN: &[&str] = &[
         "tc",
@@ -540,7 +540,7 @@ fn words() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any words are refused or make a scenario that is accepted.
+    /// Any words are either refused or make a valid scenario.
     #[test]
     fn whatever_is_accepted_runs(
         text in words(),

@@ -1,4 +1,4 @@
-//! Terminal sessions and mail checks: what a response takes, and what losses do to it.
+//! Terminal sessions and mail checks: response times, with and without losses.
 
 use airlane_sim::{FlowResult, Scenario, run};
 
@@ -55,7 +55,7 @@ fn every_key_is_echoed_once_over_heavy_losses_and_late_ones_wait() {
     // Keys that wait for TCP's timer leave together.
     assert!(telnet.timeouts.unwrap() > 50, "{telnet:?}");
     assert!(telnet.packets_sent < 5_000, "{telnet:?}");
-    // With few losses most echoes come at once, and only those behind a loss wait.
+    // With few losses most echoes come at once; only those after a loss wait.
     let mut scenario = world("kind = \"telnet\", count = 5000");
     let wire = scenario.links.get_mut("wire").unwrap();
     wire.errors = toml::from_str("kind = \"uniform\"\nrate = 0.01").unwrap();
@@ -91,10 +91,10 @@ fn messages_have_their_mean_size() {
     let app = "kind = \"mail\", messages = 4, message = \"5 kB\", pause = \"0 s\", count = 2000";
     let mail = flow(&world(app));
     let message = (mail.delivered_bytes as f64 - 2_000.0 * 5.0 * 40.0) / 8_000.0;
-    // Exponential: a standard error of 5000 / sqrt(8000) = 56. Four of them.
+    // Exponential: the standard error is 5000 / sqrt(8000) = 56. The bound is four of them.
     assert!((message - 5_000.0).abs() < 224.0, "{message}");
     let lost = flow(&lossy(app));
-    // The same messages, in order and once.
+    // The same messages, in order and without duplicates.
     assert_eq!(lost.delivered_bytes, mail.delivered_bytes);
     assert!(lost.response_time_mean_s.unwrap() > 2.0 * mail.response_time_mean_s.unwrap());
 }

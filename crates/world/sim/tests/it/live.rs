@@ -1,4 +1,4 @@
-//! Live nodes in scenarios: what `airlane up` runs, from the first handshake on.
+//! Live nodes in scenarios: the software of `airlane up`, from the first handshake on.
 
 use airlane_base::Instant;
 use airlane_sim::event::{Event, Watcher};
@@ -30,7 +30,7 @@ fn applications_get_what_live_services_are_for() {
         };
         assert_eq!(services.there[0].service, "calls");
     }
-    // Both ends' books agree: nothing was delivered that was not offered, and what is missing is on its way.
+    // The ledgers of both ends agree: everything delivered was offered, and the rest is in flight.
     for link in result.links.iter().filter(|link| link.name == "radio") {
         for way in [&link.down, &link.up] {
             for service in &way.services {
@@ -81,7 +81,7 @@ fn a_session_goes_on_where_a_node_roams() {
     assert_eq!(mast.status.peers[0].session.sessions, 1);
 }
 
-/// It is found out because much is lost, and the rate is that of before as soon as the length is known.
+/// High loss reveals the smaller MTU, and the rate recovers as soon as it is known.
 #[test]
 fn a_path_that_narrows_is_found_out() {
     let result = play("live-roaming", &[]);
@@ -93,7 +93,7 @@ fn a_path_that_narrows_is_found_out() {
     let file = flow(&result, "file");
     let pause = file.pause_max_s.unwrap();
     assert!(pause < 4.0, "{pause}");
-    // 2 to 20 s at 20 Mbit/s, 21 to 60 s at 8 Mbit/s, less headers, repairs and that pause.
+    // 2 to 20 s at 20 Mbit/s, 21 to 60 s at 8 Mbit/s, minus headers, repairs and the pause.
     assert!(
         file.delivered_bytes > 66_000_000,
         "{}",
@@ -111,7 +111,7 @@ fn flows_without_keys_travel_too() {
     assert_eq!(open.nodes[0].status.underlay.security, "none");
 }
 
-/// Nobody on its way sees its ports, and it comes all the same.
+/// No node on the path sees the ports, and the flow is still delivered.
 #[test]
 fn what_is_encrypted_travels_too() {
     let all = ["file", "call-down"].map(|flow| format!("flows[{flow}].encrypted=true"));
@@ -120,7 +120,7 @@ fn what_is_encrypted_travels_too() {
     assert!(flow(&hidden, "call-down").loss_ratio.unwrap() < 0.05);
 }
 
-/// A base's packets are seen on the link of the station that they came from.
+/// Packets at a base station show as arrivals on the link of the station that sent them.
 #[test]
 fn arrivals_are_seen_on_the_link_that_they_came_over() {
     #[derive(Default)]
@@ -154,7 +154,7 @@ fn arrivals_are_seen_on_the_link_that_they_came_over() {
     }
 }
 
-/// What is wrong with a file is said with its place.
+/// Errors in a file name their place.
 #[test]
 fn files_that_cannot_work_are_refused() {
     let text = load("live-link", &[]).to_toml();

@@ -1,5 +1,4 @@
-//! Whole worlds, run from scenario files.
-//! All files are modules of one program: each program is linked on its own, which takes seconds.
+//! Whole worlds, run from scenario files. All files are modules of one test program: linking a program takes seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What a flow's numbers are measured of: bits and time of one period, the flow's own, and of every run.
+//! The basis of a flow's metrics: bits and time of one period, the flow's own, in every run.
 
 use crate::custom::{Nobody, Pinger};
 use airlane_base::{Duration, Instant, Rng};
@@ -27,7 +27,7 @@ fn flow(scenario: &Scenario) -> FlowResult {
     play(scenario).flows.remove(0)
 }
 
-/// One of each kind, over the link of [`world`]; none of them ends.
+/// An endless flow of each kind, over the link of [`world`].
 fn kinds() -> Vec<(&'static str, String)> {
     let tcp = |app: &str| format!("{TCP}app = {{ {app} }}\n");
     let relay = "relay = { kind = \"split\", at = \"m\" }\n";
@@ -58,7 +58,7 @@ fn kinds() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The world of a kind: a split one has a relay on its way, and CLAP begins at a station.
+/// The world for a kind of flow: a split one has a relay on its path, and CLAP begins at a station.
 fn of_kind(kind: &str, head: &str, link: &str, flow: &str) -> Scenario {
     let before = match kind {
         "split" => "[links.w]\nends = [\"a\", \"m\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n",
@@ -84,7 +84,7 @@ fn a_call_gets_no_more_than_its_link_carries() {
         ));
         let mbps = call.throughput_bps.unwrap() / 1e6;
         assert!((mbps - 1.0).abs() < 0.005, "{drain}: {mbps}");
-        // One each 4 ms was sent, 1250 of them left, and 1000 wait.
+        // One was sent each 4 ms; 1250 of them left, and 1000 wait.
         assert_eq!(call.packets_sent, 2501, "{drain}");
         assert!((1000..=1003).contains(&call.packets_under_way), "{call:?}");
         let lost = call.packets_sent - call.packets_received - call.packets_under_way;
@@ -106,7 +106,7 @@ fn a_call_is_measured_while_it_is_on() {
     close(of(minute, &format!("{CALL}, lasts = \"5 s\" }}\n")), 1.0);
     let late = format!("start = \"50 s\"\n{CALL} }}\n");
     close(of(minute, &late), 1.0);
-    // It would last longer than the run does.
+    // It would outlast the run.
     close(
         of(
             "duration = \"8 s\"",
@@ -137,7 +137,7 @@ fn what_never_ends_is_measured_to_the_stop() {
     }
 }
 
-/// What could have left is what the opportunities had room for, whatever they had on average over a round.
+/// The capacity is that of the opportunities that have passed, not their long-term average.
 #[test]
 fn a_link_with_opportunities_is_used_as_far_as_they_were() {
     let used = |times: &str, rate: &str| {
@@ -156,8 +156,8 @@ fn a_link_with_opportunities_is_used_as_far_as_they_were() {
     assert_eq!(used("5\n6\n70\n60000\n", "2 Mbit/s"), 1.0);
 }
 
-/// 2 Mbit/s over a link of 0.2 and 20 Mbit/s in turn: what has waited leaves at once after the step up. At the rate of
-/// its hand-over it would have taken the next second, too.
+/// 2 Mbit/s over a link that alternates between 0.2 and 20 Mbit/s: the backlog leaves at once after the step up. At
+/// the rate of its hand-over it would have taken the next second, too.
 #[test]
 fn a_queue_leaves_at_the_rate_after_a_step() {
     let call = format!("{CALL} }}\n");
@@ -168,13 +168,13 @@ fn a_queue_leaves_at_the_rate_after_a_step() {
     let flow = &result.flows[0];
     assert!(flow.delay_p99_s.unwrap() < 1.05, "{:?}", flow.delay_p99_s);
     let could = 5.0 * 0.2e6 + 5.0 * 20e6;
-    // All of the slow seconds, 2 Mbit in each fast one, and a queue of 50 packets at its begin.
+    // All of the slow seconds, 2 Mbit in each fast one, and a queue of 50 packets at its beginning.
     let left = 5.0 * 0.2e6 + 5.0 * 2e6 * 1.028 + 5.0 * 50.0 * 8_224.0;
     let used = result.links[0].down.utilisation_ratio;
     assert!((used - left / could).abs() < 0.005, "{used}");
 }
 
-/// Such a flow over CLAP had a deadline that nothing met: the run had no end.
+/// Such a flow over CLAP once had a deadline that was never met: the run did not end.
 #[test]
 fn what_would_begin_after_the_stop_does_nothing() {
     for (kind, text) in kinds() {
@@ -201,7 +201,7 @@ fn nothing_arrived_is_nothing_and_not_unmeasured() {
         let summary = summary(&results).unwrap();
         let estimate = summary.flows[0].get("throughput_bps").unwrap();
         assert_eq!((estimate.n, estimate.mean), (4, 0.0), "{kind}");
-        // What did not come has no delay.
+        // Packets that did not arrive have no delay.
         assert!(summary.flows[0].get("delay_mean_s").is_none(), "{kind}");
     }
 }
@@ -218,7 +218,7 @@ fn a_mean_has_the_runs_in_which_nothing_came() {
         .copied()
         .unwrap();
     assert_eq!(mean.n, 20);
-    // Nearly 60 s each, and what is not acknowledged does not count.
+    // Nearly 60 s each; unacknowledged data does not count.
     let bps = delivered as f64 * 8.0 / (60.0 * 20.0);
     assert!(
         mean.mean <= bps * 1.05 && mean.mean >= bps * 0.5,
@@ -248,7 +248,7 @@ fn a_longer_drain_changes_no_number_of_a_flow() {
     }
 }
 
-/// A link that comes back tells a sender that stood still, which may then cut its window: not once that has stopped.
+/// A link that returns wakes a stalled sender, which may reduce its window: not after the stop.
 #[test]
 fn what_a_stopped_sender_hears_of_links_changes_nothing() {
     let at = |drain: u32| {
@@ -288,7 +288,7 @@ fn what_waits_for_a_link_that_comes_back_is_under_way() {
     assert!(back.packets_under_way > 40, "{back:?}");
     assert_eq!(back.packets_received + back.packets_under_way, 101);
     assert_eq!(back.loss_ratio, Some(0.0));
-    // What does not come in an hour is lost.
+    // Packets that do not arrive within an hour are lost.
     let gone = of("3600 s");
     assert_eq!(gone.packets_under_way, 0);
     assert!(gone.loss_ratio.unwrap() > 0.5, "{gone:?}");
@@ -302,7 +302,7 @@ fn what_tcp_has_sent_and_nobody_got_is_under_way() {
     let lossy = "errors = { kind = \"uniform\", rate = 0.1 }";
     let open = flow(&world("duration = \"10 s\"", "", &file));
     assert!(open.packets_under_way > 0);
-    // What the full queue dropped is sent again, and counts once.
+    // Packets dropped by the full queue are retransmitted, and count once.
     assert!(open.packets_under_way <= open.packets_sent - open.packets_received);
     for link in ["", lossy] {
         let done = flow(&world("duration = \"60 s\"", link, &whole));
@@ -379,7 +379,7 @@ fn intervals_sum_to_what_was_delivered_and_change_nothing() {
                 (bits / delivered - 1.0).abs() < 1e-9,
                 "{kind}: {bits} {delivered}"
             );
-            // In order and at once, what waited for a repair may come faster than the link.
+            // Delivered in order at once, packets that waited for a repair may exceed the link's rate.
             assert!(bps.iter().all(|bps| *bps < 3e6), "{kind}: {bps:?}");
         }
     }
@@ -400,7 +400,7 @@ fn an_outage_is_seen_over_time() {
     assert_eq!(bps.len(), 10);
     for (at, bps) in bps.iter().enumerate() {
         match at {
-            // What had left before comes.
+            // Packets sent before still arrive.
             4 => assert!(*bps <= 3.0 * 8e3, "{bps}"),
             5 | 6 => assert_eq!(*bps, 0.0, "{at}"),
             _ => assert!((bps / 800e3 - 1.0).abs() < 0.1, "{at}: {bps}"),
@@ -432,7 +432,7 @@ fn as_many_numbers_are_kept_as_there_is_room_for() {
     }
 }
 
-/// RFC 3550, appendix A.8, of the packets of a run in the order in which they came.
+/// RFC 3550, appendix A.8, over the packets of a run in the order of their arrival.
 #[derive(Default)]
 struct Rfc3550 {
     before: Option<f64>,
@@ -466,7 +466,7 @@ fn jitter_is_that_of_the_packets() {
     let jitter = result.flows[0].jitter_mean_s.unwrap();
     assert!(heard.all.len() > 200 && mean > 1e-3, "{mean}");
     assert!((jitter / mean - 1.0).abs() < 0.02, "{jitter} {mean}");
-    // Where all take as long there is none, and of one packet nobody knows.
+    // If all delays are equal there is no jitter, and a single packet has none defined.
     let even = flow(&world("duration = \"30 s\"", "", &call));
     assert_eq!(even.jitter_mean_s, Some(0.0));
     let lost = "errors = { kind = \"uniform\", rate = 1.0 }";

@@ -2,7 +2,7 @@
 
 use airlane_sim::{RunResult, Scenario, run};
 
-/// Files from one base station to each of its mobiles, over one radio channel.
+/// Files from one base station to each of its mobiles over one radio channel.
 fn cell(mobiles: &[&str], services: &str, bytes: u64) -> Scenario {
     let until = mobiles[0];
     let mut text = format!(
@@ -26,7 +26,7 @@ fn throughputs(result: &RunResult) -> Vec<f64> {
     flows.map(|flow| flow.throughput_bps.unwrap()).collect()
 }
 
-/// One frame at a time: every segment costs its own time and that of its acknowledgment.
+/// One frame at a time: every segment takes its own time and that of its acknowledgment.
 #[test]
 fn a_segment_and_its_acknowledgment_take_turns() {
     let result = run(&cell(&["a"], "", 4_000_000), 1, 0).unwrap();
@@ -43,7 +43,7 @@ fn a_segment_and_its_acknowledgment_take_turns() {
     assert_eq!(up.frames, 4000);
 }
 
-/// Whoever has something to send has a turn, however much the others have.
+/// Each station with something to send gets its turn, however much the others have.
 #[test]
 fn stations_share_the_air_by_turns() {
     for services in [
@@ -71,7 +71,7 @@ fn what_is_wrong_with_a_medium_is_named() {
     assert!(kind.contains("half-duplex"), "{kind}");
 }
 
-/// With a transmitter for each way no segment waits for an acknowledgment.
+/// With a transmitter for each direction, segments and acknowledgments do not wait for each other.
 #[test]
 fn on_a_full_duplex_medium_only_the_own_frames_take_time() {
     let text = cell(&["a"], "", 4_000_000).to_toml();
@@ -91,8 +91,8 @@ fn on_a_full_duplex_medium_only_the_own_frames_take_time() {
     );
 }
 
-/// A blackout, as of a handoff, takes what is sent to one station meanwhile. The others have the air, and the one goes
-/// on behind it.
+/// A blackout, as during a handoff, loses frames to one station. The others use the channel, and that station
+/// continues after it.
 #[test]
 fn a_blackout_on_shared_air_is_one_stations_own() {
     let text = cell(&["a", "b"], "", 2_000_000).to_toml();
@@ -104,7 +104,7 @@ fn a_blackout_on_shared_air_is_one_stations_own() {
     assert!(clear.finished && dark.finished);
     let lost = |result: &RunResult| result.links[0].down.channel.lost_air.frames;
     assert_eq!(lost(&clear), 0);
-    // A window, and what its timer sends into the dark.
+    // One window, and the retransmissions of the timer during the blackout.
     assert!((1..40).contains(&lost(&dark)), "{}", lost(&dark));
     let other = |result: &RunResult| result.flows[1].delivered_bytes;
     assert_eq!(dark.flows[0].delivered_bytes, 2_000_000);

@@ -1,7 +1,7 @@
-//! What results print, against models of queues, of TCP, of contention and of fair shares.
+//! Results compared with models of queues, of TCP, of contention and of fair shares.
 //!
-//! Where both draw at random, the model must lie within 3.66 standard errors of the mean of 30 repetitions (the 99.9 %
-//! interval of Student's t). What a model leaves out stands with the interval that it gets for it.
+//! If both are random, the model must lie within 3.66 standard errors of the mean of 30 repetitions (the 99.9 %
+//! interval of Student's t). Effects that a model omits are named, with the tolerance for them.
 
 use airlane_sim::{Estimate, RunResult, Scenario, run, summary};
 use airlane_wifi::profile::{Profile, ProfileName};
@@ -45,8 +45,8 @@ fn one_link(head: &str, link: &str, flow: &str) -> String {
     )
 }
 
-/// Bianchi 2000 has a round end with a success or a collision of equal length, all frames lost that collide, and no
-/// limit of attempts. His throughput is said to be within 1 to 2 % of what is simulated.
+/// In Bianchi 2000, a round ends with a success or a collision of equal length, all colliding frames are lost, and
+/// there is no retry limit. His throughput is said to be within 1 to 2 % of simulations.
 #[test]
 fn stations_that_always_send_share_what_bianchi_says() {
     for n in [1, 2, 3, 4, 6, 8, 12, 16, 20, 25, 30, 35, 40, 45, 50] {
@@ -74,8 +74,8 @@ fn stations_that_always_send_share_what_bianchi_says() {
     }
 }
 
-/// A call whose talk periods are one packet is a Poisson source, but for the 20 us that a packet takes to say: of 80 ms
-/// on the link that is a quarter of a thousandth.
+/// A call whose talk periods are one packet is a Poisson source, except for the 20 us that a packet takes to
+/// generate: of 80 ms on the link that is 0.025 %.
 fn poisson(load: f64) -> String {
     let silence_us = 80_000.0 / load - 20.0;
     let head = "duration = \"2000 s\"\ndrain = \"0 s\"\ntraffic-seed = \"each-run\"";
@@ -87,7 +87,7 @@ fn poisson(load: f64) -> String {
     one_link(head, link, &call)
 }
 
-/// M/D/1 (Pollaczek and Khinchine): a packet waits `load / (2 (1 - load))` times the time of one.
+/// M/D/1 (Pollaczek and Khinchine): a packet waits `load / (2 (1 - load))` times its service time.
 #[test]
 fn a_queue_of_equal_packets_that_come_at_random_waits_as_m_d_1_does() {
     for load in [0.2, 0.5, 0.7, 0.9] {
@@ -101,7 +101,7 @@ fn a_queue_of_equal_packets_that_come_at_random_waits_as_m_d_1_does() {
     }
 }
 
-/// Losses of Gilbert and Elliott's chain, from end to end.
+/// Losses of a Gilbert-Elliott chain, end to end.
 #[test]
 fn a_call_loses_what_gilbert_and_elliott_say() {
     for [good_to_bad, bad_to_good, loss_good, loss_bad] in [
@@ -124,7 +124,7 @@ fn a_call_loses_what_gilbert_and_elliott_say() {
     }
 }
 
-/// A file over a path of 100 ms that loses at random and is never full.
+/// A file over a path of 100 ms with random losses that is never congested.
 fn lossy_file(transport: &str, loss: f64, seconds: u32) -> f64 {
     let link = format!(
         "rate = {{ down = \"1 Gbit/s\", up = \"1 Gbit/s\" }}\ndelay = \"50 ms\"\nqueue = \"100000 packets\"\n\
@@ -139,8 +139,8 @@ fn lossy_file(transport: &str, loss: f64, seconds: u32) -> f64 {
 }
 
 /// Mathis et al. 1997: `MSS / RTT * C / sqrt(loss)`, with C = 1.31 for an acknowledgment of each segment and 0.93 for
-/// one of two, where losses come at random and nothing but fast recovery repairs them. That is so while windows are large:
-/// at a loss of 0.3 % the few that meet several losses already cost up to 15 %.
+/// one of two, if losses are random and fast recovery alone repairs them. This needs large windows: at a loss of 0.3
+/// %, the few windows with several losses already cost up to 15 %.
 #[test]
 fn a_file_over_random_losses_gets_what_mathis_says() {
     for (acks, c) in [
@@ -158,8 +158,8 @@ fn a_file_over_random_losses_gets_what_mathis_says() {
     }
 }
 
-/// Padhye et al. 1998, equation 30, which has timeouts, too: Reno over losses that take the rest of a round with them. Of the
-/// connections that they measured most are within a quarter of it.
+/// Padhye et al. 1998, equation 30, which includes timeouts: Reno with losses that take the rest of a round with
+/// them. Most of the connections that they measured are within a quarter of it.
 #[test]
 fn a_file_over_many_losses_gets_what_padhye_says() {
     for loss in [0.003, 0.01, 0.03, 0.1] {
@@ -174,8 +174,8 @@ fn a_file_over_many_losses_gets_what_padhye_says() {
     }
 }
 
-/// Weighted max-min shares of one link: nobody gets more than it asks for, and what is left goes to the others by their
-/// weights, until all is given.
+/// Weighted max-min shares of one link: no flow gets more than it asks for, and the rest goes to the others by
+/// weight, until everything is allocated.
 fn max_min(capacity: f64, asked: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut got = vec![0.0; asked.len()];
     let mut open: Vec<usize> = (0..asked.len()).collect();
@@ -217,7 +217,7 @@ fn served(name: &str, ends: [&str; 2], weights: &[f64]) -> String {
     text
 }
 
-/// A call of packets that fill a frame, in a class.
+/// A call of packets that fill a frame, in one class.
 fn call(name: &str, ends: [&str; 2], class: &str, bps: f64) -> String {
     format!(
         "[[flows]]\nname = \"{name}\"\nends = [\"{}\", \"{}\"]\ndscp = \"{class}\"\ntransport = {{ kind = \"udp\" }}\n\
@@ -226,7 +226,7 @@ fn call(name: &str, ends: [&str; 2], class: &str, bps: f64) -> String {
     )
 }
 
-/// Of 501 bytes of a frame 500 are the call's.
+/// 500 of the 501 bytes of a frame belong to the call.
 const CARRIED: f64 = 1e6 * 500.0 / 501.0;
 
 #[test]
@@ -256,8 +256,8 @@ fn services_of_one_link_get_their_max_min_shares() {
     }
 }
 
-/// Of two links in a row one flow crosses both: its share of the one that gives it less is what is left of the other for
-/// the flow that crosses that alone.
+/// Two links in a row, one flow across both: the link that gives this flow less determines its share, and the
+/// remainder of the other link goes to the flow that uses only that one.
 #[test]
 fn a_flow_over_two_links_leaves_what_its_own_share_of_the_narrower_leaves() {
     let weights = [[0.2, 0.8], [0.5, 0.5]];
@@ -274,7 +274,7 @@ fn a_flow_over_two_links_leaves_what_its_own_share_of_the_narrower_leaves() {
     }
 }
 
-/// Jain, Chiu and Hawe 1984: the square of the sum over n times the sum of the squares.
+/// Jain, Chiu and Hawe 1984: the square of the sum, over n times the sum of the squares.
 #[test]
 fn groups_are_as_fair_as_jains_index_of_what_their_flows_print() {
     for asked in [

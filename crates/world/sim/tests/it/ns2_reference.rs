@@ -35,7 +35,7 @@ fn point(line: &'static str) -> Point {
         "uniform" => Some(format!("{{ kind = \"uniform\", rate = {} }}", cells[5])),
         "two-state-arrival" => {
             let (bad, byte_errors) = cells[5].split_once('/').unwrap();
-            // The same chance for each bit as for a byte of them.
+            // The bit error rate with the same probability of an error in a byte.
             let byte_errors: f64 = byte_errors.parse().unwrap();
             let bits = -libm::expm1(libm::log1p(-byte_errors) / 8.0);
             Some(format!(
@@ -104,12 +104,12 @@ fn lossy_transfers_go_as_in_ns2() {
         // Both means are uncertain. 4 standard errors of their difference, for 72 comparisons.
         let error = (variance(throughput) + sd * sd / point.runs).sqrt();
         assert!(gap <= 4.0 * error, "{label}: {throughput:?}, ns-2 {mean}");
-        // Under long fades so few runs do not tell 5 %; `make validate-ns2` repeats until they do.
+        // With long fades, so few runs cannot resolve 5 %; `make validate-ns2` repeats until they can.
         if error <= 0.0125 * mean {
             assert!(gap <= 0.05 * mean, "{label}: {throughput:?}, ns-2 {mean}");
         }
 
-        // ns-2's table has no deviations for these: taken as large as ours.
+        // ns-2's table has no deviations for these: assumed as large as ours.
         let names = ["retransmissions", "timeouts", "window_cuts"];
         for (metric, expected) in names.into_iter().zip(point.mechanisms) {
             let found = get(metric);
@@ -123,7 +123,7 @@ fn lossy_transfers_go_as_in_ns2() {
     }
 }
 
-/// Without errors nothing is random: every digit that the table has must be the same.
+/// Without errors nothing is random: every digit in the table must be the same.
 #[test]
 fn error_free_transfers_are_exactly_as_fast_as_in_ns2() {
     let clean: Vec<Point> = points()

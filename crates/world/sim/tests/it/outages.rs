@@ -1,9 +1,9 @@
-//! Links that go away for a while, and transport that is told.
+//! Links that fail for a while, and transport that gets hints.
 
 use crate::common::load;
 use airlane_sim::{RunResult, Scenario, run};
 
-/// One link down from 10 s on, for so many seconds.
+/// One link is down for `seconds` from 10 s on.
 fn outage(name: &str, link: &str, seconds: u32, extra: &[&str]) -> RunResult {
     let until = 10 + seconds;
     let down = format!("links.{link}.outages=[{{ from = \"10 s\", to = \"{until} s\" }}]");
@@ -15,7 +15,7 @@ fn outage(name: &str, link: &str, seconds: u32, extra: &[&str]) -> RunResult {
     run(&load(name, &assignments), 1, 0).unwrap()
 }
 
-/// 20 MB over an error-free WLAN: 80 s and more.
+/// 20 MB over an error-free WLAN: at least 80 s.
 const FILE: [&str; 2] = [
     "flows[file].app.size=20 MB",
     "links.radio.errors={ kind = \"none\" }",
@@ -34,13 +34,13 @@ fn freezing_saves_the_backoff_after_an_outage() {
         );
         let untold = outage("wlan-lan1", "radio", seconds, &FILE);
         let lost_s = |result: &RunResult| result.stopped_s - clean - f64::from(seconds);
-        // What was on its way is missed by the first timeout after the outage: two seconds, the
-        // timer's least at such round trips, and a slow start.
+        // The first timeout after the outage recovers the segments in flight: two seconds, the minimum RTO at such
+        // round trips, and a slow start.
         assert!(lost_s(&told) < 3.0, "{seconds} s: {}", lost_s(&told));
         assert_eq!(told.flows[0].timeouts, Some(1), "{seconds} s");
         assert!(untold.flows[0].timeouts.unwrap() > 1, "{seconds} s");
         assert!(lost_s(&untold) >= 0.0);
-        // A window that was on its way is lost either way; probes of the silent link come on top.
+        // A window in flight is lost either way; probes of the silent link are additional.
         let probes = |r: &RunResult| {
             let radio = r.links.iter().find(|l| l.name == "radio").unwrap();
             radio.down.channel.lost_outage.frames
@@ -48,8 +48,8 @@ fn freezing_saves_the_backoff_after_an_outage() {
         assert!(probes(&told) <= 20, "{}", probes(&told));
         assert!(probes(&untold) > probes(&told), "{seconds} s");
     }
-    // A timer that has doubled to 16 s may run that long after the link is back; over all outages
-    // it costs more than it does to be told.
+    // A timer that has backed off to 16 s may run that long after the link is back; over all outages that costs more
+    // than hints do.
     let total = |extra: &[&str]| -> f64 {
         let all = [&FILE[..], extra].concat();
         let times = (5..50)
@@ -63,8 +63,8 @@ fn freezing_saves_the_backoff_after_an_outage() {
 
 #[test]
 fn a_distant_host_is_told_later() {
-    // Over the wide area the server hears of the outage 50 ms after the base station, and sends on
-    // meanwhile: up to a window.
+    // Over the wide area the server learns of the outage 50 ms after the base station, and keeps sending meanwhile:
+    // up to a window.
     let extra = [
         "flows[file].app.size=2 MB",
         "flows[file].transport.freeze=true",
@@ -92,7 +92,7 @@ fn pages_and_keys_wait_for_the_link_too() {
                 "links.radio.errors={ kind = \"none\" }",
                 &app,
                 freeze,
-                // A mark from before the outage, kept for the next transfer, would measure it.
+                // A mark from before the outage, kept for the next transfer, would measure the outage.
                 "flows[0].transport.keep-rtt-mark=false",
             ];
             let text = load("wlan-lan1", &[]).to_toml();

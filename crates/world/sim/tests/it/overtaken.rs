@@ -1,11 +1,11 @@
-//! Frames that others overtake are late, and not lost.
+//! Overtaken frames are late, and not lost.
 
 use airlane_link::ServiceLedger;
 use airlane_sim::{RunResult, run};
 
 use crate::found_rates::{bits, file, stream, world};
 
-/// What the services of the radio link did together, at the sender or at the receiver of its packets.
+/// A sum over the services of the radio link, at the sender or at the receiver of its packets.
 fn sum(result: &RunResult, of: impl Fn([&ServiceLedger; 2]) -> u64) -> u64 {
     let radio = result.links.iter().find(|link| link.name == "radio");
     let services = radio.unwrap().down.services.iter();
@@ -34,14 +34,14 @@ fn what_is_overtaken_is_neither_lost_nor_repaired() {
                  {recovered} recovered, {overtaken} overtaken"
             );
             println!("{cell}");
-            // What is lost is repaired, some of it twice; a call's copies come before what is 20 ms late.
+            // Lost frames are repaired, some twice; a call's copies arrive before frames that are 20 ms late.
             let most = (1.1 * loss + 0.005) * sent as f64;
             assert!(
                 (repairs as f64) < most && (recovered as f64) < most,
                 "{cell}"
             );
             assert!(overtaken as f64 > 0.08 * sent as f64, "{cell}");
-            // BBR's own repairs of what comes out of order are another matter.
+            // BBR's own retransmissions of out-of-order segments are another matter.
             assert!(congestion == "bbr" || has > 0.97, "{cell}");
         }
     }

@@ -1,8 +1,8 @@
-//! Links that say themselves when a port's frames leave.
+//! Links that themselves decide when a port's frames leave.
 
 use airlane_sim::{RunResult, Scenario, run};
 
-/// A file over one link with services at a rate, or at the times of a trace.
+/// A file over one link with services at a rate, or at the opportunities of a trace.
 fn world(rate: &str, scheme: &str, paced_by: &str, errors: &str) -> Scenario {
     let text = format!(
         "schema = 1\nname = \"pacing\"\nduration = \"600 s\"\nuntil = \"file\"\n\
@@ -47,8 +47,8 @@ fn a_link_with_a_rate_drives_a_port_as_the_port_paces_itself() {
     }
 }
 
-/// Between bursts frames wait. A port that paces itself has given them to the queue below and believes
-/// that they have left; one that is driven starts its timers when they really do.
+/// Between bursts frames wait. A self-paced port has handed them to the queue below and believes that they have left;
+/// a driven port starts its timers when they really do.
 #[test]
 fn timers_start_when_the_link_says_that_a_frame_has_left() {
     let bursts = "{ down = { kind = \"opportunities\", file = \"bursts\", size = \"1003 B\" }, \
@@ -63,6 +63,6 @@ fn timers_start_when_the_link_says_that_a_frame_has_left() {
     let timeouts = |result: &RunResult| down(result).services[0].sender.timeouts;
     assert!(timeouts(&link) < timeouts(&port), "{}", timeouts(&link));
     assert!(link.stopped_s <= port.stopped_s);
-    // Nothing waits below.
+    // Nothing queues below.
     assert_eq!(down(&link).channel.dropped_queue.frames, 0);
 }

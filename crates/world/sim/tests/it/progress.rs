@@ -1,4 +1,4 @@
-//! What is measured of flows while they go on.
+//! Progress measurements of flows.
 
 use airlane_sim::{Scenario, run};
 
@@ -23,10 +23,10 @@ fn a_file_is_complete_before_its_sender_knows() {
     assert_eq!(progress.thr_bps, Some(8e6 / time));
     assert_eq!(result.groups[0].last_s, Some(time));
     assert_eq!(result.groups[0].jain, Some(1.0));
-    // 10 Mbit/s and 2 ms of wire, and a frame and its answer each way.
+    // 10 Mbit/s and 2 ms of wire, and a frame and its acknowledgment each way.
     assert!(progress.rtt_p05_s.unwrap() > 0.005);
     assert!(progress.windows["first"].good_bps.unwrap() > 1e6);
-    // Measuring changes nothing that happens.
+    // The measurement changes nothing in the simulation.
     let plain = run(
         &Scenario::from_toml(FILE, "wifi-one-hop.toml").unwrap(),
         1,
@@ -45,7 +45,7 @@ fn a_flow_over_three_hops_loses_some_of_what_its_station_took() {
     let result = run(&scenario, 1, 0).unwrap();
     let flow = &result.flows[0];
     let lost = flow.progress.as_ref().unwrap().lost_end_to_end.unwrap();
-    // Of all that it sent its own station has no room for most.
+    // Its own station refuses most of the packets that it sends.
     assert!(lost < flow.loss_ratio.unwrap() / 2.0, "{lost}");
     let source = result.radios[0]
         .stations

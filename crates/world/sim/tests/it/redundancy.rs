@@ -1,4 +1,4 @@
-//! What redundancy costs in the simulated world: sent always, or on request.
+//! The cost of redundancy in the simulator: always sent, or on request.
 
 use airlane_link::ServiceLedger;
 use airlane_sim::{Scenario, run};
@@ -15,7 +15,7 @@ fn text(errors: &str, scheme: &str) -> String {
     )
 }
 
-/// Sender and receiver of the speech.
+/// The ledgers of the speech's sender and receiver.
 fn ledgers(errors: &str, scheme: &str) -> [ServiceLedger; 2] {
     let scenario = Scenario::from_toml(&text(errors, scheme), "test.toml");
     let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
@@ -23,7 +23,7 @@ fn ledgers(errors: &str, scheme: &str) -> [ServiceLedger; 2] {
     [service.sender, service.receiver]
 }
 
-/// At one loss in a hundred most blocks need the first parity or none.
+/// At 1 % loss, most blocks need at most the first parity.
 #[test]
 fn parities_on_request_are_fewer() {
     let errors = "{ kind = \"byte-exponential\", mean = \"100 kB\" }";

@@ -31,7 +31,7 @@ fn result(relay: &str, loss: f64, pool: &str) -> RunResult {
     result
 }
 
-/// What the wire's leg never loses it never sends again, and the losses of the radio are the relay's alone.
+/// The wired leg has no losses and so no retransmissions; losses on the radio are repaired by the relay alone.
 #[test]
 fn the_source_sees_nothing_of_the_radio() {
     for recovery in ["reno", "smart", "sack"] {
@@ -51,8 +51,8 @@ fn the_source_sees_nothing_of_the_radio() {
     }
 }
 
-/// The radio is slower than the wire: what the relay holds is bounded by its pool and a window, and so is what
-/// the source takes for delivered.
+/// The radio is slower than the wire: the pool and a window bound what the relay holds, and so the data that the
+/// source believes delivered.
 #[test]
 fn a_full_pool_stands_the_source_still() {
     for (pool, most) in [("4 kB", 24_000), ("64 kB", 85_536)] {
@@ -63,7 +63,7 @@ fn a_full_pool_stands_the_source_still() {
             file.relay_early_bytes.unwrap(),
         );
         assert!(held > 1_000 && held <= most, "{pool}: {held} B held");
-        // A window more may wait in the first leg's receiver.
+        // One more window may wait in the first leg's receiver.
         assert!(
             early > 0 && early <= most + 20_000,
             "{pool}: {early} B early"

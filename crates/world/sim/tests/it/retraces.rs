@@ -1,4 +1,4 @@
-//! Analyses beside simulations.
+//! Retrace analyses.
 
 use airlane_sim::{Scenario, run};
 
@@ -37,7 +37,7 @@ fn units_of_one_run_meet_the_same_blocks() {
         "a frame of one block is lost as its block is"
     );
     assert!(all[2].goodput > all[3].goodput);
-    // Repetitions meet other blocks, and the same ones when they are run again.
+    // Repetitions get different blocks, and the same ones when they are repeated.
     let scenario = scenario("").unwrap();
     let [one, again, other] = [0, 0, 1].map(|repetition| run(&scenario, 3, repetition).unwrap());
     assert_eq!(one.retraces, again.retraces);

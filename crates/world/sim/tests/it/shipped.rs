@@ -1,4 +1,4 @@
-//! Every shipped scenario is a test: it loads, explains itself completely, and runs.
+//! Every shipped scenario is a test: it loads, is explained completely, and runs.
 
 use crate::common::shipped;
 use airlane_sim::{Scenario, run};

@@ -1,4 +1,4 @@
-//! Snoop in the simulated world: the agent stands at the end that the file names.
+//! Snoop in the simulator: the agent is at the end that the file names.
 
 use crate::common::{Air, Link, file};
 use airlane_sim::{FlowResult, Scenario, run};
@@ -17,8 +17,8 @@ const FIRST: &str = "{ kind = \"snoop\", base-station = \"first\" }";
 const SECOND: &str = "{ kind = \"snoop\", base-station = \"second\" }";
 const RAW: &str = "{ kind = \"default\" }";
 
-/// Section 12.1 of docs/spec/multi-service.md: at most F / (F + 1) (1 - p) of what is sent is new, and TCP
-/// resends little that Snoop has repaired.
+/// Section 12.1 of docs/spec/multi-service.md: at most F / (F + 1) (1 - p) of the bytes sent are new, and TCP
+/// retransmits little that Snoop has repaired.
 #[test]
 fn losses_on_the_air_are_repaired_at_the_base_station() {
     for (link, errors, p, bound, size) in [
@@ -51,7 +51,7 @@ fn losses_on_the_air_are_repaired_at_the_base_station() {
     }
 }
 
-/// An agent sees no TCP in what is encrypted.
+/// An agent cannot see TCP in encrypted packets.
 #[test]
 fn an_agent_can_do_nothing_for_encrypted_segments() {
     let errors = Some("{ kind = \"uniform\", rate = 0.05 }");
@@ -71,7 +71,7 @@ fn an_agent_can_do_nothing_for_encrypted_segments() {
     assert_ne!(flow(FIRST, false), flow(RAW, false));
 }
 
-/// An agent at the mobile host sees no segments that leave for a wireless host.
+/// An agent at the mobile host sees no segments on their way to a wireless host.
 #[test]
 fn an_agent_at_the_wrong_end_does_nothing() {
     let errors = "{ kind = \"uniform\", rate = 0.05 }";

@@ -1,8 +1,8 @@
-//! The retransmission storm behind figures 5.2 and 5.3 of Xylomenos 1999, and what ends it.
+//! The retransmission storm of figures 5.2 and 5.3 of Xylomenos 1999, and its remedy.
 //!
-//! Section 12.3 of docs/spec/multi-service.md has a small model of its own: SR/M2 of 7.5 with timers from
-//! hand-over loses nothing at 1 and 2 % and nearly everything at 10 %, with delays of 10 to 700 s;
-//! timers that wait for the frame to leave lose nothing anywhere.
+//! Section 12.3 of docs/spec/multi-service.md has a small model: SR/M2 of 7.5 with timers from hand-over loses
+//! nothing at 1 and 2 % and nearly everything at 10 %, with delays of 10 to 700 s; with timers from departure it
+//! loses nothing at any level.
 
 use crate::common::{load, runs};
 use airlane_link::ServiceLedger;
@@ -11,7 +11,7 @@ use airlane_sim::{FlowResult, RunResult};
 const RTO: &str = "links.radio.services[all].scheme.timers.rto";
 const ORIGIN: &str = "links.radio.services[all].scheme.timer-origin";
 
-/// One run for each seed: the talk, and the books of its service's sender.
+/// One run per seed: the speech, and the sender's ledger of its service.
 fn storm(errors: f64, rto: &str, origin: &str) -> Vec<(FlowResult, ServiceLedger)> {
     let assignments = [
         format!("links.radio.errors.rate={errors}"),
@@ -53,7 +53,7 @@ fn timers_from_hand_over_storm_under_much_loss() {
             let (share, delay) = (dropped(&ledger), delay(&talk));
             assert!(share > 0.5, "{rto}: {share} dropped at the full window");
             assert!((10.0..1_000.0).contains(&delay), "{rto}: {delay} s");
-            // Copies, not losses, fill the link.
+            // Repairs, not losses, fill the link.
             assert!(
                 ledger.repair_frames_sent > 2 * ledger.packets_sent,
                 "{ledger:?}"
@@ -62,8 +62,8 @@ fn timers_from_hand_over_storm_under_much_loss() {
     }
 }
 
-/// Rows "relaxed" and "backlog guard": at most 0.1 % and 4.1 s, nothing and 1.5 s. A run of long
-/// talks may fill the window for a moment; a storm fills it for good.
+/// Rows "relaxed" and "backlog guard": at most 0.1 % and 4.1 s, and nothing and 1.5 s. A run of long talk periods may
+/// fill the window for a moment; a storm fills it for good.
 #[test]
 fn long_timers_or_timers_from_departure_do_not_storm() {
     for (rto, origin) in [("4.59 s", "hand-over"), ("0.479 s", "departure")] {

@@ -1,4 +1,4 @@
-//! Scripts with tc in them come to what tc makes of them: the shapes are those of public ones.
+//! Scripts with tc commands have the effect that tc gives them; the examples resemble public scripts.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn choose(text: &str, choice: &NetemChoice<'_>) -> Result<(Scenario, Vec<String>
     Ok((scenario, import.notes))
 }
 
-/// Rate, delay and loss downwards.
+/// Rate, delay and loss of the downlink.
 fn link(text: &str, choice: &NetemChoice<'_>) -> (String, String, f64) {
     let (scenario, _) = choose(text, choice).unwrap_or_else(|error| panic!("{text}: {error}"));
     let link = &scenario.links["link"];
@@ -75,7 +75,7 @@ fn rates_of_classes_are_the_links() {
         scenario.links["link"].queue.unwrap().down.to_string(),
         "300 packets"
     );
-    // What a class may borrow: up to its ceiling, and what the one above it gets.
+    // The rate with borrowing: up to the ceiling, and up to what the class above gets.
     let borrows = "tc qdisc add dev e root handle 1: htb\n\
                    tc class add dev e parent 1: classid 1:1 htb rate 6mbit ceil 9mbit\n\
                    tc class add dev e parent 1:1 classid 1:2 htb rate 1mbit ceil 8mbit\n";
@@ -108,14 +108,14 @@ fn siblings_are_chosen_and_never_merged() {
     }
     assert!(said(two, &class("1:1")).contains("several below it"));
     assert!(said(two, &class("1:30")).contains("no class \"1:30\""));
-    // A filter for everything says where it goes.
+    // A filter for all packets selects the class.
     let filter = "tc filter add dev eth0 protocol ip parent 1: prio 5 u32 match ip dst 0.0.0.0/0 \
                   match ip src 0.0.0.0/0 flowid 1:20\n";
     assert_eq!(
         found(&format!("{two}{filter}")),
         is("5 Mbit/s", "200 ms", 0.1)
     );
-    // The same as tc shows it; classes name no interface.
+    // The same, in the output of tc; classes name no interface.
     let shown = "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000\n\
                  qdisc netem 10: dev eth0 parent 1:10 limit 1000 delay 100ms\n\
                  qdisc netem 20: dev eth0 parent 1:20 limit 1000 delay 200ms loss 10%\n\
@@ -149,7 +149,7 @@ fn verbs_do_what_they_do_in_tc() {
     let netem = |rest: &str| {
         format!("tc qdisc add dev e root netem delay 30ms rate 5mbit loss 50%\n{rest}")
     };
-    // A change forgets delay and losses, and keeps the rate.
+    // A change resets delay and losses, and keeps the rate.
     assert_eq!(
         found(&netem("tc qdisc change dev e root netem loss 1%")),
         is("5 Mbit/s", "0 s", 0.01)
@@ -164,7 +164,7 @@ fn verbs_do_what_they_do_in_tc() {
         )),
         is("1 Gbit/s", "9 ms", 0.0)
     );
-    // What is there already is not added.
+    // An existing qdisc cannot be added again.
     assert_eq!(
         found(&netem("tc qdisc add dev e root netem delay 9ms")).1,
         "30 ms"
@@ -336,7 +336,7 @@ fn steps_are_named_and_chosen() {
     assert_eq!(link(steps, &at(30)).0, "2 Mbit/s");
 }
 
-/// Packets that may leave in each of these stretches of time, in ms, of the file for the way.
+/// The number of packets that may leave in each of these periods, in ms, according to the file for a direction.
 fn leave(import: &ImportedScenario, way: &str, stretches: &[[u64; 2]]) -> Vec<usize> {
     let name = format!("steps.{way}");
     let found = import.beside.iter().find(|(known, _)| *known == name);
@@ -349,7 +349,7 @@ fn leave(import: &ImportedScenario, way: &str, stretches: &[[u64; 2]]) -> Vec<us
     stretches.iter().map(within).collect()
 }
 
-/// The scenario with the files beside it.
+/// The scenario, with the files next to it.
 fn loaded(import: &ImportedScenario) -> Scenario {
     let mut scenario = Scenario::from_toml(&import.text, "steps.toml").unwrap();
     let read = |path: &Path| {
@@ -373,7 +373,7 @@ const STEPS: NetemChoice<'_> = NetemChoice {
 #[test]
 fn rates_that_change_become_a_trace() {
     let read = |text: &str| from_netem(text, None, &STEPS, &[ImportedApp::File]).unwrap();
-    // 12.112 Mbit/s are a packet of 1514 B each ms.
+    // 12.112 Mbit/s is one packet of 1514 B per ms.
     let import = read(
         "sleep 5\ntc qdisc add dev e root netem delay 20ms rate 12112kbit\nsleep 2\n\
          tc qdisc change dev e root netem delay 20ms rate 1211200bit\nsleep 10\ntc qdisc del dev e root\n",
@@ -388,7 +388,7 @@ fn rates_that_change_become_a_trace() {
     let result = airlane_sim::run(&world, 1, 0).unwrap();
     let bps = result.flows[0].throughput_bps.unwrap();
     assert!((2e6..3.028e6).contains(&bps), "{bps}");
-    // What nobody ends lasts as long as the step before it, and that is said.
+    // A last step that the script does not end lasts as long as the step before it, with a note.
     let import = read(
         "tc qdisc add dev e root netem rate 12112kbit\nsleep 2\n\
          tc qdisc change dev e root netem rate 1211200bit\n",
@@ -432,7 +432,7 @@ fn steps_that_no_trace_of_rates_can_say_are_refused() {
          tc qdisc change dev e root netem rate 2mbit delay 9ms\n",
         "rates alone become a trace",
     );
-    // Nothing is shaped for a while.
+    // For a while, nothing is shaped.
     refused(
         "tc qdisc add dev e root netem delay 9ms\nsleep 1\ntc qdisc del dev e root\nsleep 1\n\
          tc qdisc add dev e root netem delay 9ms\n",

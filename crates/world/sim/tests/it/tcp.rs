@@ -1,11 +1,11 @@
-//! Transports in a world: what a flow's TCP is told shows in what it measures.
+//! Transports in a world: a flow's TCP settings show in its metrics.
 
 use crate::common::runs;
 use airlane_base::Instant;
 use airlane_sim::event::{Event, Role, Watcher};
 use airlane_sim::{FlowResult, Prepared, Scenario};
 
-/// A TCP with these settings, of 1999 where they name no other.
+/// A TCP with these settings; otherwise that of 1999.
 fn tcp(settings: &str) -> String {
     let profile = match settings.contains("profile") {
         true => "",
@@ -35,7 +35,7 @@ fn results(scenario: &Scenario) -> Vec<FlowResult> {
     runs.flat_map(|run| run.flows).collect()
 }
 
-/// Mean throughput over runs, Mbit/s; all of the file has come each time.
+/// Mean throughput over runs, Mbit/s; each run must complete the file.
 fn throughput(transport: &str) -> f64 {
     let scenario = file(transport, "2 MB", "65536 B", "");
     let flows = results(&scenario);
@@ -59,7 +59,7 @@ fn what_a_link_destroys_costs_less_where_tcp_knows() {
     assert!(eln_rxmt < smart, "{eln_rxmt} {smart}");
 }
 
-/// A receiver that remembers the latest loss alone halves the window for the others.
+/// A receiver that remembers only the latest loss makes the source halve its window for the others.
 #[test]
 fn a_receiver_that_forgets_destroyed_segments_cuts_the_window() {
     let cuts = |memory: &str| {
@@ -73,7 +73,7 @@ fn a_receiver_that_forgets_destroyed_segments_cuts_the_window() {
     assert!(cuts(", eln-memory = \"last\"") > cuts(""));
 }
 
-/// An application that takes 40 kB each second closes the window, and gets all at that rate.
+/// An application that reads 40 kB per second closes the window, and gets everything at that rate.
 #[test]
 fn a_slow_application_slows_the_sender() {
     let app = ", takes = \"320 kbit/s\"";
@@ -90,8 +90,8 @@ fn a_slow_application_slows_the_sender() {
     }
 }
 
-/// Balakrishnan et al. 1997, in closed form: 1400 of 1458 bytes are user data, and a frame of 1458 bytes is
-/// destroyed with 1 - exp(-1458 / 65536).
+/// Balakrishnan et al. 1997, in closed form: 1400 of 1458 bytes are user data, and a frame of 1458 bytes is destroyed
+/// with probability 1 - exp(-1458 / 65536).
 #[test]
 fn headers_take_air_time_and_errors_and_are_no_user_data() {
     let bsd = "profile = \"bsd-1997\"";
@@ -111,11 +111,11 @@ fn headers_take_air_time_and_errors_and_are_no_user_data() {
     }
     assert!(bytes > (sent - 20) * 1458 && bytes <= sent * 1458);
     let ratio = lost as f64 / sent as f64;
-    // Four standard deviations of 117,000 frames.
+    // Four standard deviations over 117,000 frames.
     assert!((ratio - 0.022_002).abs() < 0.001_75, "{ratio}");
 }
 
-/// A file over one hop with a queue of 100 packets in front, without errors.
+/// A file over one error-free hop with a queue of 100 packets.
 fn hop(transport: &str, more: &str) -> Scenario {
     let text = format!(
         "schema = 1\nname = \"hop\"\nduration = \"10000 s\"\nuntil = \"file\"\n\
@@ -130,7 +130,7 @@ fn hop(transport: &str, more: &str) -> Scenario {
     Scenario::from_toml(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Brakmo and Peterson 1995: a few segments wait, so nothing is lost; Reno fills the queue until it is.
+/// Brakmo and Peterson 1995: a few segments wait, so nothing is lost; Reno fills the queue until it overflows.
 #[test]
 fn vegas_keeps_the_queue_short() {
     let vegas = &results(&hop(
@@ -144,7 +144,7 @@ fn vegas_keeps_the_queue_short() {
     );
     assert!(newreno.window_cuts > Some(0));
     let delay = |flow: &FlowResult| flow.delay_mean_s.unwrap_or_default();
-    // 51 ms without any queue; three segments take 3.4 ms more.
+    // 51 ms without a queue; three segments add 3.4 ms.
     assert!(delay(vegas) < 0.058, "{}", delay(vegas));
     assert!(delay(newreno) > 0.060, "{}", delay(newreno));
     assert!(
@@ -154,7 +154,7 @@ fn vegas_keeps_the_queue_short() {
     );
 }
 
-/// RFC 9438: behind a loss CUBIC uses more of a long path than Reno does.
+/// RFC 9438: after a loss CUBIC uses more of a long path than Reno does.
 #[test]
 fn cubic_fills_a_long_path_sooner() {
     let modern = "timer = \"fine\", tick = \"1 ms\", initial-rto = \"1 s\", initial-window = 10, window = 500, \
@@ -173,7 +173,7 @@ fn cubic_fills_a_long_path_sooner() {
     assert!(cubic > 1.04 * reno, "{cubic} {reno}");
 }
 
-/// RFC 3522: the link stands still and then brings everything; what a timeout sent again was not needed.
+/// RFC 3522: the link pauses and then delivers everything; the timeout's retransmission was spurious.
 #[test]
 fn eifel_undoes_the_timeout_of_a_path_that_stood_still() {
     let more = "outages = [{ from = \"5 s\", to = \"9 s\" }]\n\
@@ -190,7 +190,7 @@ fn eifel_undoes_the_timeout_of_a_path_that_stood_still() {
     assert!(with > 0 && with < without / 4, "{with} {without}");
 }
 
-/// RFC 8985: losses of single segments, copies and tails cost no timeout.
+/// RFC 8985: losses of single segments, of retransmissions and of tails need no timeout.
 #[test]
 fn modern_repairs_without_the_timer() {
     let errors = "errors = { kind = \"uniform\", rate = 0.01 }\n";
@@ -207,7 +207,7 @@ fn modern_repairs_without_the_timer() {
     assert!(fast > 1.25 * slow, "{fast} {slow}");
 }
 
-/// RFC 3168: a queue that marks loses nothing, and stays shorter than one that has to be full.
+/// RFC 3168: a queue that marks loses nothing, and stays shorter than one that has to overflow.
 #[test]
 fn marks_keep_the_queue_from_overflowing() {
     let sack = "window = 500, recovery = \"sack\", initial-window = 2";
@@ -219,11 +219,11 @@ fn marks_keep_the_queue_from_overflowing() {
     assert_eq!(ecn.retransmissions, Some(0));
     assert!(ecn.window_cuts > Some(0));
     assert!(ecn.delay_mean_s < plain.delay_mean_s);
-    // Without a link that marks it changes nothing.
+    // Without marks from the link it changes nothing.
     assert_eq!(of(&format!("{sack}, ecn = true"), ""), of(sack, ""));
 }
 
-/// What the windows were and what was waited, as events tell it.
+/// Windows and waits for timeouts, computed from events.
 #[derive(Default)]
 struct Naive {
     since: Option<Instant>,
@@ -266,7 +266,7 @@ impl Watcher for Naive {
     }
 }
 
-/// The probe of windows says what events say, and changes nothing.
+/// The window probe agrees with the events, and changes nothing.
 #[test]
 fn windows_are_what_events_tell_of_them() {
     for transport in [

@@ -1,4 +1,4 @@
-//! Headers of captured TCP are made of what its ends agreed on.
+//! Captured TCP headers agree with what the ends have negotiated.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -77,7 +77,7 @@ fn packets_are_as_long_as_the_link_counts_where_headers_count() {
             }
         }
     }
-    // Headers of Ethernet count there, too: they are in the record, and not in the packet.
+    // Here Ethernet headers count, too: they are in the record, and not in the packet.
     let (result, captures) = captured(&world("profile = \"bsd-1997\"", "", &[FILE]), &["link"]);
     let (bytes, ip) = captured_bytes(&captures[0].1, true);
     let count = captures[0]
@@ -99,7 +99,7 @@ fn a_connection_begins_with_what_its_ends_ask_for() {
     for (record, answers) in begins.iter().zip([false, true]) {
         let (len, tcp) = tcp(&record.bytes);
         assert_eq!((len, tcp.ack(), tcp.sequence_number()), (60, answers, 0));
-        // ECN is asked for by both flags and agreed to by one (RFC 3168, section 6.1.1).
+        // A SYN requests ECN with both flags, a SYN-ACK accepts it with one (RFC 3168, section 6.1.1).
         assert_eq!((tcp.ece(), tcp.cwr()), (true, !answers));
         let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
         let stamp = options.iter().find_map(|option| match option {
@@ -124,7 +124,7 @@ fn a_connection_begins_with_what_its_ends_ask_for() {
         (1, 1)
     );
 
-    // Who agrees on nothing has the largest segment alone.
+    // Without other options, there is only the MSS.
     let plain = "profile = \"ns2-2002\", handshake = true";
     let (_, captures) = captured(&world(plain, "", &[FILE]), &["link@server"]);
     let (len, tcp) = tcp(&captures[0].1[0].bytes);
@@ -132,14 +132,14 @@ fn a_connection_begins_with_what_its_ends_ask_for() {
     assert_eq!((len, tcp.options()), (44, &[2, 4, 0x05, 0xa8][..]));
 }
 
-/// What is advertised: never less than what leaves, and closing where nobody reads.
+/// The advertised window: it never excludes a segment that is sent, and closes if the application does not read.
 #[test]
 fn windows_are_what_is_advertised() {
     let slow = format!("{FILE}, takes = \"1 Mbit/s\"");
     for (app, closes) in [(FILE, false), (slow.as_str(), true)] {
         let few = "profile = \"modern\", window = 100";
         let (_, captures) = captured(&world(few, "", &[app]), &["link@server"]);
-        // 144,800 bytes need two bits.
+        // 144,800 bytes need a scale of two bits.
         let (mut edge, mut narrowest) = (u64::from(u16::MAX) + 1, u64::MAX);
         for record in &captures[0].1 {
             let (_, tcp) = tcp(&record.bytes);
@@ -163,7 +163,7 @@ fn windows_are_what_is_advertised() {
     }
 }
 
-/// Each acknowledgment of data echoes a time at which something left, the one that it waited for.
+/// Each acknowledgment of data echoes the timestamp of the packet that caused it.
 #[test]
 fn timestamps_measure_the_round_trip() {
     let (_, captures) = captured(&world(MODERN, "", &[FILE]), &["link@server"]);
@@ -183,11 +183,11 @@ fn timestamps_measure_the_round_trip() {
             least = least.min(now - echoed);
         }
     }
-    // From the client and back takes 20 ms, to it as long again.
+    // From the client and back takes 20 ms, from the server as long again.
     assert!((20_000..41_000).contains(&least), "{least}");
 }
 
-/// What tshark's expert says beyond a chat, each kind once.
+/// tshark's expert messages above "chat", each kind once.
 fn complaints(file: Vec<u8>) -> Option<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-r", "-", "-T", "fields", "-E", "separator=/t"]);
@@ -201,7 +201,7 @@ fn complaints(file: Vec<u8>) -> Option<Vec<String>> {
     writer.join().unwrap().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    // Chats are 2097152. That a connection closes is a note, and none about the capture.
+    // Chats are 2097152. The note that a connection closes is no complaint about the capture.
     let said = text.lines().filter(|line| {
         let [severity, message, flags, _] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{line}");

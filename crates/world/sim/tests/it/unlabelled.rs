@@ -1,5 +1,5 @@
-//! Links for traffic that nothing names, with services by goal, classes by behaviour and a found rate: for no kind of TCP
-//! is a file worse than over the raw link.
+//! Links for unmarked traffic, with services by goal, classes by behaviour and a found rate: with no kind of TCP is a
+//! file worse off than on the raw link.
 
 use airlane_sim::{Summary, run};
 
@@ -25,7 +25,7 @@ fn mean(summary: &Summary, flow: &str, metric: &str) -> f64 {
 
 #[test]
 fn a_file_is_no_worse_whatever_controls_it() {
-    // What keys, numbers and marks take of a frame, and what chance leaves of two runs.
+    // Allows for the overhead of keys, numbers and tags, and for chance between two runs.
     let least = 0.9;
     for (congestion, round_trip_ms, loss) in [
         ("bbr", 50, 0.05),
@@ -43,15 +43,15 @@ fn a_file_is_no_worse_whatever_controls_it() {
         });
         let case = format!("{congestion}, {round_trip_ms} ms, {loss}: {raw} and {served}");
         assert!(served > least * raw, "{case}");
-        // CUBIC takes losses for congestion, and has the link nearly to itself when they are repaired.
+        // CUBIC takes losses for congestion; once they are repaired, it has nearly the whole link.
         assert!(congestion == "bbr" || served > 5.0 * raw, "{case}");
     }
 }
 
 #[test]
 fn what_the_link_repairs_a_model_of_the_path_need_not() {
-    // What TCP sends again and had not come: its receiver drops what is older than that (PAWS), and without a hold so much that
-    // TCP repairs most of the link's 5 % itself.
+    // Segments that TCP retransmits before they arrive: its receiver drops older ones (PAWS), and without a hold so
+    // many are affected that TCP repairs most of the link's 5 % itself.
     let summary = summed("unlabelled", "bbr", 50, 0.05);
     let count = |metric| mean(&summary, "file", metric);
     let needed = count("retransmissions") - count("duplicates");
@@ -80,7 +80,7 @@ fn pages_and_calls_are_better() {
     }
 }
 
-/// What fades of a mean length cost a call that is worth 300 ms, in percent: both ways, with services.
+/// Loss of a call with a budget of 300 ms to fades of a mean length, in percent: both directions, with services.
 fn lost_to_fades(round_trip_ms: u32, fade_ms: u32) -> f64 {
     let errors = format!(
         "links.radio.errors={{ kind = \"two-state-arrival\", good = \"{} ms\", bad = \"{fade_ms} ms\", ber_good = 0, ber_bad = 1 }}",
@@ -88,7 +88,8 @@ fn lost_to_fades(round_trip_ms: u32, fade_ms: u32) -> f64 {
     );
     let delay = format!("links.radio.delay={} ms", round_trip_ms / 2);
     let scenario = common::load("unlabelled", &[&errors, &delay, "duration=40 s"]);
-    // Of 80 ms over 150 ms four runs have a standard error of 0.2: they would judge the draws.
+    // With fades of 80 ms and a round trip of 150 ms, four runs have a standard error of 0.2 and would only test the
+    // draws.
     let summary = common::sums(&scenario, 48);
     ["call-down", "call-up"]
         .map(|call| 50.0 * mean(&summary, call, "loss_ratio"))
@@ -98,9 +99,9 @@ fn lost_to_fades(round_trip_ms: u32, fade_ms: u32) -> f64 {
 
 #[test]
 fn a_call_loses_to_fades_little_more_than_it_must() {
-    // Whoever would send all the time loses what is sent in fades that last for longer than the budget leaves: of 5 %, as
-    // much as exp((half the round trip - 300 ms) / fade). What is added to that is lost on top of it by sending two or three times
-    // only, half as much again as was found.
+    // A sender that repeats all the time loses only packets in fades that outlast the budget: of 5 %, a share of
+    // exp((half the round trip - 300 ms) / fade). The third column allows for sending only two or three times; it is
+    // one and a half times what was measured.
     for (round_trip_ms, fade_ms, added) in [
         (10, 50, 0.1),
         (50, 50, 0.2),
@@ -128,20 +129,20 @@ fn a_flow_says_which_services_its_packets_got_while_it_showed_what_it_is() {
     let [first, others @ ..] = &file.there[..] else {
         panic!("{file:?}");
     };
-    // It looks like a page until it is long.
+    // The flow looks like a page until it is long.
     assert_eq!(first.service, "files");
     assert!(first.ratio > 0.9 && !others.is_empty(), "{file:?}");
     assert!(
         others.iter().all(|other| other.service == "pages"),
         "{file:?}"
     );
-    // What flows got is what services were offered, packet by packet.
+    // The packets of the flows are those offered to the services, one by one.
     let radio = result
         .links
         .iter()
         .find(|link| link.name == "radio")
         .unwrap();
-    // The second flow goes from the client.
+    // The second flow starts at the client.
     let ways = [(&radio.down, true), (&radio.up, false)];
     for (way, down) in ways {
         for service in &way.services {

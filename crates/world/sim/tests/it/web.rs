@@ -1,4 +1,4 @@
-//! Web transactions: what a page takes, what counts, and which sizes are drawn.
+//! Web transactions: page times, what counts, and which sizes are drawn.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ const SMALL: [&str; 3] = ["300 1 1", "2500 1 1", "1 1 1"];
 
 #[test]
 fn a_page_without_objects_takes_two_transfers() {
-    // Delivered: as a page of 3 kB, since 2500 B fill three packets (see the test of `pages`).
+    // Delivered: like a page of 3 kB, since 2500 B fill three packets (see the test of `pages`).
     let app = "files = \"total\", completion = \"delivered\"";
     let delivered_s = (2.4 + 10.0 + 0.32 + 8.0 + 10.0 + 0.32 + 10.0 + 16.0 + 10.0) / 1e3;
     let page = web(&with_tables(app, SMALL));
@@ -72,10 +72,10 @@ fn every_object_is_requested_and_all_bytes_of_complete_pages_count() {
     assert_eq!((page.pages, page.finished), (Some(20), Some(true)));
     assert_eq!(page.packets_sent, 20 * 6 * (1 + 3));
     assert_eq!(page.delivered_bytes, 20 * 6 * 3_000);
-    // Pages follow each other at once.
+    // Pages follow each other directly.
     let all_s = 20.0 * page.page_time_mean_s.unwrap();
     close(page.throughput_bps, 20.0 * 18_000.0 * 8.0 / all_s);
-    // With a think time they do not, and it is part of the time.
+    // With a think time they do not, and it counts as part of the time.
     let thinking = web(&with_tables("count = 20, think = \"1 s\"", tables));
     close(
         thinking.throughput_bps,
@@ -97,7 +97,7 @@ fn where_only_completed_transactions_count_the_one_at_the_end_adds_neither_bytes
     assert_eq!(cut.pages, Some(2));
     assert!(cut.delivered_bytes > 2 * 18_000, "{cut:?}");
     close(cut.throughput_bps, full.throughput_bps.unwrap());
-    // Otherwise both count.
+    // By default, both count.
     let duration = scenario.duration;
     let mut scenario = with_tables("parallel = 1", ["300 1 1", "2500 1 1", "5 1 1"]);
     scenario.duration = duration;
@@ -114,9 +114,9 @@ fn parallel_and_persistent_connections_are_faster() {
     let four = time("");
     let persistent = time("persistent = true");
     assert!(four < 0.7 * one, "{four} {one}");
-    // The window of an open connection has grown already.
+    // The window of an open connection is already large.
     assert!(persistent < 0.96 * four, "{persistent} {four}");
-    // Nothing is faster than the link: eight replies of nine packets.
+    // The link limits the rate: eight replies of nine packets.
     assert!(persistent > 8.0 * 9.0 * 0.008, "{persistent}");
 }
 
@@ -124,7 +124,7 @@ fn parallel_and_persistent_connections_are_faster() {
 fn files_per_page_are_read_both_ways() {
     let tables = ["300 1 1", "1000 1 1", MAH_FILES];
     let n = 3_000.0;
-    // 2.838 files with a deviation of 4.11: a standard error of 0.075 over 3000 pages. Four of them.
+    // 2.838 files with a deviation of 4.11: a standard error of 0.075 over 3000 pages. The bound is four of them.
     for (files, expected) in [("total", 2.838), ("additional", 3.838)] {
         let app = format!("count = {n}, files = \"{files}\"");
         let mut scenario = with_tables(&app, tables);
@@ -152,7 +152,7 @@ fn repetitions_draw_the_same_sizes_and_seeds_do_not() {
     let all: Vec<FlowResult> = (0..3)
         .map(|k| run(&scenario, 1, k).unwrap().flows.remove(0))
         .collect();
-    // Without losses the repetitions differ in nothing.
+    // Without losses the repetitions are identical.
     assert_eq!(all[0], all[1]);
     assert_eq!(all[0], all[2]);
     let other = run(&scenario, 2, 0).unwrap().flows.remove(0);
@@ -175,7 +175,7 @@ fn pages_get_through_heavy_losses_with_every_kind_of_connection() {
         let web = web(&scenario);
         let pages = web.pages.unwrap();
         assert!(pages > 100 && web.timeouts.unwrap() > 100, "{app}: {web:?}");
-        // No byte twice; at most one page is on its way.
+        // No byte counts twice; at most one page is in progress.
         let complete = pages * 25_000;
         assert!(
             (complete..complete + 25_000).contains(&web.delivered_bytes),
@@ -238,12 +238,12 @@ fn impossible_clients_are_refused() {
 
 #[test]
 fn a_bundle_is_one_request_and_one_reply_of_all_objects() {
-    // A page of 3 kB with two objects of as much: one more request, and one reply of 5000 B.
+    // A page of 3 kB with two objects of the same size: one more request, and one reply of 5000 B.
     let tables = ["300 1 1", "2500 1 1", "2 1 1"];
     let round_s = |data_ms: f64| (data_ms + 10.0 + 0.32 + 10.0) / 1e3;
     let app = "persistent = true, bundle = true, count = 1";
     let page = web(&with_tables(app, tables));
-    // The page has opened the window of its connection to four segments; the fifth leaves behind them without a pause.
+    // The page has opened the window of its connection to four segments; the fifth follows them without a pause.
     let page_s = round_s(2.4) + round_s(8.0) + round_s(16.0);
     close(page.page_time_mean_s, page_s + round_s(2.4) + round_s(40.0));
     assert_eq!(page.delivered_bytes, 8_000);
@@ -259,7 +259,7 @@ fn a_request_may_be_one_packet_of_its_length() {
         sent("packet = \"200 B\", requests = \"one\", count = 1"),
         1 + 1
     );
-    // What the frames cannot carry is left out.
+    // The part that the frames cannot carry is left out.
     let long = ["1700 1 1", "200 1 1", "0 1 1"];
     let page = web(&with_tables("requests = \"one\", count = 1", long));
     assert_eq!(page.packets_sent, 2);
@@ -289,7 +289,7 @@ fn traffic_is_seeded_apart_from_errors() {
         let scenario = Scenario::from_toml(&text, "test").unwrap();
         run(&scenario, seed, repetition).unwrap().flows[0].delivered_bytes
     };
-    // As it was: the seed, in every repetition.
+    // By default the seed decides, the same in every repetition.
     assert_eq!(bytes("", 1, 0), bytes("", 1, 1));
     assert_ne!(bytes("", 1, 0), bytes("", 2, 0));
     assert_eq!(bytes("traffic-seed = 1", 2, 3), bytes("", 1, 0));

@@ -1,8 +1,8 @@
-//! Worlds whose stations contend for the air.
+//! Worlds whose stations contend for the channel.
 
 use airlane_sim::{RunResult, Scenario, run};
 
-/// A chain of nodes `n0`, `n1` ... this many metres apart.
+/// A chain of nodes `n0`, `n1` ... at this spacing in metres.
 fn chain(hops: usize, spacing: u32, medium: &str, flow: &str) -> String {
     let mut text = format!(
         "schema = 1\nname = \"chain\"\nduration = \"40 s\"\ndrain = \"0 s\"\n[media.mesh]\nkind = \"wifi\"\n{medium}\n[media.mesh.nodes]\n"
@@ -16,7 +16,7 @@ fn chain(hops: usize, spacing: u32, medium: &str, flow: &str) -> String {
     text + &format!("[[flows]]\nname = \"flow\"\nends = [\"n0\", \"n{hops}\"]\n{flow}")
 }
 
-/// One packet of 1000 B each millisecond.
+/// One packet of 1000 B per millisecond.
 const SATURATING: &str = "transport = { kind = \"udp\" }\n\
      app = { kind = \"conferencing\", rate = \"8 Mbit/s\", packet = \"1000 B\", talk = \"1000 s\", silence = \"0 s\" }\n";
 
@@ -42,8 +42,9 @@ fn a_saturating_flow_gets_what_one_station_can_send() {
 
 #[test]
 fn each_hop_of_a_chain_costs_its_share() {
-    // CLAP-D22, without capture: a model of the same rules, 200 m apart. The model is a forecast and 10 % is how far
-    // chains of 7 and 8 hops are above it (7 and 9 %), so that this test guards what we have and judges nothing.
+    // CLAP-D22, without capture: a model with the same rules, 200 m apart. The model is a prediction, and 10 % covers
+    // the excess of chains of 7 and 8 hops (7 and 9 %), so this test guards the present behaviour and validates
+    // nothing.
     let model = [5.78, 3.09, 2.10, 1.60, 1.16, 0.96, 0.86, 0.81];
     for (hops, expected) in (1..).zip(model) {
         let medium = "profile = \"802.11b-short\"\ncapture = false\nqueue = \"100 packets\"\nsource-header = \"20 B\"";
@@ -69,7 +70,7 @@ fn a_file_goes_over_the_air_and_a_wire() {
     let [ap, station] = &result.radios[0].stations[..] else {
         panic!("two stations")
     };
-    // What is taken is given up or delivered, and only what was sent at one time collides.
+    // Accepted frames are given up or delivered, and only simultaneous transmissions collide.
     assert_eq!(
         station.counts.accepted,
         ap.counts.delivered + station.counts.retry_drops
@@ -105,8 +106,8 @@ fn grid(spacing: u32, extra: &str, ends: [u32; 2]) -> RunResult {
 
 #[test]
 fn a_flow_crosses_the_grid_on_the_way_that_the_file_says() {
-    // CLAP-D21: 2.06 Mbit/s and 13 % lost of what the source sent; with noise 1.84 and 25 %. It is a forecast too, and
-    // the bounds guard what we have.
+    // CLAP-D21: 2.06 Mbit/s and 13 % loss of what the source sent; with noise 1.84 and 25 %. This is a prediction,
+    // too, and the bounds guard the present behaviour.
     for (noise, expected, lost) in [
         ("", 2.06, 0.13),
         (
@@ -141,7 +142,7 @@ fn without_diagonals_a_row_is_three_hops() {
         .filter(|s| s.counts.delivered > 0);
     let used: Vec<_> = used.map(|s| s.node.as_str()).collect();
     assert_eq!(used, ["n05", "n06", "n07"]);
-    // A knight's move is no hop there.
+    // A knight's move is too far for one hop.
     assert!(grid(200, "", [0, 5]).radios[0].stations[5].counts.delivered > 0);
 }
 
@@ -156,7 +157,7 @@ fn a_weak_signal_is_met_with_a_slower_rate() {
             sent.data_noise as f64 / sent.data_frames as f64,
         )
     };
-    // 11 Mbit/s come for half of the time; a slower rate has the other half as well.
+    // 11 Mbit/s get through half of the time; a lower rate uses the other half as well.
     let (fixed, lost) = world("");
     assert!((2.3..2.6).contains(&fixed) && lost > 0.05, "{fixed} {lost}");
     let (chosen, lost) = world("rate-control = \"arf\"");
@@ -246,7 +247,7 @@ fn a_radio_that_cannot_be_is_refused_with_its_place() {
             "media.mesh.stations.n1.sense-range-m",
             "decodes up to 800 m senses no less far, and here up to 730.4 m",
         ),
-        // One way is no hop: n1 hears n0 and n2, and neither hears n1.
+        // A one-way connection is not a hop: n1 hears n0 and n2, and neither hears n1.
         (
             "kind = \"wifi\"",
             "kind = \"wifi\"\nreceive-range-m = 150\nstations.n1.receive-range-m = 250",
@@ -288,7 +289,7 @@ fn what_is_no_number_of_attempts_is_one_problem_at_its_place() {
     }
 }
 
-/// An access point and stations around it, all at one distance, each with a file from a link with this service.
+/// An access point with stations at equal distances, each receiving a file over a link with this service.
 fn cell(stations: usize, scheme: &str, medium: &str, bytes: u64) -> String {
     let mut text = format!(
         "schema = 1\nname = \"cell\"\nduration = \"300 s\"\ndrain = \"5 s\"\n[media.air]\nkind = \"wifi\"\n{medium}\n[media.air.nodes]\nap = [0, 0]\n"
@@ -370,7 +371,8 @@ fn who_hears_that_a_frame_failed_repairs_as_stations_do() {
 
 #[test]
 fn ports_and_packets_share_a_station() {
-    // s0's packets go as they are, in a queue that UDP keeps full; those of s1's link through the same access point.
+    // Packets to s0 are sent directly, from a queue that UDP keeps full; those on s1's link use the same access
+    // point.
     let mut text = cell(2, "kind = \"rlp\"", "queue = \"5 packets\"", 500_000);
     text += "[nodes.s9]\n[[flows]]\nname = \"flood\"\nends = [\"ap\", \"s9\"]\ntransport = { kind = \"udp\" }\n\
              app = { kind = \"conferencing\", rate = \"8 Mbit/s\", packet = \"1000 B\", talk = \"1000 s\", silence = \"0 s\" }\n";
@@ -421,7 +423,7 @@ fn what_a_link_through_the_air_cannot_have_is_refused() {
 
 #[test]
 fn a_recording_loses_frames_between_two_stations() {
-    // A trace of blocks: 4 of 10 erased, in one row.
+    // A trace of blocks: 4 of 10 erased, in one burst.
     let blocks = "# airlane blocks 1\n# block = \"100 ms\"  size = \"30 B\"\n0000001111\n";
     let errors = "errors = [{ between = [\"n0\", \"n1\"], model = { down = { kind = \"blocks\", file = \"car.blocks\" } } }]";
     let text = chain(1, 200, &format!("retries = \"off\"\n{errors}"), SATURATING);

@@ -12,10 +12,10 @@ use crate::world::{Link, World};
 
 type Held = Result<(), TestCaseError>;
 
-/// Worlds in which the order of the flows may change nothing.
+/// Counts the worlds in which the order of the flows must not matter.
 pub(crate) static TURNED: AtomicU32 = AtomicU32::new(0);
 
-/// Longer than most of what is under way.
+/// Longer than most packets are in flight.
 const LONG_MS: u32 = 400_000;
 
 fn play(world: &World) -> (Prepared, RunResult) {
@@ -24,8 +24,8 @@ fn play(world: &World) -> (Prepared, RunResult) {
     (prepared, result)
 }
 
-/// The same world gives the same again, and what enters a link or a service is what left, was lost, was dropped or is
-/// under way; no link is used more than it can be.
+/// The same world gives the same result again. What enters a link or a service has left, was lost, was dropped or is
+/// in flight; no link is used beyond its capacity.
 pub(crate) fn books_balance(world: &World) -> Held {
     let (prepared, result) = play(world);
     prop_assert_eq!(&prepared.run(world.seed.into(), 0), &result);
@@ -66,10 +66,10 @@ pub(crate) fn books_balance(world: &World) -> Held {
             }
         }
     }
-    // One transmitter for all that share it: what one sends the others wait for.
+    // One transmitter serves all directions that share it, so their utilisations add up.
     prop_assert!(shared <= 1.0 + 1e-9, "{}", shared);
     for flow in &result.flows {
-        // Of datagrams, which nobody sends again.
+        // Only for datagrams, which are not retransmitted.
         if let Some(loss) = flow.loss_ratio {
             let came = flow.packets_received + flow.packets_under_way;
             prop_assert!(came <= flow.packets_sent, "{:?}", flow);
@@ -88,13 +88,13 @@ pub(crate) fn books_balance(world: &World) -> Held {
     Ok(())
 }
 
-/// What every hop of a flow's path lets through by a time.
+/// The most bits that a hop of a flow's path can carry by a time.
 fn most_bits(world: &World, hop: [usize; 2], seconds: f64) -> f64 {
     let [child, down] = match hop {
         [from, to] if from < to => [to, 1],
         [from, _] => [from, 0],
     };
-    // What a station sends at.
+    // The station's sending rate.
     if child > world.links.len() {
         return 11e6 * seconds;
     }
@@ -113,7 +113,7 @@ fn most_bits(world: &World, hop: [usize; 2], seconds: f64) -> f64 {
     f64::from(link.rates_kbps[1 - down]) * 1e3 * seconds
 }
 
-/// No flow carries more than any link of its path, and all flows together no more than has left the link.
+/// No flow carries more than any link of its path can, and all flows together no more than has left the link.
 pub(crate) fn links_bound_flows(world: &World) -> Held {
     let (_, result) = play(world);
     let mut carried = vec![[0; 2]; world.links.len()];
@@ -121,7 +121,7 @@ pub(crate) fn links_bound_flows(world: &World) -> Held {
         let way = world.way(world.ends(of));
         for hop in way.windows(2).map(|hop| [hop[0], hop[1]]) {
             let child = hop[0].max(hop[1]);
-            // Pages count what came one way, and everything else sends one way alone.
+            // Pages count one direction, and all other applications but these send in one direction only.
             if child <= world.links.len() && !["telnet", "mail"].contains(&flow.app) {
                 carried[child - 1][usize::from(hop[0] > hop[1])] += flow.delivered_bytes;
                 let bits = flow.delivered_bytes as f64 * 8.0;
@@ -135,7 +135,8 @@ pub(crate) fn links_bound_flows(world: &World) -> Held {
                     hop
                 );
             }
-            // A link with opportunities has no rate: more of them may come in the flow's own time than on average.
+            // A link with opportunities has no rate: in the flow's own period there may be more of them than on
+            // average.
             let steady = match world.links.get(child - 1) {
                 Some(link) => hop[0] > hop[1] || link.opportunities_ms.is_none(),
                 None => true,
@@ -168,7 +169,7 @@ pub(crate) fn links_bound_flows(world: &World) -> Held {
     Ok(())
 }
 
-/// Events against books, packet by packet: what has happened to each of them between its two hosts.
+/// Events against counters, packet by packet: each packet is somewhere between its two hosts.
 pub(crate) fn packets_are_somewhere(world: &World) -> Held {
     let (prepared, result) = play(world);
     let mut seen = Seen::new(world);
@@ -176,12 +177,12 @@ pub(crate) fn packets_are_somewhere(world: &World) -> Held {
     prop_assert_eq!(&watched, &result);
     for ((flow, ..), places) in &seen.packets {
         let flow = &world.flows[*flow as usize];
-        // What is sent from station to station enters no link, and a relay sends of its own.
+        // Packets from station to station enter no link, and a relay sends packets of its own.
         let way = world.way(world.ends(flow));
         let unseen = world.is_air(world.ends(flow)) || world.relay(flow).is_some();
         for (place, n) in places {
             match place {
-                // A packet comes to a node and goes on at one instant.
+                // A packet arrives at a node and leaves it at the same instant.
                 Place::Node(_) if unseen => {}
                 Place::Node(node) => {
                     prop_assert!(*n == 0 && way.contains(node), "{:?} {:?}", flow, places);
@@ -200,7 +201,8 @@ pub(crate) fn packets_are_somewhere(world: &World) -> Held {
         }
     }
     for (index, flow) in result.flows.iter().enumerate() {
-        // Of a split one the flow has what its source sent and its receiver got; CLAP probes, too.
+        // For a split flow, the result has the packets that its source sent and its receiver got; CLAP also sends
+        // probes.
         if world.relay(&world.flows[index]).is_some() || flow.nacks.is_some() {
             continue;
         }
@@ -223,10 +225,10 @@ pub(crate) fn packets_are_somewhere(world: &World) -> Held {
     Ok(())
 }
 
-/// What was seen of one direction of a link is what its books say.
+/// The events of one direction of a link agree with its counters.
 fn holds_link(what: &str, direction: &DirectionResult, seen: OfLink) -> Held {
     let c = direction.channel;
-    // The station of a radio channel tells of a frame when it is done with that, which has come before.
+    // The station of a radio channel reports a frame when it has finished it, possibly after the arrival.
     let told = match what.starts_with('w') {
         true => c.offered.frames - direction.under_way.frames,
         false => c.offered.frames - c.dropped_queue.frames,
@@ -240,7 +242,7 @@ fn holds_link(what: &str, direction: &DirectionResult, seen: OfLink) -> Held {
         prop_assert_eq!(seen.left, c.delivered.frames, "{}: {:?}", what, seen);
         prop_assert_eq!(seen.left_bytes, c.delivered.bytes, "{}: {:?}", what, seen);
         prop_assert_eq!(seen.dropped, c.dropped_queue.frames, "{}: {:?}", what, seen);
-        // What waits for its turn has been offered and is not sent.
+        // Packets that wait for their turn have been offered and not sent.
         prop_assert!(seen.frames_sent <= told, "{}: {:?}", what, seen);
     } else {
         let of = |sum: fn(&ServiceResult) -> u64| direction.services.iter().map(sum).sum::<u64>();
@@ -263,7 +265,7 @@ fn holds_link(what: &str, direction: &DirectionResult, seen: OfLink) -> Held {
     Ok(())
 }
 
-/// A longer drain changes no number, and shows that of datagrams all that was under way comes.
+/// A longer drain changes no number, and shows that all datagrams counted as in flight arrive.
 pub(crate) fn drain_changes_nothing(world: &World) -> Held {
     let (_, result) = play(world);
     let longer = World {
@@ -291,7 +293,7 @@ pub(crate) fn drain_changes_nothing(world: &World) -> Held {
         if flow.loss_ratio.is_some() {
             let counts = seen.flow(index);
             prop_assert!(counts.later <= flow.packets_under_way, "{:?}", flow);
-            // Behind a slow link some come later still.
+            // After a slow link, some arrive later still.
             let silent = counts.last.is_none_or(|last| last < patient);
             if silent {
                 prop_assert_eq!(counts.later, flow.packets_under_way, "{:?}", flow);
@@ -301,7 +303,7 @@ pub(crate) fn drain_changes_nothing(world: &World) -> Held {
     Ok(())
 }
 
-/// The flows by their names, which are given, and everything that has none.
+/// The flows sorted by the given names, and everything else.
 fn by_name(result: &RunResult, name: impl Fn(&str) -> String) -> RunResult {
     let mut result = result.clone();
     for flow in &mut result.flows {
@@ -313,10 +315,10 @@ fn by_name(result: &RunResult, name: impl Fn(&str) -> String) -> RunResult {
     result
 }
 
-/// The order of the flows changes nothing where no two ever send at one instant, and their names nothing where they draw
-/// nothing.
+/// The order of the flows does not matter if no two ever send at the same instant, and their names do not matter if
+/// they draw no random numbers.
 pub(crate) fn names_change_nothing(world: &World) -> Held {
-    // A flow's place decides its port, and that which of the queues for flows it has.
+    // The place of a flow determines its port, and the port its queue.
     let hashed = |link: &Link| {
         let served = link.served.as_ref();
         served.is_some_and(|served| served.hashes_flows())
@@ -334,7 +336,7 @@ pub(crate) fn names_change_nothing(world: &World) -> Held {
         let same = |name: &str| name.to_owned();
         prop_assert_eq!(by_name(&result, same), by_name(&turned, same));
     }
-    // Calls without silences draw only how long they talk, which is longer than the run.
+    // Calls without silences draw only their talk time, which is longer than the run.
     let calls = World {
         flows: world
             .flows
@@ -355,7 +357,7 @@ pub(crate) fn names_change_nothing(world: &World) -> Held {
     Ok(())
 }
 
-/// Results of n runs are those of n times one, and their means the means of those.
+/// The results of n runs are those of n single ones, and the means are theirs.
 pub(crate) fn runs_are_means(world: &World) -> Held {
     const RUNS: u64 = 3;
     let (scenario, _) = world.scenario();

@@ -1,16 +1,17 @@
-//! Little's law where queues are stationary: as many packets are on their way as come in a second, times how long each is.
+//! Little's law for stationary queues: the mean number of packets in the system is the arrival rate times the mean
+//! delay.
 
 use airlane_base::{Duration, Instant};
 use airlane_sim::event::{Event, Watcher};
 use airlane_sim::{Prepared, Scenario};
 use proptest::prelude::*;
 
-/// Packets that have been sent and have not come.
+/// Packets that have been sent and have not arrived.
 #[derive(Default)]
 struct OnTheirWay {
     now: Instant,
     packets: u64,
-    /// Times how long.
+    /// Their number, integrated over time.
     total: Duration,
 }
 
@@ -26,7 +27,7 @@ impl Watcher for OnTheirWay {
     }
 }
 
-/// A call whose talk periods are one packet, over two links that it uses for a part of the time, and a service on one.
+/// A call whose talk periods are one packet, over two links with partial load, optionally with a service on one.
 fn world(load: f64, bytes: u32, kbps: [u32; 2], delay_ms: u32, served: bool) -> String {
     let slowest = f64::from(kbps[0].min(kbps[1])) * 1e3;
     // A service's header is short.
@@ -70,7 +71,7 @@ proptest! {
         let on_their_way = seen.total.as_secs_f64() / seen.now.as_secs_f64();
         let a_second = call.packets_sent as f64 / result.stopped_s;
         let little = a_second * call.delay_mean_s.unwrap();
-        // What is under way at the end has its whole delay in the one and a part of it in the other.
+        // A packet in flight at the end counts with its whole delay on one side and with a part of it on the other.
         let edge = (call.packets_under_way as f64 + 1.0) * 20.0 * call.delay_mean_s.unwrap() / result.stopped_s;
         prop_assert!((on_their_way - little).abs() <= edge + 0.001 * little, "{} {}", on_their_way, little);
     }

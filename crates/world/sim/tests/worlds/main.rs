@@ -1,7 +1,7 @@
-//! What must hold in any world: laws over random worlds with loss from none to all.
+//! Laws that must hold in any world: random worlds with loss from none to all.
 //!
-//! `make worlds` runs ten thousand of them, as many as `WORLDS` says from the seed that `WORLDS_SEED` says. A world that
-//! breaks a law is made smaller for as long as it breaks one, and written as a scenario file whose path is printed.
+//! `make worlds` runs ten thousand of them; `WORLDS` sets the number and `WORLDS_SEED` the seed. A world that breaks
+//! a law is shrunk while it still breaks one, and written as a scenario file whose path is printed.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use world::World;
 
-/// So many, unless somebody says how many.
+/// The default number of worlds.
 const WORLDS: u32 = 200;
 
 fn number(variable: &str, usual: u32) -> u32 {
@@ -27,12 +27,12 @@ fn number(variable: &str, usual: u32) -> u32 {
     })
 }
 
-/// Where worlds go that break a law.
+/// The folder for worlds that break a law.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("worlds")
 }
 
-/// Writes a world and its traces, with what is to be said of it; the path of the scenario.
+/// Writes a world and its traces, with a comment; returns the path of the scenario.
 fn write(world: &World, name: &str, file: &str, say: &str) -> PathBuf {
     let (_, text) = world.scenario();
     let folder = folder().join(name);
@@ -61,7 +61,7 @@ fn hold(name: &str, laws: impl Fn(&World) -> Result<(), TestCaseError>) {
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
     let held = runner.run(&world::any_world(), |world| {
-        // A world without an end leaves this behind.
+        // Remains if the run of this world never ends.
         write(&world, name, "running.toml", "");
         laws(&world)
     });

@@ -1,4 +1,4 @@
-//! What events say of each packet, and of each link and flow.
+//! The state of each packet, link and flow, as events show it.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use airlane_sim::event::{Event, LinkDirection, PacketInfo, Role, Watcher};
 
 use crate::world::World;
 
-/// A packet, as far as it can be told from others: flow, connection, role, number, and when it was sent.
+/// The identity of a packet: flow, connection, role, number, and when it was sent.
 pub(crate) type Id = (u32, u32, u8, u64, Instant);
 
-/// What has not come for so long after what came before it never comes.
+/// A packet that arrives later than this after the previous one counts as lost.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where a packet may be.
+/// Where a packet can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Node(usize),
-    /// A link by its index, and whether downwards: on its way, lost there, or given up.
+    /// A link by its index, and whether downwards: in flight, lost there, or given up.
     Link(usize, bool),
 }
 
-/// What happened on one direction of a link.
+/// The events of one direction of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OfLink {
     pub(crate) entered: u64,
@@ -34,28 +34,29 @@ pub(crate) struct OfLink {
     pub(crate) frames_received: u64,
 }
 
-/// What a flow did.
+/// The events of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OfFlow {
     pub(crate) sent: u64,
     pub(crate) again: u64,
     pub(crate) received: u64,
-    /// Came after the stop, none much later than the one before it, and when the last of them did.
+    /// Packets that arrived after the stop, none much later than the one before it, and when the last of them
+    /// arrived.
     pub(crate) later: u64,
     pub(crate) last: Option<Instant>,
     pub(crate) timeouts: u64,
     pub(crate) finished: u64,
 }
 
-/// Everything that was seen of a run by its stop, and what came later.
+/// Everything seen of a run by its stop, and later arrivals.
 pub(crate) struct Seen<'a> {
     world: &'a World,
     pub(crate) packets: BTreeMap<Id, BTreeMap<Place, i64>>,
     links: BTreeMap<(usize, bool), OfLink>,
     flows: Vec<OfFlow>,
-    /// When a host sent last, and for which flow.
+    /// When a host last sent, and for which flow.
     sent: Option<(Instant, u32)>,
-    /// Whether two flows ever sent at one instant, so that it matters which of them comes first.
+    /// Whether two flows ever sent at the same instant, so that their order matters.
     pub(crate) tied: bool,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Seen<'a> {
         self.flows[index]
     }
 
-    /// The nodes that a direction of a link goes between. Links come in the order of their names, that of a station last.
+    /// The nodes of a direction of a link. Links are in the order of their names, a station's link last.
     fn hop(&self, way: LinkDirection) -> [usize; 2] {
         let link = usize::from(way.link);
         let parent = match self.world.links.get(link) {
@@ -110,7 +111,7 @@ impl<'a> Seen<'a> {
             .or_default() += more;
     }
 
-    /// The nodes of the host that sends a packet, and of the one that gets it; none where a relay is between them.
+    /// The nodes of the sending and of the receiving host of a packet; none if a relay is between them.
     fn hosts(&self, packet: &PacketInfo) -> Option<[usize; 2]> {
         let flow = &self.world.flows[packet.flow as usize];
         let [a, b] = self.world.ends(flow);
@@ -171,7 +172,7 @@ impl Watcher for Seen<'_> {
                 let way = way.expect("every node has a way to every other");
                 self.add(&packet, place(way), -1);
             }
-            // On a link without services a frame is a packet.
+            // On a link without services, a frame is a packet.
             Event::FrameLost { way, frame, .. } if frame.header.is_none() => {
                 let packet = frame.packet.expect("a packet as it is");
                 self.add(&packet, place(way), -1);

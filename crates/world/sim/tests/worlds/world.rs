@@ -10,7 +10,7 @@ pub(crate) struct World {
     pub(crate) seed: u32,
     pub(crate) seconds: u32,
     pub(crate) drain_ms: u32,
-    /// Link `i` joins node `i + 1` to one before it.
+    /// Link `i` connects node `i + 1` to an earlier one.
     pub(crate) links: Vec<Link>,
     pub(crate) air: Option<Air>,
     pub(crate) flows: Vec<Flow>,
@@ -20,7 +20,7 @@ pub(crate) struct World {
 pub(crate) struct Link {
     attach: usize,
     pub(crate) rates_kbps: [u32; 2],
-    /// Downwards the link sends at these times, milliseconds from one to the next.
+    /// Downlink sending opportunities: milliseconds from one to the next.
     pub(crate) opportunities_ms: Option<Vec<u32>>,
     delay_ms: u32,
     frame: u32,
@@ -40,11 +40,11 @@ pub(crate) struct Served {
     handed_over: &'static str,
     queue: &'static str,
     by_link: bool,
-    /// Of services that may give up.
+    /// For services that may give up.
     budget: bool,
 }
 
-/// Stations `w0` and so on in sight of node `n0`, which is one, too.
+/// Stations `w0` and so on within range of node `n0`, which is a station, too.
 #[derive(Clone, Debug)]
 pub(crate) struct Air {
     stations: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Flow {
     split: bool,
 }
 
-/// Of this file a link with opportunities reads its times.
+/// The file from which a link with opportunities reads its times.
 pub(crate) fn trace_file(link: usize) -> String {
     format!("l{link}.trace")
 }
@@ -86,7 +86,7 @@ const QUEUES: [&str; 4] = [
     "queue = { kind = \"drop-tail\", limit = \"9 packets\" }\n",
 ];
 const MEDIA: [&str; 3] = ["", "medium = \"half\"\n", "medium = \"full\"\n"];
-/// All but the last run anywhere; that sends from a station.
+/// All but the last can start anywhere; the last starts at a station.
 pub(crate) const APPS: [&str; 16] = [
     "dscp = \"EF\"\ntransport = { kind = \"udp\" }\n\
      app = { kind = \"conferencing\", rate = \"32 kbit/s\", packet = \"80 B\", talk = \"1 s\", silence = \"0.5 s\" }\n",
@@ -159,7 +159,7 @@ prop_compose! {
         up_kbps in 10u32..2_000,
         opportunities_ms in prop::option::weighted(0.2, prop::collection::vec(0u32..200, 1..20)),
         delay_ms in 0u32..200,
-        // An acknowledgment of today's TCP has up to 80 bytes.
+        // An acknowledgment of modern TCP has up to 80 bytes.
         frame in 80u32..1_500,
         queue in 0u32..60,
         errors in errors(),
@@ -168,7 +168,7 @@ prop_compose! {
         medium in prop::sample::select(&MEDIA[..]),
         served in prop::option::of(served()),
     ) -> Link {
-        // The sum of the times ends a round, which must not be 0.
+        // The sum of the times is the length of a round, which must not be 0.
         let opportunities_ms = opportunities_ms.map(|mut times| { times.push(1); times });
         let medium = if opportunities_ms.is_some() { "" } else { medium };
         Link {
@@ -225,12 +225,12 @@ impl World {
         self.links[link].attach % (link + 1)
     }
 
-    /// Numbers of the nodes that a flow joins.
+    /// The nodes at the ends of a flow.
     pub(crate) fn ends(&self, flow: &Flow) -> [usize; 2] {
         let nodes = self.nodes().len();
         let stations = nodes - 1 - self.links.len();
         let [from, to] = flow.ends;
-        // CLAP begins at a station, and its reports fit no small frame.
+        // CLAP starts at a station, and its reports do not fit into small frames.
         if stations > 0 && flow.app == APPS[15] {
             return [nodes - 1 - from % stations, 0];
         }
@@ -238,7 +238,7 @@ impl World {
         [from, (from + 1 + to % (nodes - 1)) % nodes]
     }
 
-    /// The nodes from one to another, both among them.
+    /// The nodes on the path from one to another, both included.
     pub(crate) fn way(&self, [from, to]: [usize; 2]) -> Vec<usize> {
         let to_root = |mut node: usize| {
             let mut way = vec![node];
@@ -250,12 +250,12 @@ impl World {
             way
         };
         let (mut up, mut down) = (to_root(from), to_root(to));
-        // The last node that both ways to the root have is where they meet.
+        // The paths to the root meet at the last node that both contain.
         while up.len() > 1 && down.len() > 1 && up[up.len() - 2] == down[down.len() - 2] {
             up.pop();
             down.pop();
         }
-        // Stations are in sight of each other.
+        // Stations are within range of each other.
         let station = |node: usize| node > self.links.len();
         if station(from) && station(to) {
             return vec![from, to];
@@ -265,12 +265,12 @@ impl World {
         up
     }
 
-    /// Whether a packet between these goes through the air as it is.
+    /// Whether packets between these nodes go over the radio without a link.
     pub(crate) fn is_air(&self, ends: [usize; 2]) -> bool {
         ends.iter().any(|node| *node > self.links.len())
     }
 
-    /// What a flow does: CLAP needs a station that sends.
+    /// The application of a flow: CLAP needs a station as its sender.
     pub(crate) fn app(&self, flow: &Flow) -> &'static str {
         let stations = self.air.as_ref().filter(|air| air.served.is_none());
         match flow.app {
@@ -279,7 +279,7 @@ impl World {
         }
     }
 
-    /// Where a relay splits it, if one does.
+    /// The node of the relay, if the flow has one.
     pub(crate) fn relay(&self, flow: &Flow) -> Option<usize> {
         let way = self.way(self.ends(flow));
         let app = self.app(flow);
@@ -288,7 +288,7 @@ impl World {
         splits.then(|| way[1])
     }
 
-    /// The file, with `name` for the flows' names, in the order of `order`.
+    /// The scenario file, with `name` for the names of the flows, in the order of `order`.
     pub(crate) fn toml(&self, order: &[usize], name: &dyn Fn(usize) -> String) -> String {
         let mut text = String::new();
         self.write(&mut text, order, name).expect("text grows");
@@ -354,7 +354,7 @@ impl World {
                     nodes[at]
                 )?;
             }
-            // Two stations have no frame size between them.
+            // There is no frame size between two stations.
             let app = self.app(flow);
             let way = self.way([a, b]);
             let framed = way.iter().any(|node| (1..=self.links.len()).contains(node));
@@ -369,7 +369,7 @@ impl World {
         Ok(())
     }
 
-    /// The scenario as its file says, with its traces.
+    /// The scenario of this file, with its traces.
     pub(crate) fn load(&self, text: &str) -> Scenario {
         let mut scenario =
             Scenario::from_toml(text, "random.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -392,7 +392,7 @@ impl World {
 }
 
 impl Flow {
-    /// A call in its place, which draws how long it talks and nothing else, and talks longer than any run.
+    /// Replaced by a call, which draws only its talk time, and talks longer than any run.
     pub(crate) fn drawing_nothing(&self) -> Self {
         let calls = [APPS[1], APPS[2]];
         let app = calls[self.start as usize % calls.len()];
@@ -406,7 +406,7 @@ impl Flow {
 }
 
 impl Air {
-    /// Whether a link with services goes through it.
+    /// Whether the radio channel carries a link with services.
     pub(crate) fn is_served(&self) -> bool {
         self.served.is_some()
     }
@@ -471,7 +471,7 @@ impl Link {
 }
 
 impl Served {
-    /// Whether what waits is spread over queues by its flow.
+    /// Whether its queue hashes flows.
     pub(crate) fn hashes_flows(&self) -> bool {
         self.queue == QUEUES[2] || (self.queue == QUEUES[0] && self.header == "live")
     }

@@ -1,4 +1,4 @@
-//! What applications get over a path, live or simulated alike, and what is asked of it.
+//! The figures of applications over a path, live or simulated, and the criteria for them.
 
 use serde::Serialize;
 
@@ -7,50 +7,50 @@ use crate::bench_live::ceiling::Ceiling;
 use crate::bench_live::criteria::CriterionVerdict;
 use crate::bench_live::never_worse::TOLERATED;
 
-/// At most this many times what is carried is sent.
+/// Bound on bytes sent over bytes delivered.
 const MOST_SENT: f64 = 1.3;
-/// Most that may wait in the path below at the 95th percentile, or half a round trip where that is more, ms.
+/// Bound on the 95th percentile of the queueing delay in the path below, ms; or half a round trip if that is more.
 const MOST_QUEUE_MS: f64 = 30.0;
-/// Without Airlane, pages take at least twice as long over a radio, and three times as much of a call is of no use.
+/// On a radio, pages must take at most half as long with Airlane, and at most a third as much of a call be useless.
 const OF_PAGES: f64 = 1.0 / 2.0;
 const OF_CALLS: f64 = 1.0 / 3.0;
 
-/// A call's packet that takes longer is of no use.
+/// Packets of a call are useless after this delay.
 pub(super) const LATE_MS: f64 = 300.0;
-/// What the measuring tells apart: a timer's tick, and a packet of a call.
+/// Resolution of the measurement: a timer tick, and a packet of a call.
 const RESOLUTION_MS: f64 = 1.0;
 const RESOLUTION: f64 = 0.001;
 
-/// What applications got.
+/// The figures of the applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct PathFigures {
-    /// How many times what came down over the path was sent down, in bytes of frames.
+    /// Bytes of frames sent down the path, over those delivered.
     pub(super) sent_of_carried: f64,
-    /// What the file got.
+    /// Throughput of the file.
     pub(super) file_mbps: f64,
-    /// What file, pages and call used of what the path carries, with their headers.
+    /// Share of the path's capacity used by file, pages and call, headers included.
     pub(super) used: f64,
-    /// A page, at the mean.
+    /// Mean time of a page.
     pub(super) page_mean_ms: Option<f64>,
-    /// What 95 of 100 packets of the call that were sent did not exceed, in the worse direction.
+    /// 95th percentile of the delay over all packets sent in the call, in the worse direction.
     pub(super) call_p95_ms: Option<f64>,
-    /// The part of the call's packets that never came or took more than 300 ms; of a path that takes as long, that never
-    /// came.
+    /// Share of the call's packets that were lost or took more than 300 ms; on a path with such a delay, that were
+    /// lost.
     pub(super) call_useless: Option<f64>,
 }
 
-/// Packets of a call.
+/// Packets of one direction of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallWay {
     pub(super) sent: u64,
     pub(super) lost: u64,
     pub(super) late: u64,
-    /// Of those that came.
+    /// Of the packets that arrived.
     pub(super) p95_ms: f64,
 }
 
 impl CallWay {
-    /// One that never comes is later than any that does.
+    /// A lost packet counts as infinitely late.
     fn p95_of_sent_ms(&self) -> f64 {
         match self.lost * 20 > self.sent {
             true => f64::INFINITY,
@@ -60,7 +60,7 @@ impl CallWay {
 }
 
 impl PathFigures {
-    /// From what was counted: the file's rate, the mean page in ms, and the call down and up.
+    /// From the raw measurements: the file's rate, the mean page time in ms, and the call down and up.
     pub(super) fn of(
         world: &PathWorld,
         sent_of_carried: f64,
@@ -73,7 +73,7 @@ impl PathFigures {
             let ways = call.as_ref();
             ways.map(|ways| ways.iter().map(count).sum::<u64>() as f64)
         };
-        // Where the path itself takes as long, all would be late.
+        // On a path with such a delay, all packets would be late.
         let useless = match world.delay_ms() < LATE_MS {
             true => both(|way| way.lost + way.late),
             false => both(|way| way.lost),
@@ -97,7 +97,7 @@ impl PathFigures {
     }
 }
 
-/// Whether each figure is as good as asked.
+/// The verdict on each figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PathVerdicts {
     pub(super) sent: CriterionVerdict,
@@ -107,7 +107,7 @@ pub(super) struct PathVerdicts {
 }
 
 impl PathVerdicts {
-    /// `part`: that of the path which must be used.
+    /// `part`: the share of the path that must be used.
     pub(super) fn of(
         world: &PathWorld,
         part: f64,
@@ -127,7 +127,7 @@ impl PathVerdicts {
             (Some(without), Some(airlane)) => {
                 CriterionVerdict::of(airlane <= most(without, OF_PAGES))
             }
-            // No page came with it, without it, or at all.
+            // No page was completed with Airlane, without it, or with either.
             (Some(_), None) => CriterionVerdict::Missed,
             (None, Some(_)) => CriterionVerdict::Holds,
             (None, None) => CriterionVerdict::Open,
@@ -192,7 +192,7 @@ mod tests {
         all.find(|world| world.name == name).unwrap()
     }
 
-    /// What is said of a path of this name: sent, used, page, call.
+    /// The verdicts on a path of this name: sent, used, page, call.
     fn judged(name: &str, without: PathFigures, airlane: PathFigures) -> [CriterionVerdict; 4] {
         let world = world(name);
         let part = world.asked_part(&world.times(None));
@@ -221,7 +221,7 @@ mod tests {
             ..good
         };
         assert_eq!(of(bad), [Missed; 4]);
-        // Nine tenths are asked for where without there is less.
+        // Nine tenths of the path suffice, even if plain TCP uses less.
         let little = PathFigures {
             used: 0.5,
             call_p95_ms: Some(25.0),
@@ -229,7 +229,7 @@ mod tests {
             ..WITHOUT
         };
         let less = PathFigures { used: 0.89, ..good };
-        // A queue of 30 ms is allowed, but not where without there was none.
+        // A queue of 30 ms is allowed, but not if plain traffic had none.
         let judged = judged("police-30-50", little, less);
         assert_eq!(judged, [Holds, Missed, Holds, Missed]);
     }

@@ -1,4 +1,4 @@
-//! A path and what travels over it, live: the emulator between two namespaces, and Airlane at both ends or nothing.
+//! A path and its traffic, live: the emulator between two namespaces, with or without Airlane at both ends.
 
 use airlane_probe::{ClientConfig, Times, TrafficReport, VoiceReport};
 use airlane_testkit::live::{LiveError, WIRE_SERVER};
@@ -10,7 +10,7 @@ use crate::bench_live::channel::Endpoints;
 use crate::bench_live::impaired::Bench;
 use crate::bench_live::tool::Tool;
 
-/// The emulator's file. The name is that of the scenario's link, so that both lose the same frames under one seed.
+/// The emulator's file. The name is that of the scenario's link, so that both lose the same frames with one seed.
 fn air(world: &PathWorld) -> String {
     format!(
         "schema = 1\nname = \"radio\"\ninterfaces = [\"to-left\", \"to-right\"]\n{}",
@@ -18,7 +18,7 @@ fn air(world: &PathWorld) -> String {
     )
 }
 
-/// What the applications get live.
+/// Measures the applications live.
 ///
 /// # Errors
 /// If a program does not start or ends early, or an application could not begin.
@@ -41,7 +41,7 @@ pub(super) fn measure(
         ..ClientConfig::new(WIRE_SERVER)
     };
     let (mut link, mut tunnel) = bench.open(tool, &air(world), &config)?;
-    // Anew, so that the path's rates begin with the load, as they do in the simulator.
+    // Restarted, so that the path's rates begin with the load, as in the simulator.
     link.change_air(&folder.join("air.toml"), bench.plan.seed)?;
     let config = ClientConfig {
         server: tunnel.server,

@@ -1,5 +1,5 @@
-//! `--paths`: paths that a found rate must get along with, each live and simulated from one description, without and
-//! with Airlane.
+//! `--paths`: paths that test the rate estimator, each live and simulated from one description, with and without
+//! Airlane.
 
 mod figures;
 mod live;
@@ -31,7 +31,7 @@ pub struct PathsPlan {
     pub worlds: Vec<PathWorld>,
     /// Congestion controls of the server.
     pub endpoints: Vec<Endpoints>,
-    /// How long each is measured, instead of its own time.
+    /// Duration of each measurement, instead of the path's own.
     pub measure: Option<Duration>,
     /// Seed of the losses.
     pub seed: u64,
@@ -40,7 +40,7 @@ pub struct PathsPlan {
 /// Measures each path without and with Airlane, first live and then simulated. What cannot be run is noted.
 ///
 /// # Errors
-/// If there is no place for files.
+/// If the folder for files cannot be created.
 pub fn run(plan: &PathsPlan, programs: &Programs) -> Result<Paths, LiveError> {
     let directory = tempfile::tempdir().map_err(|source| LiveError::File {
         path: std::env::temp_dir(),

@@ -1,4 +1,4 @@
-//! What came out of the paths, for programs (JSON) and for people (a table).
+//! The results of the paths, as JSON and as a table.
 
 use std::fmt;
 
@@ -22,20 +22,20 @@ pub(super) struct WithoutAndWith {
 pub struct PathCell {
     pub(super) world: String,
     pub(super) endpoints: &'static str,
-    /// What the path carries while it is measured.
+    /// The capacity of the path during the measurement.
     pub(super) carries_mbps: f64,
-    /// The part of it that must be used; none where what is used without Airlane says it.
+    /// The share of it that must be used; none if the criterion is relative to the figure without Airlane.
     pub(super) asked_part: Option<f64>,
     pub(super) live: WithoutAndWith,
     pub(super) simulated: WithoutAndWith,
-    /// The machine's time that was not there for the live part.
+    /// CPU time that other work took from the machine during the live part.
     pub(super) lost: LostTime,
 }
 
-/// All of them.
+/// All paths.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// A row for each path and congestion control.
+    /// One row per path and congestion control.
     pub measured: Measured<PathCell>,
 }
 
@@ -46,7 +46,7 @@ impl PathCell {
 }
 
 impl WithoutAndWith {
-    /// What is worse than asked.
+    /// The figures that miss their criteria.
     fn missed(&self) -> impl Iterator<Item = &'static str> {
         let verdicts = self.verdicts.all().into_iter();
         let missed = verdicts.filter(|(_, verdict)| *verdict == CriterionVerdict::Missed);
@@ -63,7 +63,7 @@ impl WithoutAndWith {
 }
 
 impl Paths {
-    /// Every cell with what is missed in it. A 95th percentile that is not finite, as more is lost, is null.
+    /// Every cell, with its missed criteria. An infinite 95th percentile, due to loss, is null.
     pub fn json(&self) -> Value {
         let cells = self.measured.rows.iter().map(|cell| {
             json!({
@@ -80,7 +80,7 @@ impl Paths {
     }
 }
 
-/// A figure with Airlane and without, and a star if it misses what is asked.
+/// A figure with Airlane and without, and a star if it misses its criterion.
 fn figure(
     decimals: usize,
     (airlane, without): (Option<f64>, Option<f64>),

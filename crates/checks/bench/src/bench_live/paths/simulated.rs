@@ -1,4 +1,4 @@
-//! A path and what travels over it in the simulator.
+//! A path and its traffic in the simulator.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use super::world::PathWorld;
 use crate::bench_live::ceiling::Ceiling;
 use crate::bench_live::channel::Endpoints;
 
-/// User bytes of a packet, which suits services and the link without them.
+/// User bytes of a packet, which fits links with and without services.
 const PACKET: u32 = 1_370;
 /// IPv4 and TCP with timestamps.
 const HEADERS: u32 = 52;
 /// Intervals in which the file's bytes are counted.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Flows in the order of the scenario; the call comes last.
+/// Indices of the flows in the scenario; the call comes last.
 const FILE: usize = 0;
 const PAGES: u32 = 1;
 const CALLS: [u32; 2] = [2, 3];
@@ -131,10 +131,10 @@ impl Watcher for Applications {
     }
 }
 
-/// What the applications get in the simulator.
+/// Measures the applications in the simulator.
 ///
 /// # Errors
-/// If the path makes no scenario.
+/// If the path is not a valid scenario.
 pub(super) fn measure(
     world: &PathWorld,
     times: &Times,
@@ -171,7 +171,7 @@ pub(super) fn measure(
             true => Codec::new(HeaderProfile::Sealed).header_len(&Layout::SEQ_ACK) as u32,
             false => 0,
         },
-        // Simulated packets have none to shorten.
+        // Simulated packets have no headers to compress.
         compact_headers: false,
         pages_per_s: pages / times.measure.as_secs_f64(),
         voice: 0.0,
@@ -214,7 +214,7 @@ mod tests {
         all.find(|world| world.name == name).unwrap()
     }
 
-    /// Each path must make a scenario, or it would only be found out live.
+    /// Each path must be a valid scenario; otherwise only the live run would show the error.
     #[test]
     fn every_path_makes_a_scenario() {
         for world in PathWorld::all() {
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// CUBIC uses a part of a path of 2 Mbit/s, and never more than the path carries.
+    /// CUBIC uses a share of a path of 2 Mbit/s, and never more than its capacity.
     #[test]
     fn what_is_used_is_at_most_what_is_carried() {
         for name in ["police-2-50", "steps-2"] {

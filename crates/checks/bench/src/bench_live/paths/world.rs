@@ -1,4 +1,4 @@
-//! The paths, each described once: the emulator's file and the scenario have the same lines, and what a path carries is
+//! The paths, each described once: the emulator's file and the scenario get the same lines, and a path's capacity is
 //! computed from the same numbers.
 
 use std::time::Duration;
@@ -6,30 +6,30 @@ use std::time::Duration;
 use airlane_probe::Times;
 use airlane_testkit::live::GRACE;
 
-/// How fast one way of a path is.
+/// The rate of one direction of a path.
 #[derive(Clone, Copy, Debug)]
 enum Pace {
     /// Always the same, kbit/s.
     Constant(u32),
-    /// Rates in kbit/s that follow each other, each for so many seconds.
+    /// Successive rates in kbit/s, each for this many seconds.
     Steps(u32, &'static [u32]),
-    /// Packets of 1504 B that may leave in each 20 ms of a minute, one number a line below a heading.
+    /// Packets of 1504 B that may leave in each 20 ms of a minute, one number per line after a heading.
     Recorded(&'static str),
 }
 
-/// What drops all that exceeds it: kbit/s, and bytes at once.
+/// A policer: kbit/s, and the burst in bytes.
 type Police = (u32, u32);
 
-/// What is asked of the part of a path that is used.
+/// The criterion for the share of a path that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// 90 % of what the path carries, from the third second of load and the second after each step.
+    /// 90 % of the capacity, from the third second of load and the second after each step.
     OfPath,
-    /// 85 % of what is used without Airlane, as a radio's queue is what it sends from.
+    /// 85 % of the share used without Airlane: on a radio, the queue decides how much can be sent.
     OfWithout,
 }
 
-/// A path, and how long something travels over it.
+/// A path, and the duration of its traffic.
 #[derive(Clone, Debug)]
 pub struct PathWorld {
     /// Its name on the command line, in tables and in JSON.
@@ -41,20 +41,20 @@ pub struct PathWorld {
     queue: &'static str,
     loss: f64,
     police: Option<Police>,
-    /// Times without the path, from and to in seconds.
+    /// Times without the path, start and end in seconds.
     outages: Vec<[u32; 2]>,
-    /// Whether there is a call: it needs 81 kbit/s.
+    /// Whether there is a call, which needs 81 kbit/s.
     pub(super) call: bool,
     pub(super) asked: Asked,
-    /// Seconds of load before measuring, in which a rate may be found.
+    /// Seconds of load before the measurement, in which the rate may be found.
     warmup_s: u32,
     measure_s: u32,
 }
 
-/// Seconds in which the rate must be found at the beginning, and after a step up.
+/// Seconds within which the rate must be found at the beginning, and after a step up.
 const FOUND_WITHIN_S: u32 = 3;
 const FOLLOWED_WITHIN: usize = 2_000 / SLOT_MS;
-/// The least time over which a rate is the same.
+/// The shortest time with a constant rate.
 const SLOT_MS: usize = 20;
 const PACKET_BITS: f64 = 1504.0 * 8.0;
 
@@ -125,7 +125,7 @@ impl PathWorld {
         }
     }
 
-    /// All of them.
+    /// All paths.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for (mbps, burst) in [(2, 30_000), (30, 60_000)] {
@@ -142,7 +142,7 @@ impl PathWorld {
         let outages: Vec<_> = (1..=9).map(|cut| [2 * cut, 2 * cut + 1]).collect();
         all.push(Self {
             loss: 0.02,
-            // TCP itself tries again up to a second after the last one.
+            // TCP itself retries up to a second after the last outage.
             warmup_s: outages[8][1] + 2,
             outages,
             ..Self::usual("outages")
@@ -191,7 +191,7 @@ impl PathWorld {
         all
     }
 
-    /// Those with these names, or, where none has one, those whose names begin with it; all where no name is given.
+    /// The paths with these names, or, if no path has a name, those that begin with it; all if no name is given.
     ///
     /// # Errors
     /// Names the one that no path has.
@@ -215,7 +215,7 @@ impl PathWorld {
         Ok(all.iter().filter(is_wanted).cloned().collect())
     }
 
-    /// How long it is used, where `measure` may say for how long it is measured.
+    /// The times of its traffic; `measure` overrides the duration of the measurement.
     pub(super) fn times(&self, measure: Option<Duration>) -> Times {
         let s = |seconds: u32| Duration::from_secs(seconds.into());
         Times {
@@ -230,7 +230,7 @@ impl PathWorld {
         self.delay_ms
     }
 
-    /// What a file of the emulator and a link of a scenario have in common.
+    /// The lines that the emulator's file and the scenario's link have in common.
     pub(super) fn lines(&self) -> String {
         let Self {
             delay_ms,
@@ -258,7 +258,7 @@ impl PathWorld {
         lines
     }
 
-    /// Files that these lines name, with what stands in them.
+    /// Files that these lines name, with their contents.
     pub(super) fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let ways = [("down", self.down), ("up", self.up)];
         let files = ways.into_iter().filter_map(|(way, pace)| match pace {
@@ -268,7 +268,7 @@ impl PathWorld {
         files.collect()
     }
 
-    /// What the path carries down in each 20 ms until the end of the measuring, bit/s.
+    /// The capacity down in each 20 ms until the end of the measurement, bit/s.
     fn slots(&self, times: &Times) -> Vec<f64> {
         let count = (times.warmup + times.measure).as_millis() as usize / SLOT_MS;
         let recorded = match self.down {
@@ -301,12 +301,12 @@ impl PathWorld {
         (0..count).map(slot).collect()
     }
 
-    /// What it carries down while it is measured, bit/s.
+    /// The mean capacity down during the measurement, bit/s.
     pub(super) fn carries_bps(&self, times: &Times) -> f64 {
         mean(&self.slots(times)[begun(times)..])
     }
 
-    /// The part of it that must be used: nine tenths, where for two seconds after a step up the rate of before is enough.
+    /// The share of it that must be used: nine tenths, and for two seconds after a step up only of the previous rate.
     pub(super) fn asked_part(&self, times: &Times) -> f64 {
         let slots = self.slots(times);
         let followed = |at: usize| {
@@ -318,7 +318,7 @@ impl PathWorld {
     }
 }
 
-/// The slot in which the measuring begins.
+/// The slot in which the measurement begins.
 const fn begun(times: &Times) -> usize {
     times.warmup.as_millis() as usize / SLOT_MS
 }
@@ -345,12 +345,12 @@ impl Pace {
     }
 }
 
-/// Packets in each slot of a recording. A line that is no number, the heading, is none.
+/// Packets in each slot of a recording. Lines that are not numbers, such as the heading, are skipped.
 fn counted(counts: &str) -> impl Iterator<Item = u32> {
     counts.lines().filter_map(|line| line.trim().parse().ok())
 }
 
-/// Times in ms at which a packet may leave, as Mahimahi writes them.
+/// Sending opportunities in ms, in Mahimahi's format.
 fn opportunities(counts: &str) -> Vec<u8> {
     let mut text = String::new();
     for (slot, count) in counted(counts).enumerate() {
@@ -393,7 +393,7 @@ mod tests {
         assert!((carries("geo") - 40.0 * 0.997).abs() < 1e-9);
         // Whole rounds.
         assert!((carries("steps-20") - 10.5).abs() < 1e-9);
-        // Measured after the last of them.
+        // The measurement begins after the last of them.
         assert!((carries("outages") - 20.0 * 0.98).abs() < 1e-9);
         assert!((carries("64k") - 0.064).abs() < 1e-9);
         assert!((1.0..20.0).contains(&carries("verizon-lte")));

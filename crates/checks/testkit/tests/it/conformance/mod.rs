@@ -1,4 +1,4 @@
-//! One suite for every scheme, one for every scheduler: what is new must pass what is there.
+//! One suite for every scheme and one for every scheduler: a new one must pass the existing suite.
 
 #[macro_use]
 pub(crate) mod scheduler;

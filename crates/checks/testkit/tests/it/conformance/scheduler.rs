@@ -1,5 +1,5 @@
-//! What every frame scheduler must do, whatever its order: the link is never idle while a frame
-//! waits, no frame is lost or doubled, and frames of a service keep their order.
+//! What every frame scheduler must do, whatever its order: the link is never idle while a frame waits, no frame is
+//! lost or duplicated, and frames of a service keep their order.
 
 use std::collections::VecDeque;
 
@@ -32,16 +32,16 @@ macro_rules! scheduler_conformance {
     };
 }
 
-/// Something done to a scheduler.
+/// An operation on a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
     /// A frame of a service, with its length in bytes.
     Enqueue(u8, usize),
-    /// The link is free.
+    /// The link is ready for a frame.
     Dequeue,
     /// A new share for a service.
     SetRate(u8, f64),
-    /// What waits of a service is thrown away.
+    /// Discards the waiting frames of a service.
     Remove(u8),
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn operations(n: usize, services: u8) -> impl Strategy<Value = Vec<Op
     prop::collection::vec(operation, 0..n)
 }
 
-/// The obvious reference: one queue for each service.
+/// The reference model: one queue per service.
 #[derive(Default)]
 struct Reference {
     queues: [VecDeque<(usize, u64)>; 16],
@@ -68,7 +68,7 @@ impl Reference {
     }
 }
 
-/// The next item, which is the one that was told to be the next.
+/// The next item, which must be the announced one.
 fn announced<S: Schedule<u64>>(scheduler: &mut S) -> Option<Turn<u64>> {
     let told = scheduler.peek();
     let item = scheduler.dequeue();
@@ -76,8 +76,8 @@ fn announced<S: Schedule<u64>>(scheduler: &mut S) -> Option<Turn<u64>> {
     item
 }
 
-/// Each item leaves once, in the order of its service, with its length; the scheduler is empty only
-/// if nothing waits (XYL-R-3).
+/// Each item leaves once, in the order of its service, with its length; the scheduler is empty only if nothing waits
+/// (XYL-R-3).
 pub(crate) fn conserves_items<S: Schedule<u64> + Default>() {
     proptest!(cases(500), |(operations in operations(400, 16))| {
         let (mut scheduler, mut reference) = (S::default(), Reference::default());
@@ -132,7 +132,7 @@ pub(crate) fn repeats_itself<S: Schedule<u64> + Default>() {
     });
 }
 
-/// With one active service frames leave in the order in which they came (XYL-R-9).
+/// With one active service, frames leave in the order in which they arrived (XYL-R-9).
 pub(crate) fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
     proptest!(cases(500), |(service in 0..16u8, operations in operations(200, 1))| {
         let (mut scheduler, mut queue) = (S::default(), VecDeque::new());
@@ -151,9 +151,9 @@ pub(crate) fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
     });
 }
 
-/// While two services have frames all the time, the bytes served of each, divided by its share,
-/// differ by no more than its longest frame over its share, summed over the two, in every interval
-/// (XYL-R-2, the bound of self-clocked fair queueing). Other services come and go.
+/// While two services are backlogged, the bytes served of each, divided by its share, differ in every interval by no
+/// more than the sum, over both, of the longest frame over its share (XYL-R-2, the bound of self-clocked fair
+/// queueing). Other services come and go.
 pub(crate) fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
     let rates = prop::collection::vec(0.05..5.0f64, 16);
     proptest!(cases(500), |(
@@ -166,13 +166,13 @@ pub(crate) fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
         for (service, rate) in rates.iter().enumerate() {
             scheduler.set_rate(service as u8, *rate);
         }
-        // For each pair: the range of S_i / r_i - S_j / r_j since both have had frames.
+        // For each pair: the range of S_i / r_i - S_j / r_j since both have been backlogged.
         let mut ranges = [[Range::default(); 16]; 16];
         let mut backlog = [0u32; 16];
         for operation in operations {
             match operation {
                 Operation::Enqueue(service, len) => {
-                    // Services whose frames are all of one length are the sharper test.
+                    // Services with frames of equal length are the sharper test.
                     let len = if varies { len } else { lengths[usize::from(service)] };
                     scheduler.enqueue(service, len, 0);
                     backlog[usize::from(service)] += 1;
@@ -219,7 +219,7 @@ pub(crate) fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
     });
 }
 
-/// Least and greatest value of a running sum, from zero.
+/// Minimum and maximum of a running sum, from zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     sum: f64,

@@ -9,33 +9,33 @@ use proptest::prelude::*;
 use crate::strategies::{Offer, cases, fates, play, traffic};
 use airlane_testkit::{Adversary, Pair, Reordering, Scripted, Setup, Tally, TestPacket};
 
-/// A scheme to be tested, and what it promises.
+/// A scheme under test, and its guarantees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contract {
-    /// The inside of the `scheme` table.
+    /// The content of the `scheme` table.
     pub(crate) scheme: &'static str,
     /// Header profile.
     pub(crate) header: HeaderProfile,
-    /// Its window; 0 if it keeps nothing.
+    /// Its window; 0 if it buffers nothing.
     pub(crate) window: usize,
-    /// Frames kept beside it at one end, whatever the window.
+    /// Frames buffered in addition at one end, whatever the window.
     pub(crate) kept: usize,
-    /// Packets go up in the order in which they came.
+    /// Packets are delivered in the order in which they were sent.
     pub(crate) in_order: bool,
-    /// No packet goes up twice.
+    /// No packet is delivered twice.
     pub(crate) once: bool,
-    /// No timer runs out without loss. Measured timers are estimates: when the peer sends its first
-    /// long frame, they may be too short once.
+    /// No timer expires without loss. Measured timers are estimates: when the peer sends its first long frame, they
+    /// may expire too early once.
     pub(crate) sure_timers: bool,
-    /// Frames are copied: what is not lost comes twice.
+    /// Frames are copied: those that are not lost arrive twice.
     pub(crate) copies: bool,
-    /// Original frames must arrive once and in their order: loss of step otherwise.
+    /// Original frames must arrive once and in order, or the ends lose synchronisation.
     pub(crate) originals_in_order: bool,
     /// How far frames may be reordered.
     pub(crate) reordering: Reordering,
 }
 
-/// The service under test; another is there and silent.
+/// The service under test; another one exists and is idle.
 const SERVICE: u8 = 1;
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 
@@ -125,7 +125,7 @@ fn offers(n: usize, gap_ms: u64) -> impl Strategy<Value = Vec<Offer>> {
     traffic(n, 1, gap_ms).prop_map(for_service)
 }
 
-/// Without loss every packet goes up in its order, and nothing is sent again.
+/// Without loss, every packet is delivered in order, and nothing is retransmitted.
 pub(crate) fn a_clean_link_needs_no_repair(contract: Contract) {
     proptest!(cases(200), |(offers in offers(100, 20))| {
         let mut pair = contract.pair(ROOMY, vec![]);
@@ -151,7 +151,7 @@ pub(crate) fn a_clean_link_needs_no_repair(contract: Contract) {
     });
 }
 
-/// Order and uniqueness under loss, duplication and the reordering that the scheme allows.
+/// Order and uniqueness under loss, duplication and the reordering that the scheme tolerates.
 pub(crate) fn keeps_its_promises(contract: Contract) {
     proptest!(cases(200), |(offers in offers(100, 20), script in fates(300, 100))| {
         let mut pair = contract.pair(ROOMY, script);
@@ -170,8 +170,8 @@ pub(crate) fn keeps_its_promises(contract: Contract) {
     });
 }
 
-/// At every moment: packets offered = sent + dropped by reason + waiting, bytes likewise, and
-/// counters agree with what was seen outside. They never shrink.
+/// At every moment: packets offered = sent + dropped by reason + waiting, likewise bytes, and the counters agree with
+/// an outside view. They never decrease.
 pub(crate) fn keeps_its_books(contract: Contract) {
     let queues = [
         "kind = \"none\"",
@@ -202,14 +202,14 @@ pub(crate) fn keeps_its_books(contract: Contract) {
     });
 }
 
-/// What left each end, frames and bytes, and the books as they were.
+/// Frames and bytes sent by each end, and the counters before.
 #[derive(Default)]
 struct Seen {
     journal: usize,
     all: [(u64, u64); 2],
     repairs: [(u64, u64); 2],
     control: [(u64, u64); 2],
-    /// All counters as they were when they were compared last.
+    /// All counters at the last comparison.
     before: [BTreeMap<String, i64>; 2],
 }
 
@@ -277,7 +277,7 @@ fn check_growth<A: Adversary>(pair: &Pair<A>, seen: &mut Seen) -> Result<(), Tes
     for end in 0..2 {
         let now = counters(&pair.ledger(end, SERVICE));
         for (name, then) in &seen.before[end] {
-            // Some are left out while they are zero.
+            // Some are omitted while they are zero.
             let now = now.get(name).copied().unwrap_or(0);
             prop_assert!(now >= *then, "{} went from {} to {}", name, then, now);
         }
@@ -286,7 +286,7 @@ fn check_growth<A: Adversary>(pair: &Pair<A>, seen: &mut Seen) -> Result<(), Tes
     Ok(())
 }
 
-/// All counters of a ledger, by way of its serialised form, so that new ones cannot be forgotten.
+/// All counters of a ledger, from its serialised form, so that new ones cannot be forgotten.
 fn counters(ledger: &ServiceLedger) -> BTreeMap<String, i64> {
     let table = toml::Table::try_from(ledger).expect("a ledger is a table of numbers");
     let number = |(name, value): (String, toml::Value)| match value.as_integer() {
@@ -296,7 +296,7 @@ fn counters(ledger: &ServiceLedger) -> BTreeMap<String, i64> {
     table.into_iter().map(number).collect()
 }
 
-/// `handle_timeout` before its time does nothing.
+/// An early call of `handle_timeout` does nothing.
 pub(crate) fn early_timeouts_change_nothing(contract: Contract) {
     proptest!(cases(200), |(offers in offers(80, 20), script in fates(200, 100))| {
         let run = |early_calls| {
@@ -323,8 +323,8 @@ pub(crate) fn repeats_itself(contract: Contract) {
     });
 }
 
-/// Made for one rate and told another, it does what it does when it was made for that: its timers, what it
-/// may spend, and all that was computed of the rate.
+/// A port built for one rate and given another behaves like one built for that: its timers, its budgets, and
+/// everything computed from the rate.
 pub(crate) fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Contract) {
     proptest!(cases(100), |(
         offers in offers(80, 20),
@@ -346,9 +346,9 @@ pub(crate) fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Co
     });
 }
 
-/// Packets kept at one end: those that may be asked for again (RLP forgets a frame when its place
-/// is taken, so it keeps up to the next power of two of two windows), those held behind a hole,
-/// those that wait, one in the scheduler, and the last one sent.
+/// Packets buffered at one end: those that may be requested again (RLP forgets a frame when its slot is reused, so it
+/// keeps up to the next power of two of two windows), those held after a hole, those waiting, one in the scheduler,
+/// and the last one sent.
 pub(crate) fn keeps_no_more_than_its_window(contract: Contract) {
     const WAITING: usize = 5;
     let kept = (2 * contract.window).next_power_of_two();
@@ -369,8 +369,8 @@ pub(crate) fn keeps_no_more_than_its_window(contract: Contract) {
     });
 }
 
-/// Frames with any type, numbers and payload: counted and survived, and the contract holds. The
-/// schemes may lose step by them, so afterwards nothing is promised but that time goes on.
+/// Frames with any type, numbers and payload are counted and survived, and the contract holds. The schemes may lose
+/// synchronisation, so afterwards nothing is promised but that time advances.
 pub(crate) fn survives_any_header(contract: Contract) {
     let kinds = prop::sample::select(vec![
         FrameKind::Data,
@@ -432,8 +432,8 @@ pub(crate) fn survives_any_header(contract: Contract) {
     });
 }
 
-/// Whatever the scheduler, and with other services present but silent: the same frames at the same
-/// times (XYL-R-9, and XYL-R-1 as far as silence goes).
+/// With any scheduler, and with other services present but idle: the same frames at the same times (XYL-R-9, and
+/// XYL-R-1 as far as idle services go).
 pub(crate) fn is_alone_on_the_link_as_far_as_it_can_see(contract: Contract) {
     proptest!(cases(200), |(offers in offers(80, 20), script in fates(200, 100))| {
         let run = |change: fn(Setup) -> Setup| {

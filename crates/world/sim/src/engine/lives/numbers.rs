@@ -1,5 +1,5 @@
-//! Which simulated packet some bytes are: IPv4's identification counts the packets of each 5-tuple, as a host counts
-//! them, and so names the last 65,536 of it.
+//! Maps bytes back to the simulated packet. IPv4's identification counts the packets of each 5-tuple, as a host does,
+//! so it identifies the last 65,536 of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -7,22 +7,22 @@ use std::net::Ipv4Addr;
 use crate::headers::CaptureHeaders;
 use crate::packet::Packet;
 
-/// Connections that are remembered; nothing of older ones is under way.
+/// Connections that are remembered; older ones have nothing in flight.
 const CONNECTIONS: usize = 16_384;
-/// Identifications.
+/// Values of the identification field.
 const NUMBERS: usize = 1 << 16;
 
-/// The 5-tuple as it stands in a packet.
+/// The 5-tuple as its fields appear in a packet.
 type Tuple = (Ipv4Addr, Ipv4Addr, u8, u32);
 
-/// The packets of one 5-tuple, by number.
+/// The packets of one 5-tuple, by identification.
 #[derive(Debug, Default)]
 struct Connection {
     packets: Vec<Packet>,
     next: usize,
 }
 
-/// All packets that travel as bytes, or have.
+/// All packets that travel, or have travelled, as bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     connections: HashMap<Tuple, Connection>,
@@ -30,7 +30,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Appends the bytes of a packet, and remembers it.
+    /// Appends the bytes of a packet, and remembers the packet.
     pub(crate) fn write(
         &mut self,
         headers: &mut CaptureHeaders,
@@ -59,7 +59,7 @@ impl Numbers {
         set_number(bytes, number as u16);
     }
 
-    /// The packet that these bytes are, with the mark that a queue has given it; none if none of them is.
+    /// The packet that these bytes stand for, with the ECN mark that a queue has set; none if unknown.
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<Packet> {
         let (tuple, number) = parse(bytes)?;
         let packet = self
@@ -72,18 +72,18 @@ impl Numbers {
     }
 }
 
-/// The 5-tuple and the number of a packet.
+/// The 5-tuple and the identification of a packet.
 fn parse(bytes: &[u8]) -> Option<(Tuple, u16)> {
     let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
     let header = usize::from(bytes.first()? & 0xf) * 4;
     let number = (word(4)? >> 16) as u16;
     let address = |at: usize| Some(Ipv4Addr::from_bits(word(at)?));
-    // Ports, or what stands in their place.
+    // The ports, or the same bytes of another protocol.
     let ports = word(header).unwrap_or(0);
     Some(((address(12)?, address(16)?, *bytes.get(9)?, ports), number))
 }
 
-/// Sets the identification of a packet that has none, and its header's checksum (RFC 1624).
+/// Sets the identification of a packet that has none, and updates the header checksum (RFC 1624).
 fn set_number(bytes: &mut [u8], number: u16) {
     bytes[4..6].copy_from_slice(&number.to_be_bytes());
     let old = u16::from_be_bytes([bytes[10], bytes[11]]);

@@ -1,4 +1,4 @@
-//! What the qdiscs and classes of one way come to: delays add up, losses combine, the lowest rate counts.
+//! Combines the qdiscs and classes along one path: delays add up, losses combine, the lowest rate counts.
 
 use airlane_base::{Duration, QueueLimit, Rate};
 use airlane_channel::{ErrorModelConfig, LinkRate};
@@ -9,7 +9,7 @@ use super::tree::{Leaf, Step};
 use crate::import::direction::{Direction, UNLIMITED};
 use crate::import::words::ImportError;
 
-/// What a way comes to.
+/// The combined effect of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shaped {
     pub(super) direction: Direction,
@@ -18,11 +18,11 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    /// Puts together what a way meets.
+    /// Combines the steps of a path.
     pub(super) fn new(leaf: &Leaf<'_>) -> Result<Self, ImportError> {
         let mut direction = Direction::open(USUAL_LIMIT);
         let (mut notes, mut seed) = (vec![], None);
-        // Rates, whose queue is that of this place, and the limits by their place.
+        // Rates, each with the place whose queue it has, and limits by place.
         let mut rates: Vec<(Rate, usize)> = vec![];
         let mut limits: Vec<(usize, QueueLimit)> = vec![];
         let mut waits_below = false;
@@ -57,7 +57,7 @@ impl Shaped {
                             ));
                         }
                         if let Some(part) = netem.corrupt {
-                            // netem has no other errors than these two.
+                            // netem has no errors but random and Gilbert-Elliott loss, which combine with this.
                             direction.also_loses(part);
                         }
                         rates.extend(netem.rate.map(|rate| (rate, place)));
@@ -71,7 +71,7 @@ impl Shaped {
                         limit,
                         notes: said,
                     } => {
-                        // What is below a shaper is its queue.
+                        // The qdisc below a shaper is its queue.
                         let next = matches!(leaf.steps.get(place + 1), Some(Step::Qdisc(_)));
                         rates.extend(rate.map(|rate| (rate, place + usize::from(next))));
                         limits.extend(limit.map(|limit| (place, limit)));

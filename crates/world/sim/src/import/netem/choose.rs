@@ -1,18 +1,18 @@
-//! Which way through the interfaces, qdiscs and classes of a text becomes the link.
+//! Chooses the path through interfaces, qdiscs and classes that becomes the link.
 
 use super::chain::Shaped;
 use super::script::{Devices, EXPECTED, Script};
 use super::tree::{Handle, Leaf, shown};
 use crate::import::words::{ImportError, nothing};
 
-/// What of a text is asked for.
+/// The requested interface and class.
 #[derive(Clone, Copy)]
 pub(super) struct Chosen<'a> {
     pub(super) device: Option<&'a str>,
     pub(super) class: Option<&'a str>,
-    /// This interface is the other direction.
+    /// An interface to exclude, because it is the other direction.
     pub(super) not: Option<&'a str>,
-    /// What says so on the command line.
+    /// The command-line flags for this choice.
     pub(super) flags: [&'static str; 2],
 }
 
@@ -20,7 +20,7 @@ pub(super) fn shapes(devices: &Devices) -> bool {
     devices.values().any(|device| !device.leaves().is_empty())
 }
 
-/// What is wrong with the text as a whole.
+/// An error about the text as a whole.
 pub(super) const fn nothing_at(problem: String, help: String) -> ImportError {
     ImportError {
         line: 0,
@@ -30,7 +30,7 @@ pub(super) const fn nothing_at(problem: String, help: String) -> ImportError {
     }
 }
 
-/// What holds at one time.
+/// Chooses among the settings at one time.
 pub(super) fn in_state(
     script: &Script,
     devices: &Devices,
@@ -117,7 +117,7 @@ fn several(leaves: &[Leaf<'_>], chosen: Chosen<'_>, device: &str) -> ImportError
     }
 }
 
-/// Whether a class is written so.
+/// Whether the text names this class.
 fn same(text: &str, name: Handle) -> bool {
     text == shown(name)
         || (name[1] == 0 && text.trim_end_matches(':') == shown(name).trim_end_matches(':'))

@@ -1,7 +1,7 @@
-//! What netem was told, as `tc` and the kernel keep it.
+//! netem's options, as `tc` and the kernel keep them.
 //!
-//! `tc qdisc change` gives delay, limit, duplicates and losses anew each time, with their defaults where nothing is said; a
-//! rate, corruption, reordering and slots stay as they were unless they are named.
+//! `tc qdisc change` sets delay, limit, duplication and loss anew each time, with defaults for those not named; rate,
+//! corruption, reordering and slots keep their values unless they are named.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +11,35 @@ use airlane_channel::{Distribution, ErrorModelConfig, JitterConfig};
 use super::units::{count, percent, percents, rate, size, time};
 use crate::import::words::{ImportError, Word, Words};
 
-/// A full packet as a qdisc on Ethernet counts it.
+/// A full packet as a qdisc on Ethernet counts it, bytes.
 pub(super) const PACKET: (u64, &str) = (
     1_514,
     " # 1500 B of IP with headers; tc counts Ethernet's 14 B, too",
 );
-/// netem's own.
+/// netem's default.
 pub(super) const USUAL_LIMIT: QueueLimit = QueueLimit::Packets(1_000);
 
-/// What a netem was told.
+/// The options of one netem qdisc.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Netem {
     pub(super) rate: Option<Rate>,
     pub(super) delay: Duration,
     pub(super) jitter: JitterConfig,
-    /// This part of packets does not wait.
+    /// The share of packets that are not delayed.
     reorder: Probability,
     pub(super) errors: ErrorModelConfig,
     pub(super) corrupt: Option<Probability>,
     pub(super) limit: Option<QueueLimit>,
     pub(super) seed: Option<u64>,
-    /// By the option that they are about.
+    /// By the option that they concern.
     notes: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// What stays at a change that does not name it.
+/// Options that a change keeps unless it names them.
 const STAYS: [&str; 4] = ["rate", "corrupt", "reorder", "slot"];
 
 impl Netem {
-    /// Reads its options; `before` is what it was told until now, if this is a change.
+    /// Reads the options; for a change, `before` holds the previous ones.
     pub(super) fn new(words: Words<'_>, before: Option<&Self>) -> Result<Self, ImportError> {
         let mut netem = match before {
             None => Self::default(),
@@ -62,10 +62,10 @@ impl Netem {
         Ok(netem)
     }
 
-    /// What does not wait is early, and what does is late then.
+    /// Expresses reordering as jitter: the delayed packets are the late ones.
     fn settle(&mut self) {
         let jitters = self.jitter.spread > Duration::ZERO;
-        // A packet begins to leave when the one before it has left, late or not.
+        // With a rate, each packet begins to leave after the previous one, late or not.
         self.jitter.in_order = jitters && self.rate.is_some() && self.reorder == Probability::ZERO;
         if self.reorder == Probability::ZERO || self.delay == Duration::ZERO {
             return;
@@ -80,7 +80,7 @@ impl Netem {
         }
     }
 
-    /// How the delays of its packets differ, if they do.
+    /// The jitter of its packets, if there is any.
     pub(super) fn jitter(&self) -> Option<JitterConfig> {
         let JitterConfig { spread, late, .. } = self.jitter;
         (spread > Duration::ZERO || late > Duration::ZERO).then_some(self.jitter)
@@ -178,7 +178,7 @@ impl Netem {
                 "ecn" => self.note("ecn", "ecn: left out; what netem would mark is lost"),
                 "seed" => {
                     let seed = count(words.expect("a number")?)?;
-                    // A file has place for so many bits.
+                    // The scenario file has room for 63 bits.
                     self.seed = Some(seed & i64::MAX as u64);
                 }
                 _ => {
@@ -251,7 +251,7 @@ impl Netem {
         Ok(())
     }
 
-    /// See the head of this file.
+    /// See the module documentation of `netem`.
     fn loss_state(&mut self, words: &mut Words<'_>) -> Result<(), ImportError> {
         let last = words.clone();
         let names = ["p13", "p31", "p32", "p23", "p14"];
@@ -292,7 +292,7 @@ impl Netem {
         Ok(())
     }
 
-    /// A correlation that is left out.
+    /// Reads and leaves out a correlation.
     fn correlation(&mut self, of: &'static str, words: &mut Words<'_>) -> Result<(), ImportError> {
         if let Some(word) = words.next_number()
             && percent(word)? > Probability::ZERO
@@ -303,7 +303,7 @@ impl Netem {
         Ok(())
     }
 
-    /// What netem adds to each packet's length: typed as numbers, shown with names.
+    /// The bytes that netem adds to each packet's length: typed as numbers, shown with names.
     fn overhead(&mut self, words: &mut Words<'_>) -> Result<(), ImportError> {
         let mut some = false;
         loop {
@@ -347,7 +347,7 @@ impl Netem {
     }
 }
 
-/// A note where a rate was said in bytes, which looks like bits.
+/// A note for a rate in bytes, which is easily taken for bits.
 pub(super) fn bytes_note(word: &Word, rate: Option<Rate>) -> Option<String> {
     let rate = rate.filter(|_| word.text.to_ascii_lowercase().ends_with("bps"))?;
     let said = &word.text;
@@ -365,7 +365,7 @@ fn uniform(rate: f64) -> ErrorModelConfig {
     }
 }
 
-/// A chain that leaves no state is in its good one.
+/// A chain that never changes state stays in its good state.
 fn gilbert_elliott(to_bad: f64, to_good: f64, loss_good: f64, loss_bad: f64) -> ErrorModelConfig {
     if to_bad == 0.0 {
         return uniform(loss_good);

@@ -1,4 +1,5 @@
-//! Scripts with `tc` in them, and what `tc qdisc show` and `tc class show` print: what the interfaces are told, and when.
+//! Scripts that contain `tc`, and the output of `tc qdisc show` and `tc class show`: each interface's settings over
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::import::words::{Command, ImportError, Joint, Word, Words, commands};
 
 pub(super) const EXPECTED: &str = "the output of `tc qdisc show`, `tc qdisc add dev X root netem ...`, or what \
      stands behind `netem`";
-/// What netem's options begin with.
+/// Words that netem's options begin with.
 const OPTIONS: [&str; 12] = [
     "netem",
     "tbf",
@@ -24,12 +25,12 @@ const OPTIONS: [&str; 12] = [
     "rate",
     "slot",
 ];
-/// Words of a shell in front of a command.
+/// Shell words that may precede a command.
 const SHELL: [&str; 18] = [
     "do", "then", "else", "{", "(", "!", "if", "while", "until", "elif", "time", "nohup", "exec",
     "command", "env", "doas", "busybox", "-",
 ];
-/// Programs that shape by rules of their own.
+/// Programs that shape traffic in their own way.
 const SHAPERS: [&str; 8] = [
     "tcset",
     "tcdel",
@@ -40,28 +41,28 @@ const SHAPERS: [&str; 8] = [
     "toxiproxy-cli",
     "blade",
 ];
-/// More steps are no script.
+/// Limit on the steps of a script.
 const MOST_STEPS: usize = 1_000;
 
 /// Interfaces by name.
 pub(super) type Devices = BTreeMap<String, Device>;
 
-/// What a script does.
+/// The result of a script.
 #[derive(Default)]
 pub(super) struct Script {
-    /// What holds from each time on, where time passes; the last one holds in the end.
+    /// The settings from each time on, if time passes; the last ones are those at the end.
     pub(super) states: Vec<(Duration, Devices)>,
     devices: Devices,
     now: Duration,
     pub(super) notes: Vec<String>,
-    /// What prints, and the first command that is not known.
+    /// The first command that prints settings, and the first unknown command.
     prints: Option<ImportError>,
     unknown: Option<ImportError>,
     variables: BTreeMap<String, String>,
-    /// Lines of output were read, and commands of tc.
+    /// Whether there was output of tc, and whether there were commands of tc.
     shown: bool,
     commands: bool,
-    /// Classes of output that names no interface.
+    /// Classes in output that names no interface.
     stray: Vec<Vec<Word>>,
 }
 
@@ -75,7 +76,7 @@ impl Script {
         }
         let devices = std::mem::take(&mut script.devices);
         if !script.shown {
-            // Commands are there for a reason; what tc shows has every interface.
+            // An idle qdisc in a script was meant to do something; output of tc lists every interface anyway.
             let idle = devices.iter().filter(|(_, device)| device.is_idle());
             for name in idle.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
                 script.note(format!("{name}: its qdiscs shape nothing; left out"));
@@ -85,7 +86,7 @@ impl Script {
         Ok(script)
     }
 
-    /// What a text without shaping is refused by, beside that nothing is shaped.
+    /// A more specific error than that nothing is shaped, if there is one.
     pub(super) fn complaint(&self) -> Option<ImportError> {
         let unknown = self
             .unknown
@@ -124,7 +125,7 @@ impl Script {
         Ok(())
     }
 
-    /// A word with the values of variables that the script has set.
+    /// Replaces the variables that the script has set.
     fn valued(&self, word: &Word) -> Word {
         let (mut text, mut rest) = (String::new(), word.text.as_str());
         while let Some(at) = rest.find('$') {
@@ -155,7 +156,7 @@ impl Script {
         }
     }
 
-    /// Does what a command says; whether it succeeds.
+    /// Carries out a command. Returns whether it succeeded.
     fn command(
         &mut self,
         all: &[Word],
@@ -297,7 +298,7 @@ impl Script {
         }
     }
 
-    /// A command within a command.
+    /// Runs a command inside a command.
     fn inner(&mut self, word: &Word, place: &str) -> Result<bool, ImportError> {
         let at = |error: ImportError| ImportError {
             line: word.line,
@@ -308,7 +309,7 @@ impl Script {
         for inner in all.iter_mut().flat_map(|command| &mut command.words) {
             (inner.line, inner.column) = (word.line, word.column);
         }
-        // A text within itself is shorter each time, and ends.
+        // Each nested text is shorter than the one around it, so this ends.
         self.run(&all, place)?;
         Ok(true)
     }
@@ -342,7 +343,7 @@ impl Script {
         Ok(())
     }
 
-    /// What follows `tc`.
+    /// The arguments of `tc`.
     fn tc(
         &mut self,
         words: &mut Words<'_>,
@@ -415,7 +416,7 @@ impl Script {
             }
             _ => device.qdisc(verb, at.parent, major, &kind, options.clone())?,
         };
-        // A script may change what another one has set; it says what there is then.
+        // A script may change what another one has added; the change then says what there is.
         if let (Err(why), Verb::Change, "qdisc", false) = (&done, verb, what.text.as_str(), or_else)
             && why.contains("no qdisc")
         {
@@ -433,7 +434,7 @@ impl Script {
         Ok(done.is_ok())
     }
 
-    /// Names what of classes and of who gets them says nothing where one of them is the link.
+    /// Notes options that only matter between classes, and so have no effect on a link made of one of them.
     fn name_left_out(&mut self, kind: &str, mut options: Words<'_>) {
         let said = match kind {
             "htb" => &["default", "r2q", "prio", "quantum", "burst", "cburst"][..],
@@ -453,7 +454,7 @@ impl Script {
         }
     }
 
-    /// Whether everything, or some, goes to a class.
+    /// Records a filter to a class. Returns whether it was understood; it may match all packets or some.
     fn filter(&mut self, words: &mut Words<'_>, at: &mut At, device: &str, adds: bool) -> bool {
         let (mut all, mut class, mut some) = (true, at.class, false);
         let matchall = at.kind.as_ref().is_some_and(|kind| kind.text == "matchall");
@@ -495,7 +496,7 @@ impl Script {
         true
     }
 
-    /// A line that `tc qdisc show` or `tc class show` prints.
+    /// A line of the output of `tc qdisc show` or `tc class show`.
     fn output(&mut self, words: &mut Words<'_>, all: &[Word]) -> Result<(), ImportError> {
         let what = words.expect("\"qdisc\"")?;
         if what.text == "filter" {
@@ -514,7 +515,7 @@ impl Script {
             }
             return self.shown_class(&at.device, &at, own, &kind, words.clone());
         }
-        // A default one has no handle.
+        // A default qdisc has no handle.
         let major = Some(own[0]).filter(|major| *major > 0);
         let device = self.devices.entry(at.device).or_default();
         let refused = device.qdisc(Verb::Is, at.parent, major, &kind, words.clone())?;
@@ -535,7 +536,7 @@ impl Script {
         refused.map_err(|why| kind.wrong(why, "give the output of one `tc class show`"))
     }
 
-    /// `tc class show` names no interface: it is the one that has the qdisc.
+    /// `tc class show` names no interface: the class belongs to the one that has its qdisc.
     fn stray_class(&mut self, all: &[Word]) -> Result<(), ImportError> {
         let mut words = Words::new(all);
         words.next();
@@ -559,7 +560,7 @@ impl Script {
     }
 }
 
-/// Skips options, of which some have a value.
+/// Skips options, some of which have a value.
 fn options(words: &mut Words<'_>, valued: &[&str]) {
     while let Some(word) = words.peek().filter(|word| word.text.starts_with('-')) {
         words.next();
@@ -569,24 +570,24 @@ fn options(words: &mut Words<'_>, valued: &[&str]) {
     }
 }
 
-/// Where a qdisc or class stands.
+/// Where a qdisc or class is attached.
 #[derive(Default)]
 struct At {
     device: String,
     parent: Option<Handle>,
     own: Option<Handle>,
     class: Option<Handle>,
-    /// A kind that stands in front of some of it, as in `add dev x root netem`.
+    /// A kind that precedes part of it, as in `add dev x root netem`.
     kind: Option<Word>,
 }
 
 impl At {
-    /// Of a command, up to its kind.
+    /// Reads a command up to its kind.
     fn read(words: &mut Words<'_>, filter: bool) -> Result<Self, ImportError> {
         Self::read_further(words, Some(filter))
     }
 
-    /// Reads what stands in front of the options; of commands with the kind, and whether they are about filters.
+    /// Reads the words before the options. For commands this includes the kind; the flag says whether it is a filter.
     fn read_further(words: &mut Words<'_>, command: Option<bool>) -> Result<Self, ImportError> {
         let mut at = Self::default();
         while let Some(word) = words.peek() {
@@ -609,14 +610,14 @@ impl At {
                 "handle" if at.kind.is_none() => {
                     words.next();
                     let word = words.expect("a handle, such as \"1:\"")?;
-                    // Filters have others.
+                    // Handles of filters have another form.
                     at.own = handle(word).ok();
                 }
                 "classid" => {
                     words.next();
                     at.class = Some(handle(words.expect("a handle, such as \"1:10\"")?)?);
                 }
-                // A qdisc may be called so.
+                // `prio` is also the name of a qdisc.
                 "protocol" | "prio" | "pref" if command != Some(false) => {
                     words.next();
                     words.expect("a number")?;

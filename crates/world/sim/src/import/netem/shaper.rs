@@ -1,4 +1,4 @@
-//! What stands in a tree of qdiscs and classes, and what each is told beside netem: how fast, and how much may wait.
+//! The qdiscs and classes in a tree, with their settings other than netem's: rates and queue limits.
 
 use airlane_base::{QueueLimit, Rate};
 
@@ -6,7 +6,7 @@ use super::options::{Netem, PACKET, bytes_note};
 use super::units::{rate, size, size_of_cells, time};
 use crate::import::words::{ImportError, Word, Words, nothing};
 
-/// Qdiscs that shape nothing and lose nothing by themselves.
+/// Qdiscs that neither shape nor drop by themselves.
 const PLAIN: [&str; 7] = [
     "noqueue",
     "mq",
@@ -16,32 +16,32 @@ const PLAIN: [&str; 7] = [
     "mqprio",
     "noop",
 ];
-/// Qdiscs that have classes, or bands, with what is below them.
+/// Qdiscs that have classes or bands, each with its own child.
 const SHARED: [&str; 9] = [
     "htb", "hfsc", "cbq", "prio", "drr", "qfq", "ets", "multiq", "taprio",
 ];
-/// Queues that a link here does not have.
+/// Queue disciplines that a link here does not have.
 const QUEUES: [&str; 10] = [
     "fq_codel", "fq", "codel", "cake", "sfq", "red", "pie", "fq_pie", "sfb", "choke",
 ];
 
-/// A qdisc's own part of what it does.
+/// What a qdisc does itself.
 #[derive(Clone, Debug)]
 pub(super) enum Shaper {
     Netem(Box<Netem>),
-    /// A queue: at this rate, if it has one, and with so much room.
+    /// A queue, with its rate if it has one, and its limit.
     Queue {
         rate: Option<Rate>,
         limit: Option<QueueLimit>,
         notes: Vec<String>,
     },
-    /// Its classes do it.
+    /// Its classes do the work.
     Shared,
     Plain,
 }
 
 impl Shaper {
-    /// Reads the options of the qdisc that `word` names; `before` is what it was told until now, if this is a change.
+    /// Reads the options of the qdisc `word`; for a change, `before` holds the previous ones.
     pub(super) fn new(
         word: &Word,
         mut words: Words<'_>,
@@ -83,13 +83,13 @@ impl Shaper {
         })
     }
 
-    /// Whether a link is another one with it.
+    /// Whether it affects the link.
     pub(super) const fn shapes(&self) -> bool {
         matches!(self, Self::Netem(_) | Self::Queue { rate: Some(_), .. })
     }
 }
 
-/// Queues that drop by other rules: what counts here is how much has room, and cake's rate.
+/// Queues with other drop rules: only the limit counts here, and cake's rate.
 fn queue(kind: &str, mut words: Words<'_>) -> Result<Shaper, ImportError> {
     let (mut shaped, mut limit) = (None, None);
     while let Some(word) = words.next() {
@@ -106,7 +106,7 @@ fn queue(kind: &str, mut words: Words<'_>) -> Result<Shaper, ImportError> {
             "memlimit" => limit = Some(QueueLimit::Bytes(size(words.expect("a size")?)?)),
             "limit" => {
                 let word = words.expect("a number")?;
-                // It is shown with a unit of its own.
+                // tc shows it with a unit of its own.
                 let text = word.text.trim_end_matches('p').to_owned();
                 let room = size(&Word {
                     text,
@@ -184,17 +184,17 @@ fn tbf(mut words: Words<'_>) -> Result<Shaper, ImportError> {
     })
 }
 
-/// What a class of htb, hfsc or cbq was told.
+/// The options of a class of htb, hfsc or cbq.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shares {
-    /// What it gets in any case.
+    /// Guaranteed rate.
     pub(super) sure: Option<Rate>,
-    /// What it gets at most: `ceil`, `ul`, or the rate of a bounded class.
+    /// Maximum rate: `ceil`, `ul`, or the rate of a bounded class.
     pub(super) most: Option<Rate>,
 }
 
 impl Shares {
-    /// Reads a class's options; a change of hfsc's curves keeps those that it does not name.
+    /// Reads the options of a class; a change of hfsc's curves keeps those that it does not name.
     pub(super) fn new(
         word: &Word,
         mut words: Words<'_>,
@@ -205,7 +205,7 @@ impl Shares {
             ("hfsc", Some(before)) => *before,
             _ => Self::default(),
         };
-        // Which of hfsc's curves comes, and whether cbq's class never borrows.
+        // The hfsc curve being read, and whether the cbq class never borrows.
         let (mut curve, mut bounded) = ("", false);
         while let Some(word) = words.next() {
             let text = word.text.as_str();
@@ -237,11 +237,11 @@ impl Shares {
     }
 }
 
-/// What classes of one kind, each below the one before it, let through where nobody else sends; and what to say of it.
+/// The rate that a path of classes of one kind allows when no other class sends, and a note about it.
 pub(super) fn alone(kind: &str, path: &[Shares]) -> (Option<Rate>, Option<String>) {
     let sure = path.last().and_then(|leaf| leaf.sure);
     let found = match kind {
-        // What is at the top borrows from nobody.
+        // A class at the top has nothing to borrow from.
         "htb" => path.iter().fold(None, |above: Option<Rate>, class| {
             let (sure, most) = (class.sure?, class.most.or(class.sure)?);
             Some(above.map_or(sure, |above| above.max(sure)).min(most))

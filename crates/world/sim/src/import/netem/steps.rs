@@ -1,5 +1,5 @@
-//! What a script changes while it sleeps between its commands. Rates that change become the times at which packets may
-//! leave, in a file; a link has one delay and one kind of losses, so of these one step has to be chosen.
+//! Changes that a script makes while it sleeps between its commands. A changing rate becomes a file of sending
+//! opportunities; a link has only one delay and one loss model, so if these change, one step has to be chosen.
 
 use airlane_base::{Duration, Size};
 use airlane_channel::{LinkRate, Opportunities, OpportunitiesConfig};
@@ -11,17 +11,17 @@ use super::script::Script;
 use crate::import::direction::{Direction, UNLIMITED};
 use crate::import::words::ImportError;
 
-/// The times at which packets may leave, in a file.
+/// Sending opportunities, in a file.
 pub(super) struct RateFile {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) lasts: Duration,
 }
 
-/// What holds from a time on.
+/// The settings from a time on.
 type Step = (Duration, Shaped);
 
-/// What holds `at` a time, or always; with rates that change in `file`, if there may be one.
+/// The settings `at` a time, or the constant ones; a changing rate goes into `file`, if a file is allowed.
 pub(super) fn shaped(
     script: &Script,
     chosen: Chosen<'_>,
@@ -67,8 +67,8 @@ pub(super) fn shaped(
     Ok((shaped, Some(rates)))
 }
 
-/// What changes, from the first thing that is shaped to the last: before, nothing is asked, and in the end all may be
-/// taken away.
+/// The steps from the first shaped one to the last: before, there are no settings, and at the end a script may remove
+/// everything.
 fn steps(script: &Script, chosen: Chosen<'_>) -> Result<Vec<Step>, ImportError> {
     let mut steps: Vec<Step> = vec![];
     let states = &script.states;
@@ -96,13 +96,13 @@ fn steps(script: &Script, chosen: Chosen<'_>) -> Result<Vec<Step>, ImportError> 
     Ok(steps)
 }
 
-/// When they begin.
+/// When the steps begin.
 fn times(steps: &[Step]) -> String {
     let times: Vec<String> = steps.iter().map(|(from, _)| from.to_string()).collect();
     times.join(", ")
 }
 
-/// Steps of a script that is over at `end` and changes nothing but the rate.
+/// Turns a script that ends at `end` and changes only the rate into a file of opportunities.
 fn trace(steps: &[Step], end: Duration, name: String) -> Result<(Shaped, RateFile), String> {
     let [(began, first), .., (last, _)] = steps else {
         unreachable!("there are several steps");

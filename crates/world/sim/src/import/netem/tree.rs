@@ -21,7 +21,7 @@ pub(super) fn handle(word: &Word) -> Result<Handle, ImportError> {
     Ok([major, minor])
 }
 
-/// As `tc` writes it.
+/// A handle as `tc` writes it.
 pub(super) fn shown([major, minor]: Handle) -> String {
     match minor {
         0 => format!("{major:x}:"),
@@ -29,15 +29,15 @@ pub(super) fn shown([major, minor]: Handle) -> String {
     }
 }
 
-/// The first handle that the kernel gives by itself.
+/// The first handle that the kernel assigns itself.
 const OWN_HANDLES: u16 = 0x8001;
 
 /// A qdisc.
 #[derive(Clone, Debug)]
 pub(super) struct Qdisc {
-    /// Where it was named.
+    /// The word that named it.
     pub(super) word: Word,
-    /// None is the root.
+    /// None for the root.
     parent: Option<Handle>,
     pub(super) shaper: Shaper,
 }
@@ -55,29 +55,29 @@ pub(super) struct Class {
 pub(super) struct Device {
     qdiscs: BTreeMap<u16, Qdisc>,
     classes: BTreeMap<Handle, Class>,
-    /// What filters send everything to.
+    /// Classes that filters send all packets to.
     everything: Vec<Handle>,
     other_filters: bool,
 }
 
-/// What is done to a qdisc or class.
+/// The operations on a qdisc or class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Add,
     Replace,
     Change,
-    /// It is shown as being there.
+    /// It is listed as existing.
     Is,
 }
 
-/// What a way through the tree meets, from the top.
+/// A step of a path through the tree, from the top.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
     Qdisc(&'a Qdisc),
     Class(&'a str, Shares),
 }
 
-/// A way through the tree, and by which names it is chosen, the last one first.
+/// A path through the tree, and the names that select it, the last one first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaf<'a> {
     pub(super) names: Vec<Handle>,
@@ -86,14 +86,14 @@ pub(super) struct Leaf<'a> {
 
 impl Leaf<'_> {
     pub(super) fn name(&self) -> String {
-        // What is below a class goes by its name.
+        // A qdisc below a class is named after the class.
         let class = self.names.iter().find(|[_, minor]| *minor > 0);
         class
             .or(self.names.first())
             .map_or_else(String::new, |name| shown(*name))
     }
 
-    /// Where the qdisc at its top was named.
+    /// The word that named the qdisc at its top.
     pub(super) fn root(&self) -> Option<&Word> {
         self.steps.iter().find_map(|step| match step {
             Step::Qdisc(qdisc) => Some(&qdisc.word),
@@ -125,7 +125,7 @@ impl Device {
         found.map(|(major, _)| *major)
     }
 
-    /// A qdisc without classes has one place for what is below it, however it is called.
+    /// A classless qdisc has a single place for a child, whatever minor number is used.
     fn place(&self, [major, minor]: Handle) -> Handle {
         match self.qdiscs.get(&major).map(|qdisc| &qdisc.shaper) {
             Some(Shaper::Netem(_) | Shaper::Queue { .. }) => [major, 0],
@@ -133,7 +133,7 @@ impl Device {
         }
     }
 
-    /// Does what `tc qdisc` says; what it refuses is said.
+    /// Carries out `tc qdisc`; returns tc's error if it would refuse.
     pub(super) fn qdisc(
         &mut self,
         verb: Verb,
@@ -193,7 +193,7 @@ impl Device {
         Ok(Ok(()))
     }
 
-    /// Does what `tc class` says.
+    /// Carries out `tc class`.
     pub(super) fn class(
         &mut self,
         verb: Verb,
@@ -224,7 +224,7 @@ impl Device {
         Ok(Ok(()))
     }
 
-    /// Removes the qdisc at a place, with what is below it; whether there was one.
+    /// Removes the qdisc at a place, with everything below it. Returns whether there was one.
     pub(super) fn delete(&mut self, parent: Option<Handle>, own: Option<u16>) -> bool {
         let at = match (parent, own) {
             (None, Some(own)) => Some(own).filter(|own| self.qdiscs.contains_key(own)),
@@ -233,7 +233,7 @@ impl Device {
         at.inspect(|at| self.remove(*at)).is_some()
     }
 
-    /// Removes a class and the qdisc below it; whether there was one.
+    /// Removes a class and the qdisc below it. Returns whether there was one.
     pub(super) fn delete_class(&mut self, own: Handle) -> bool {
         if let Some(below) = self.at(Some(own)) {
             self.remove(below);
@@ -258,7 +258,7 @@ impl Device {
         }
     }
 
-    /// A filter sends everything, or some, to a class.
+    /// Records a filter that sends all packets, or some, to a class.
     pub(super) fn filter(&mut self, everything: Option<Handle>) {
         match everything {
             Some(class) => self.everything.push(class),
@@ -266,7 +266,7 @@ impl Device {
         }
     }
 
-    /// Whether it has qdiscs, of which none shapes anything.
+    /// Whether it has qdiscs, none of which shapes anything.
     pub(super) fn is_idle(&self) -> bool {
         !self.qdiscs.is_empty() && self.leaves().is_empty()
     }
@@ -276,7 +276,7 @@ impl Device {
         self.qdiscs.contains_key(&major)
     }
 
-    /// All ways through the tree that shape something; those that everything takes, if that is known.
+    /// All paths through the tree that shape something; only those that all packets take, if these are known.
     pub(super) fn leaves(&self) -> Vec<Leaf<'_>> {
         let mut leaves = vec![];
         for (major, qdisc) in &self.qdiscs {
@@ -297,7 +297,7 @@ impl Device {
 
     fn below_qdisc<'a>(&'a self, major: u16, mut leaf: Leaf<'a>, leaves: &mut Vec<Leaf<'a>>) {
         let qdisc = &self.qdiscs[&major];
-        // Trees that somebody has tied into a circle end here.
+        // Stops at loops.
         if leaf.names.contains(&[major, 0]) || leaf.steps.len() > 64 {
             return;
         }
@@ -311,7 +311,7 @@ impl Device {
                 self.below_class(*own, leaf.clone(), leaves);
             }
         }
-        // Bands, and the one place of what has no classes.
+        // Children in bands, and the single child of a classless qdisc.
         for (below, child) in &self.qdiscs {
             let Some(parent) = child.parent.filter(|parent| parent[0] == major) else {
                 continue;
@@ -350,7 +350,7 @@ impl Device {
         }
     }
 
-    /// Whether its root only spreads packets over queues that are all alike.
+    /// Whether its root only spreads packets over identical queues.
     pub(super) fn is_spread(&self) -> bool {
         let root = self.at(None).map(|at| self.qdiscs[&at].word.text.as_str());
         matches!(root, Some("mq" | "mqprio" | "multiq"))

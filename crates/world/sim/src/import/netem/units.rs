@@ -1,14 +1,14 @@
-//! Numbers as tc writes them.
+//! Numbers in tc's notation.
 
 use airlane_base::{Duration, Probability, Rate};
 
 use crate::import::words::{ImportError, Word, Words};
 use crate::scenario::LONGEST_RUN;
 
-/// As large as netem's and tbf's own numbers get.
+/// The largest rate that netem and tbf can express.
 const FASTEST_BPS: f64 = 1e15;
 
-/// Percentages in their order, with or without their names; the first must be there.
+/// Percentages in order, with or without their names; the first one is required.
 pub(super) fn percents<const N: usize>(
     words: &mut Words<'_>,
     names: [&str; N],
@@ -16,7 +16,7 @@ pub(super) fn percents<const N: usize>(
     let mut found = [None; N];
     for (i, name) in names.iter().enumerate() {
         let named = words.skip(name);
-        // "1-h" begins as a number does.
+        // "1-h" begins like a number.
         let other = words
             .peek()
             .is_some_and(|word| names.contains(&word.text.as_str()));
@@ -33,7 +33,7 @@ pub(super) fn percents<const N: usize>(
     Ok(found)
 }
 
-/// A number and the unit behind it.
+/// A number and the unit after it.
 pub(super) fn number<'a>(word: &'a Word, expected: &str) -> Result<(f64, &'a str), ImportError> {
     let text = word.text.as_str();
     let end = text
@@ -49,7 +49,7 @@ pub(super) fn count(word: &Word) -> Result<u64, ImportError> {
     word.text.parse().map_err(|_| word.unknown(expected))
 }
 
-/// Of hundred, with or without a sign.
+/// A percentage, with or without a percent sign.
 pub(super) fn percent(word: &Word) -> Result<Probability, ImportError> {
     let expected = "a percentage, 0% to 100%";
     let (value, unit) = number(word, expected)?;
@@ -57,7 +57,7 @@ pub(super) fn percent(word: &Word) -> Result<Probability, ImportError> {
     found.ok_or_else(|| word.unknown(expected))
 }
 
-/// Microseconds where no unit is given.
+/// A duration; microseconds if no unit is given.
 pub(super) fn time(word: &Word) -> Result<Duration, ImportError> {
     let expected = "a time, such as \"25ms\"";
     let (value, unit) = number(word, expected)?;
@@ -78,7 +78,7 @@ pub(super) fn time(word: &Word) -> Result<Duration, ImportError> {
     Ok(time)
 }
 
-/// K is 1000, with an `i` 1024; `bps` are bytes. None for zero, which is no limit.
+/// A rate: K is 1000, `Ki` is 1024, and `bps` means bytes. None for zero, which means no limit.
 pub(super) fn rate(word: &Word) -> Result<Option<Rate>, ImportError> {
     let expected = "a rate, such as \"20mbit\"";
     let (value, unit) = number(word, expected)?;
@@ -105,12 +105,12 @@ pub(super) fn rate(word: &Word) -> Result<Option<Rate>, ImportError> {
             "expected at most 1000tbit",
         ));
     }
-    // Less than a bit in a second is not nothing.
+    // A rate below 1 bit/s is not zero.
     let bps = if bps > 0.0 { (bps + 0.5).max(1.0) } else { 0.0 };
     Ok(Rate::from_bps(bps as u64))
 }
 
-/// Bytes; K is 1024.
+/// A size in bytes; K is 1024.
 pub(super) fn size(word: &Word) -> Result<u64, ImportError> {
     let expected = "a size, such as \"32kb\"";
     let (value, unit) = number(word, expected)?;
@@ -135,7 +135,7 @@ pub(super) fn size(word: &Word) -> Result<u64, ImportError> {
     Ok(bytes as u64)
 }
 
-/// A size, behind which `/8` may stand.
+/// A size, optionally followed by a cell size such as `/8`.
 pub(super) fn size_of_cells(words: &mut Words<'_>) -> Result<u64, ImportError> {
     let word = words.expect("a size, such as \"32kbit\"")?;
     let text = word

@@ -1,5 +1,5 @@
-//! Worlds for the tests: the shipped scenarios, and the grid of links and topologies that sections 2 and 3 of
-//! docs/spec/multi-service.md define.
+//! Worlds for the tests: the shipped scenarios, and the grid of links and topologies in sections 2 and 3 of
+//! docs/spec/multi-service.md.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) fn shipped() -> Vec<(String, String)> {
     files
 }
 
-/// A shipped scenario with some values set on top.
+/// A shipped scenario with some assignments.
 pub(crate) fn load(name: &str, assignments: &[&str]) -> Scenario {
     let file = format!("{name}.toml");
     let (_, text) = shipped()
@@ -34,7 +34,7 @@ pub(crate) fn load(name: &str, assignments: &[&str]) -> Scenario {
     Scenario::from_toml_with(&text, &file, assignments).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A wireless link of docs/spec/multi-service.md, section 2.1, without errors unless said.
+/// A wireless link of docs/spec/multi-service.md, section 2.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Cellular,
@@ -51,7 +51,7 @@ impl Link {
         }
     }
 
-    /// What a frame takes; so long are the packets of the conferencing source (5.3).
+    /// The payload of a frame, which is also the packet length of the conferencing source (5.3).
     fn frame(self) -> &'static str {
         match self {
             Self::Cellular => "50 B",
@@ -70,12 +70,12 @@ impl Link {
     }
 }
 
-/// What stands on the wireless links: errors, queue, services.
+/// The settings of the wireless links: errors, queue, services.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Air<'a> {
     pub(crate) errors: Option<&'a str>,
     pub(crate) queue: Option<u32>,
-    /// The scheme of the one service; none for a link without services.
+    /// The scheme of the only service; none for a link without services.
     pub(crate) scheme: Option<&'a str>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn runs(scenario: &Scenario, n: u64) -> Vec<RunResult> {
     repeat(scenario, SEED, n, 0, |_, _| {}).unwrap()
 }
 
-/// Repetitions in a few numbers.
+/// The summary of several repetitions.
 pub(crate) fn sums(scenario: &Scenario, n: u64) -> Summary {
     summary(&runs(scenario, n)).unwrap()
 }
