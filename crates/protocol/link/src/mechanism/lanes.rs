@@ -5,8 +5,8 @@
 //! delivers a frame once the frame that far back has been delivered, regardless of other holes.
 //!
 //! ```text
-//! lane 2    1 ◄───────── 5     5 says 4: it is delivered though 3 and 4 are missing
-//! lane 2       1 ◄───────── 5    5 says 4: it goes up though 3 and 4 are missing
+//! lane 1   0 ◄────── 3 ◄─ 4      4 says 1, 3 says 3
+//! lane 2       1 ◄───────── 5    5 says 4: it is delivered though 3 and 4 are missing
 //! ```
 //! A frame that is too far from the previous one, or must not overtake any, waits for all earlier frames.
 

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! packet     | 4 or 6 ...                  an IP packet, as it is
-//! short      | 3, 5 or 7 ...                               one with compressed headers (`headers`)
+//! short      | 3, 5 or 7 ...               one with compressed headers (`headers`)
 //! aggregate  | 0x10 | length | packet | length | packet ...      two packets or more
-//! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes   of one, sent one after the other
+//! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, sent one after the other
 //! ```
 //! The first byte of an IP packet holds its version, so a frame with one packet, as most are, has no
 //! overhead. A length is one byte up to 127, else two, the first with its highest bit set. `packet` counts

@@ -4,13 +4,13 @@
 //! after the other; in between, the service waits, its classes are inert, and no other service is affected.
 //!
 //! ```text
-//!     left                               right
-//!     add 3 ── offer 3, instance 2 ────────►  (has none)
-//!      ...                               add 3
-//!     pair ◄─── offer 3, instance 5 ───────── pair with 2
-//!     open ◄─── offer 3, instance 5 pair 2 ──
-//!      └──────  offer 3, instance 2 pair 5 ─► open
-//!     remove 3: drains ── no offer of 3 ───►  drains, then starts anew and waits
+//!  left                                   right
+//!  add 3 ── offer 3, instance 2 ────────►  (has none)
+//!            ...                           add 3
+//!  pair ◄─── offer 3, instance 5 ───────── pair with 2
+//!  open ◄─── offer 3, instance 5 pair 2 ──
+//!   └──────  offer 3, instance 2 pair 5 ─► open
+//!  remove 3: drains ── no offer of 3 ───►  drains, then starts anew and waits
 //! ```
 //!
 //! Rules:
