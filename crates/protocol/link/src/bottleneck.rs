@@ -47,7 +47,7 @@ pub struct Seen {
     pub busy: bool,
 }
 
-/// A port and what it measured of late.
+/// A port and its recent measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Below {
     /// The port's number.

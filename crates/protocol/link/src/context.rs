@@ -201,7 +201,7 @@ impl<'a, P> Context<'a, P> {
     }
 }
 
-/// What every scheme is told about its port.
+/// The facts about its port that every scheme may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortFacts {
     pub(crate) codec: Codec,

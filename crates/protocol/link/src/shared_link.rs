@@ -134,7 +134,7 @@ mod tests {
         while now < Instant::ORIGIN + Duration::from_secs(1) {
             now = now.max(medium.poll_timeout().unwrap());
             let port = medium.next(now).unwrap();
-            // The frame that the port prefers by now, and the one it has after that.
+            // The frame that the port now prefers, and its next one.
             turn += 1;
             medium.offer(now, port, len(port, turn));
             bytes[usize::from(port)] += medium.offered(port).unwrap() as u64;

@@ -15,7 +15,7 @@
 //!
 //! Other senders may be paced, too: CUBIC over `fq` sends two windows per round trip in slow start. Where the
 //! handshake has shown the round trip on both sides of the node, a first window that leaves at fewer than 2.4
-//! windows per round trip is from such a sender, whose losses have to be repaired in order.
+//! windows per round trip is from such a sender, to which repairs must be delivered in order.
 
 use airlane_base::{Duration, Instant};
 

@@ -1,5 +1,5 @@
 //! The table of known flows, both directions together: at most [`FLOWS`]. A flow may be stored in [`WAYS`]
-//! entries, of which the longest silent one is replaced.
+//! entries, of which a new flow replaces the one silent for longest.
 //!
 //! A flow is identified by addresses, protocol and ports; without visible ports, as in IPsec, by the rest.
 

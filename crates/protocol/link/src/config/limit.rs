@@ -16,8 +16,8 @@ pub enum RateLimit {
     Fixed,
     /// At most `rate`: both ends estimate what the link carries, starting from `rate`.
     Estimated,
-    /// As `estimated`, for links of unknown rate: the estimate starts at 10 Mbit/s, and doubles while it is
-    /// used up.
+    /// As `estimated`, for links of unknown rate: the estimate starts at 10 Mbit/s, and doubles as long as it
+    /// is fully used.
     Found,
 }
 

@@ -109,10 +109,10 @@ pub struct PortConfig {
     pub alike: u8,
     /// Bytes that the layers below add to each frame.
     pub frame_overhead: usize,
-    /// How much earlier than its arrival a frame may count that finds the link free: this allows a burst of a
-    /// few frames.
+    /// How far back the departure of a frame may be dated if the link was idle: this allows a burst of a few
+    /// frames.
     pub burst: Duration,
-    /// How much lost time a driver may make up for that woke up late while frames waited: they leave as a
+    /// How much time a port makes up for if its driver wakes up late while frames wait: these leave as a
     /// burst.
     pub late: Duration,
     /// Frames of a service that may wait in the scheduler.

@@ -117,7 +117,7 @@ pub(super) trait Options {
     fn arq(&self) -> Option<ArqOptions<'_>>;
     /// The options on which both ends of a link must agree, each preceded by a space.
     fn terms(&self) -> String;
-    /// Finds problems of the options, except of those common to all schemes that retransmit.
+    /// Finds problems of the options, except those common to all schemes that retransmit.
     fn check(&self, scheme: &Traits, header: HeaderProfile, at: &str, wrong: Wrong<'_>);
 }
 

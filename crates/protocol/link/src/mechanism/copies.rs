@@ -331,13 +331,14 @@ mod tests {
     #[test]
     fn they_are_spaced_by_fades_and_by_what_comes_in_time() {
         let mut copies = copies(1, 1.0);
-        // The times of copies follow from fade length, request answer time, and the useful delay.
+        // Fade length, time to answer a request, time within which a copy helps; expected times of both
+        // copies.
         for (fade, asked, helps, first, late) in [
             (0, 50, 275, 5, None),
             (10, 50, 275, 25, None),
             (40, 50, 275, 100, Some(240)),
             (80, 50, 275, 200, Some(270)),
-            // No requested frame arrives in time.
+            // An answer to a request never arrives in time.
             (0, 300, 150, 5, Some(10)),
             (20, 300, 150, 50, Some(120)),
             (80, 300, 150, 145, None),

@@ -17,7 +17,7 @@
 //! usual one. A new flow, or one that resumes after a pause, is expected to see the average of all flows.
 //!
 //! Invariants: the order within a flow is kept and nothing is lost; no packet is held for longer than
-//! [`AT_MOST`] nor past the packet before it in its flow; at most a service's window of packets is held,
+//! [`AT_MOST`], unless the previous packet of its flow is; at most a service's window of packets is held,
 //! beyond which the oldest leave early.
 
 use std::cmp::{Ordering, Reverse};
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn what_a_hole_held_up_goes_up_as_evenly_as_it_came() {
         let mut buffer = buffer(100);
-        // Packet 0 is missing since 10 ms and arrives at 60; the others arrive every 10 ms meanwhile.
+        // Packet 0 has been missing since 10 ms and arrives at 60; the others arrive every 10 ms meanwhile.
         let came = |packet: u32| at(10 * u64::from(packet.max(1)));
         for packet in 0..5 {
             buffer.push(at(60), about(0, came(packet), packet == 0), packet);

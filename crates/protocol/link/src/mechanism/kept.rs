@@ -81,7 +81,7 @@ pub(crate) fn take<P: Payload, N>(
                 cx.deliver(packet, since, true);
             }
         }
-        // The block cannot be decoded any more.
+        // A second attempt would give the same result.
         block.store.frames.clear();
     }
     if block.here == packets {

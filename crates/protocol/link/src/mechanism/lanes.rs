@@ -1,6 +1,6 @@
 //! Order within flows: which frame must be delivered before which.
 //!
-//! A flow is hashed to a *lane*, which it may share with other flows. Each frame tells how far back the
+//! A flow is hashed to a *lane*, which it may share with other flows. Each frame states how far back the
 //! previous frame of its lane is, unless the peer is known to have that. A receiver needs no lanes: it
 //! delivers a frame once the frame that far back has been delivered, regardless of other holes.
 //!

@@ -40,8 +40,8 @@ impl StartedTimers {
         self.queue.push_back(Started { at, seq, attempt });
     }
 
-    /// Forgets timers at the front that no longer count, and all others that do not count when the queue
-    /// exceeds twice those that can.
+    /// Forgets timers at the front that no longer count. If the queue is longer than twice the number that
+    /// can count, forgets all that do not.
     #[inline]
     pub(crate) fn prune(&mut self, counts: impl Fn(&Started) -> bool) {
         while self.queue.front().is_some_and(|t| !counts(t)) {

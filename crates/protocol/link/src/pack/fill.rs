@@ -138,8 +138,8 @@ impl Filled {
 }
 
 impl<P: Packet> Packer<P> {
-    /// Frames carry up to `longest` bytes; an aggregate carries no more than `copies.longest`, so that it is
-    /// still copied.
+    /// Frames carry up to `longest` bytes. Where short packets are copied, an aggregate carries no more than
+    /// `copied` bytes, so that it is copied as well.
     pub(crate) fn new(
         longest: usize,
         aggregate: Option<&AggregateOptions>,

@@ -64,8 +64,8 @@ const SAMPLES: usize = 64;
 const ALLOWED_US: i64 = 6_000;
 /// Further allowance where the link's rate varies: a queue bridges the time until a rise is detected.
 const ALLOWED_MORE_US: i64 = 40_000;
-/// Minimum number of marks of a round, and the number that always suffices; the minimum durations follow
-/// below.
+/// Minimum number of marks in a round, and the number to which jitter raises it at most. A long round needs
+/// only the minimum.
 const LEAST_MARKS: usize = 4;
 const MOST_MARKS: usize = 16;
 /// Minimum and maximum number of marks of a queue that determine the capacity.
@@ -86,8 +86,8 @@ const OF_LATE_US: i64 = 40_000;
 const LEAVES: f64 = 1.25;
 /// A silence of this length is a fade, which takes everything sent.
 const SILENT: Duration = Duration::from_millis(100);
-/// Above that limit, the rate is divided by the first, or by the second if far above; it is at most half the
-/// rate of departure.
+/// Above that limit the rate is divided by `HELD`, and from `FAR_AHEAD` times the limit on by
+/// `HELD_FAR_AHEAD`; it is at most half the rate of departure.
 const HELD: u64 = 8;
 const HELD_FAR_AHEAD: u64 = 32;
 const FAR_AHEAD: f64 = 1.25;
@@ -99,18 +99,18 @@ const FIRST_FLIGHT: u64 = 60_000;
 /// Number of silences that halve the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
-/// Growth is as stated at the first rate, and faster on slower links: below the second, where a packet takes
-/// as long as a round may add to the queue, only by this power; the slowest, up to the last, do not grow
-/// faster.
+/// Growth is as stated at `FAIR_BPS`, and faster on slower links. Below `LONG_PACKET_BPS`, where a packet
+/// takes as long as a round may add to the queue, it increases only by the power `FASTER_BELOW`, and up to
+/// `SLOWEST_BPS` it does not increase.
 const FAIR_BPS: f64 = 20e6;
 const LONG_PACKET_BPS: f64 = 6e6;
 const FASTER_BELOW: f64 = 0.1;
 const SLOWEST_BPS: f64 = 0.1e6;
 /// What a round may add to the queue while the rate is near the known capacity.
 const STEP: Duration = Duration::from_millis(2);
-/// Maximum growth per round while near, and growth below it.
+/// Maximum growth per round while near the known capacity, and the growth below that capacity.
 const FAST_STEP: f64 = 1.0 / 32.0;
-/// While near: minimum growth per second, and maximum per round.
+/// Minimum growth per second, and maximum per round, while near the known capacity.
 const LEAST_GROWTH: f64 = 0.07;
 const MOST_STEP: f64 = 0.25;
 /// The rate is near the known capacity up to this factor; beyond it the gain grows by the second each round.
@@ -338,7 +338,7 @@ impl Finder {
     }
 
     /// The path accepts longer or shorter frames from now on. Losses while it swallowed long ones do not
-    /// count, and the rate of before is restored.
+    /// count, and the earlier rate is restored.
     pub(super) fn path_changed(&mut self) {
         let sound = self.losses.sound().unwrap_or(0).min(self.most);
         if sound > self.bps {

@@ -377,7 +377,7 @@ impl<P: Packet> Slot<P> {
         })
     }
 
-    /// A frame of `len` bytes leaves until `left`, or was given up then.
+    /// The last bit of a frame of `len` bytes leaves at `left`, or the medium gave the frame up at that time.
     #[inline]
     pub(super) fn handle_departure(
         &mut self,

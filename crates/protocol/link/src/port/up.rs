@@ -37,7 +37,8 @@ impl<P: Packet> Port<P> {
         let len = slot.frame_len(&frame);
         self.received_bytes += (len + self.config.frame_overhead) as u64;
         self.out.service = number as u8;
-        // The classifier learns from opened packets, and what ends an interval counts in the next.
+        // Packets that the classifier learns from must be opened, and a frame that ends an interval counts in
+        // the next.
         let plain = !slot.opens_timed() && !self.classifier.learns() && now < self.interval_ends;
         slot.handle_frame(now, &mut self.out, (frame, len), plain);
         self.heed(now, number);

@@ -25,8 +25,8 @@
 //! T1 is the scheme's retransmission timer, and runs from when a frame has left; where it is measured it
 //! backs off, because a longer path needs more time than a radio. An acknowledgment waits to be piggybacked,
 //! but where T1 is measured only a quarter of the time that other schemes wait: T1 also times requests, and
-//! the number space is soon in flight. Left out: XID, because hellos announce the options of both ends; DISC,
-//! REMAP, UI, TEST and NULL, because the port has sessions and other services; RNR, because packets are
+//! the small number space is soon exhausted. Left out: XID, because hellos announce the options of both ends;
+//! DISC, REMAP, UI, TEST and NULL, because the port has sessions and other services; RNR, because packets are
 //! delivered at once; L2R and PPP, because a frame carries a whole packet.
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};

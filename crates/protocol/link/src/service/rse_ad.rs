@@ -3,8 +3,8 @@
 //!
 //! Packets are sent and delivered as they come. After n of them the sender computes h parities and sends the
 //! first h0; it keeps the others. A receiver recognises the end of a block by its last frame, by a frame of a
-//! later block or by a keepalive. If it has fewer than n of the block's frames, it reports how many it lacks;
-//! as many further parities follow, as long as there are any. It repeats a request that is not answered
+//! later block or by a keepalive. If it has fewer than n of the block's frames, it requests as many parities
+//! as it lacks, and the sender sends them as far as it has them. It repeats a request that is not answered
 //! within T_nak, at most N times in all.
 //!
 //! ```text

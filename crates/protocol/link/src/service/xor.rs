@@ -10,7 +10,7 @@
 //! XOR      frames DATA, PARITY (seq, packet)         seq counts all frames modulo a multiple of
 //!                                                    n + 1; block = seq div (n + 1)
 //!          study   | service:4 type:4 | seq:8 |                live   see `wire`, coded
-//! XOR/Ad   frames DATA, PARITY (block, index, packet)     parity has the index behind the last
+//! XOR/Ad   frames DATA, PARITY (block, index, packet)     parity has the index after the last
 //!          study   | service:4 block:3 parity:1 | index:8 |    live   see `wire`, block
 //! ```
 //!

@@ -20,8 +20,8 @@ const LOSS_NOW: f64 = 400_000.0;
 const LOSS_RULE: f64 = 4_000_000.0;
 /// No usable link loses more than this: higher loss never becomes the rule.
 const MOST_RULE: f64 = 0.5;
-/// Loss is high if it exceeds one and a half times the rule by this much; at a rate that a queue has
-/// confirmed, by the second value.
+/// Loss is high if it exceeds one and a half times the rule by `MUCH`, or by `MUCH_OF_CARRIED` at a rate that
+/// a queue has confirmed.
 const MUCH: f64 = 0.08;
 const MUCH_OF_CARRIED: f64 = 0.2;
 /// A sender that uses less than this fraction of a rate is not limited by it.
@@ -36,8 +36,8 @@ const HOLD: Duration = Duration::from_millis(1_500);
 const MOST_DOUBLED: u32 = 3;
 const RAISE: f64 = 0.125;
 const MOST_RAISE: f64 = 1.0;
-/// The loss stays if this fraction of the excess over the rule remains. A trial rate above the second
-/// fraction is too near the old one to show whether less arrives.
+/// The loss stays if the fraction `STILL` of its excess over the rule remains. A trial above the fraction
+/// `CLEAR` of the old rate is too near to it to show whether less arrives.
 const STILL: f64 = 0.35;
 const CLEAR: f64 = 0.75;
 /// Sending rate as a fraction of the arrival rate.

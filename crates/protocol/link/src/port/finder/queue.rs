@@ -8,7 +8,7 @@ use super::{
     Doubt, FOUND, Finder, LEAST_BPS, LEAST_MARKS, LEAST_OF, LEAST_ROUND, MOST_MARKS, Phase, Taken,
 };
 
-/// A queue of this many seconds is drained at the lowest rate, for at most the second time.
+/// A queue of more than `LONG_S` seconds is drained at the lowest rate, for at most `LONGEST_DRAIN_S`.
 const LONG_S: f64 = 0.5;
 const LONGEST_DRAIN_S: f64 = 2.0;
 /// A queue of this many seconds that does not fall although less is sent belongs to a link that became

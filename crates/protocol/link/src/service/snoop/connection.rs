@@ -247,7 +247,7 @@ impl<P: Clone> Connection<P> {
     }
 
     /// The wireless host has the segment that the acknowledgment names, and misses all earlier ones that no
-    /// acknowledgment has named. A retransmitted segment has a round trip to arrive.
+    /// acknowledgment has named. A retransmitted segment is given a round trip to arrive.
     fn find_holes(&mut self, now: Instant, segment: &TcpView, holes: &mut Vec<u32>) {
         let Some([start, end]) = segment.block.filter(|_| self.rules.smart) else {
             return;
