@@ -1,5 +1,5 @@
-//! Cost of a packet through a pair of ports, and of a header through the codec. In steady state
-//! nothing may be allocated: the allocation columns are those of making the ports.
+//! The cost of a packet through a pair of ports, and of a header through the codec. Nothing may be allocated
+//! in steady state: the allocation columns count what it takes to build the ports.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -67,7 +67,7 @@ fn port(scheme: &str) -> Port<Stand> {
     Port::new(config).expect("a valid port")
 }
 
-/// One packet at a time from port to port at line rate; every twentieth frame is lost.
+/// Packets pass from port to port one at a time, at line rate; every twentieth frame is lost.
 #[divan::bench(args = ["{ kind = \"default\" }", "{ kind = \"gbn\" }", "{ kind = \"sr-m2\" }", "{ kind = \"sr-bitmap\" }", "{ kind = \"rlp\" }", "{ kind = \"rlp-oos\" }"])]
 fn packets_through_two_ports(bencher: Bencher, scheme: &str) {
     bencher

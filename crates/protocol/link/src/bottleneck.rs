@@ -1,21 +1,21 @@
-//! Which ports have one bottleneck below them, and how they share what that carries.
+//! Detects which ports of a node share a bottleneck below them, and divides its rate among them by weight.
 //!
-//! Ports that find their rates behind one link compete below it as strangers do, and their weights say nothing. But they
-//! meet the same queue: what their marks wait for rises and falls together. Behind links of their own it does so by
-//! chance alone.
+//! Ports that estimate their rates independently compete at a shared bottleneck as strangers would, and their
+//! weights have no effect. But they see the same queue: the queueing delays that their marks measure rise and
+//! fall together. The delays of ports with separate bottlenecks are correlated only by chance.
 //!
 //! ```text
-//! every 50 ms        q of each port that is busy and was told something of late
-//! together           the correlation of both ports' q over some 10 s; from above JOINS, while above PARTS
-//! among those        each sends its share of what all send, by their weights: what it found goes a part of the way
-//!                    there, and the sum of what all found stays
+//! every 50 ms  q, the queueing delay of each busy port that has a recent measurement
+//! together     from the correlation of two ports' q over some 10 s: set above JOINS, cleared below PARTS
+//! in a group   each port is to send its share, by weight, of what the group sends: the estimates move part of
+//!              the way there at each look, and their sum stays the same
 //! ```
 //!
-//! What was found is moved, and never made: their sum stays, and each finder goes on from there. A port that does not use
-//! its rate takes no part, so the others have all that is left.
+//! Rate is only moved between ports, never added; each finder continues from its new estimate. A port that
+//! does not use its rate takes no part, so the others share all the rest.
 //!
-//! Invariants: as many ports as a [`SharedLink`](crate::SharedLink) has; nothing is allocated after the start. Left out:
-//! bottlenecks that two of three ports share with others.
+//! Invariants: it handles as many ports as a [`SharedLink`](crate::SharedLink) has; it allocates nothing
+//! after the start. Left out: ports with several bottlenecks, each shared with a different set of ports.
 
 use airlane_base::{Duration, Instant};
 
@@ -23,49 +23,49 @@ use crate::SharedLink;
 
 const PORTS: usize = SharedLink::PORTS;
 const EVERY: Duration = Duration::from_millis(50);
-/// Weight of what is newest: of 200 looks.
+/// Weight of the newest look in the running means: an average over about 200 looks.
 const NEWEST: f64 = 1.0 / 200.0;
-/// As many looks at a pair before anything is said of it.
+/// Number of looks at a pair before its correlation is used.
 const ENOUGH: u32 = 60;
 const JOINS: f64 = 0.7;
 const PARTS: f64 = 0.4;
-/// Queues below this are noise, milliseconds.
+/// Queueing delays that deviate by less than this are noise, milliseconds.
 const LEAST_DEVIATION: f64 = 1.0;
-/// By this part of what is missing rates move at each look.
+/// The fraction of its error that a rate is corrected by at each look.
 const MOVES: f64 = 0.35;
 
-/// What a port saw of what is below it.
+/// What a port measured of the path below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its last mark waited for so long, microseconds.
+    /// Queueing delay of its last mark, microseconds.
     pub queue_us: i64,
-    /// What it takes the link to carry, bit/s.
+    /// Its estimate of the rate that the link carries, bit/s.
     pub bps: u64,
-    /// What it has sent of late, bit/s: less, as queues have to go.
+    /// Its recent sending rate, bit/s: below `bps` while it lets a queue drain.
     pub sent_bps: u64,
-    /// Whether it sends about that much.
+    /// Whether it sends at about that estimate.
     pub busy: bool,
 }
 
-/// A port by its number, its weight, and what it saw of late; none: nothing.
+/// A port and its recent measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Below {
     /// The port's number.
     pub port: u8,
     /// Its share, relative to the others'.
     pub weight: f64,
-    /// What it saw.
+    /// Its measurement; none where it has no recent one.
     pub seen: Option<Seen>,
 }
 
 impl Below {
-    /// What a port saw that uses its rate.
+    /// The measurement of a port that uses its rate.
     fn busy(&self) -> Option<Seen> {
         self.seen.filter(|seen| seen.busy)
     }
 }
 
-/// What two ports saw at the same moments: means, squares and products of their queues, milliseconds.
+/// The queueing delays of two ports at the same moments: running means, squares and products, milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair {
     looks: u32,
@@ -73,7 +73,7 @@ struct Pair {
     square: [f64; 2],
     product: f64,
     together: bool,
-    /// What was last said of it.
+    /// The last state that [`Bottlenecks::poll_change`] reported.
     told: bool,
 }
 
@@ -104,7 +104,7 @@ impl Pair {
 /// All pairs of ports of a node.
 #[derive(Clone, Debug)]
 pub struct Bottlenecks {
-    /// By two numbers, the lower first.
+    /// Indexed by both port numbers, the lower first.
     pairs: Box<[Pair]>,
     next: Instant,
 }
@@ -124,12 +124,13 @@ impl Bottlenecks {
         high * (high - 1) / 2 + low
     }
 
-    /// Whether two ports have been found behind one bottleneck.
+    /// Whether two ports have been found to share a bottleneck.
     pub fn are_together(&self, a: u8, b: u8) -> bool {
         a != b && self.pairs[Self::at(a.into(), b.into())].together
     }
 
-    /// Two ports that have come together since it was last asked, or have parted.
+    /// The next pair whose state has changed since the last report: both ports, and whether they are together
+    /// now.
     pub fn poll_change(&mut self) -> Option<(u8, u8, bool)> {
         let all = (1..PORTS).flat_map(|high| (0..high).map(move |low| (low, high)));
         let has_changed = |(low, high): &(usize, usize)| {
@@ -142,7 +143,7 @@ impl Bottlenecks {
         Some((low as u8, high as u8, pair.together))
     }
 
-    /// The number is another port's from now on.
+    /// Forgets everything about a port, because its number now belongs to another one.
     pub fn forget(&mut self, port: u8) {
         let others = (0..PORTS).filter(|other| *other != usize::from(port));
         for other in others {
@@ -150,12 +151,13 @@ impl Bottlenecks {
         }
     }
 
-    /// When [`Bottlenecks::look`] has something to see.
+    /// When [`Bottlenecks::look`] is due.
     pub fn poll_timeout(&self) -> Instant {
         self.next
     }
 
-    /// Looks at all ports: `moves` is told which port is to take which rate as found, bit/s.
+    /// Looks at all ports, and calls `moves` with each port whose estimate is to change and its new value,
+    /// bit/s.
     pub fn look(&mut self, now: Instant, ports: &[Below], mut moves: impl FnMut(u8, u64)) {
         if now < self.next {
             return;
@@ -169,7 +171,7 @@ impl Bottlenecks {
                 }
             }
         }
-        // Who shares with the first of a group shares with all of it.
+        // A port that shares with the first of a group shares with all of it.
         let mut done = 0u64;
         for (index, first) in ports.iter().enumerate() {
             if done & (1 << first.port) != 0 || first.busy().is_none() {
@@ -189,7 +191,8 @@ impl Bottlenecks {
             let all: f64 = group().map(|(_, seen)| found(seen)).sum();
             let used: f64 = group().map(|(_, seen)| seen.sent_bps as f64).sum();
             let weights: f64 = group().map(|(of, _)| of.weight).sum();
-            // Who sends more than its share of what all send takes so much less of what all found.
+            // A port that sends more than its share of the group's traffic gives up estimated rate in
+            // proportion.
             let moved = |(of, seen): (&Below, Seen)| {
                 let share = used * of.weight / weights;
                 let part = (share / seen.sent_bps.max(1) as f64).clamp(0.5, 2.0);
@@ -209,7 +212,8 @@ mod tests {
     use super::*;
     use airlane_base::Streams;
 
-    /// Queues of two ports for so many seconds, in ms; what each takes the link to carry then.
+    /// Runs two ports with these queueing delays, in ms, for some seconds; returns both estimates and whether
+    /// they are together.
     fn watch(queues: impl Fn(u64, &mut airlane_base::Rng) -> [f64; 2]) -> ([u64; 2], bool) {
         let mut bottlenecks = Bottlenecks::default();
         let mut rng = Streams::new(1, 0).stream("queues");
@@ -235,7 +239,7 @@ mod tests {
         (bps, bottlenecks.are_together(0, 1))
     }
 
-    /// A queue that grows for some looks and goes.
+    /// A queue that grows for some looks and then drains at once.
     fn saw(look: u64, period: u64) -> f64 {
         20.0 * (look % period) as f64 / period as f64
     }
@@ -266,7 +270,7 @@ mod tests {
                 "{period}"
             );
         }
-        // Two empty queues say nothing.
+        // Two empty queues are no evidence.
         let (_, together) = watch(|_, _| [0.0, 0.0]);
         assert!(!together);
     }

@@ -1,15 +1,14 @@
-//! Which service a packet gets (Xylomenos 1999, sections 6.2 and 8.2; docs/spec/multi-service.md, sections
-//! 9.2, 10.1 and 10.2).
+//! Chooses the service of each packet (Xylomenos 1999, sections 6.2 and 8.2; docs/spec/multi-service.md,
+//! sections 9.2, 10.1 and 10.2).
 //!
-//! Rules are tried in the order of the file; the first that matches decides, and what no rule
-//! matches gets the default service, the raw link. A rule that asks for the code point alone is
-//! compiled into a table with one entry for each of the 64 values of the DS field. The table is
-//! indexed by the field itself, so there is no collision that could put unrecognised traffic into
-//! a recovering service, and a file of such rules costs one look-up per packet.
+//! Rules are tried in the order of the file; the first match decides, and a packet that no rule matches gets
+//! the default service, the raw link. A rule on the code point alone is compiled into a table with one entry
+//! for each of the 64 values of the DS field. The field itself is the index, so no hash collision can put
+//! unrecognised traffic into a recovering service, and a file of such rules costs one look-up per packet.
 //!
-//! A rule whose service is not there is inert: the rules behind it decide. A rule may ask what the
-//! packet's flow does (`behaviour`), for traffic that neither port nor code point names. Then the classifier is shown
-//! what is received as well, and keeps what the rules said of a flow until something changes that they ask for.
+//! A rule whose service does not exist is skipped. A rule may ask how the packet's flow behaves (`behaves`),
+//! for traffic that neither port nor code point identifies. The classifier then also sees received packets,
+//! and caches the result of the rules for each flow until something they depend on changes.
 
 mod behaviour;
 mod fields;
@@ -38,19 +37,19 @@ pub use unreached::{Unreached, unreached};
 
 use crate::flow::{FlowKey, IpFragment};
 
-/// A rule: packets that match go to the service of this name.
+/// A rule: matching packets go to the service of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassConfig {
-    /// What a packet must look like; all conditions must hold.
+    /// The conditions on the packet; all must hold.
     #[schemars(extend("examples" = [{ "protocol": "tcp" }]))]
     pub r#match: MatchConfig,
-    /// A service of the same link has this name.
+    /// The name of a service on the same link.
     #[schemars(example = &"voice")]
     pub service: String,
 }
 
-/// As it stands in a list of a file.
+/// Formats the rule as it appears in a list of a file.
 impl fmt::Display for ClassConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MatchConfig {
@@ -80,7 +79,7 @@ impl fmt::Display for ClassConfig {
     }
 }
 
-/// What tells the rules `new` from `old`, of which the first match decides.
+/// The differences between two rule lists, including a changed order, since the first match decides.
 pub(crate) fn differences(old: &[ClassConfig], new: &[ClassConfig]) -> Vec<String> {
     let gone = old.iter().filter(|rule| !new.contains(rule));
     let begun = new.iter().filter(|rule| !old.contains(rule));
@@ -99,7 +98,7 @@ pub(crate) fn differences(old: &[ClassConfig], new: &[ClassConfig]) -> Vec<Strin
 }
 
 /// Conditions that must all hold. At least one is given.
-// What serde derives are functions of the type's own: reading asks for more than them.
+// `remote` makes serde derive inherent functions, so that reading can check more than they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     remote = "Self",
@@ -112,7 +111,7 @@ pub struct MatchConfig {
     /// The packet has this DS code point. Left out: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Dscp>,
-    /// The packet carries this protocol behind IP. Left out: any.
+    /// The packet carries this protocol above IP. Left out: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
     /// The packet comes from this address or network. Left out: any.
@@ -135,7 +134,7 @@ pub struct MatchConfig {
     pub behaves: Option<Behaviour>,
 }
 
-/// What is wrong with a rule without conditions.
+/// The error for a rule without conditions.
 const EMPTY: &str = "this match asks for nothing; give at least one of dscp, protocol, src, dst, src-port, dst-port, port, \
                      behaves (what no rule matches gets the default service)";
 
@@ -156,7 +155,7 @@ impl Serialize for MatchConfig {
 }
 
 impl MatchConfig {
-    /// Whether every condition on the packet itself holds. Without conditions: always.
+    /// Whether all conditions on the packet itself hold. True without conditions.
     pub fn matches(&self, flow: &FlowKey) -> bool {
         self.dscp.is_none_or(|dscp| dscp.value() == flow.dscp)
             && self.protocol.is_none_or(|p| p.0 == flow.protocol)
@@ -169,7 +168,7 @@ impl MatchConfig {
                 .is_none_or(|p| p.contains(flow.src_port) || p.contains(flow.dst_port))
     }
 
-    /// The code point, if nothing else is asked for.
+    /// The code point, if it is the only condition.
     fn dscp_alone(&self) -> Option<Dscp> {
         let dscp = self.dscp;
         let alone = Self {
@@ -180,15 +179,15 @@ impl MatchConfig {
     }
 }
 
-/// The rules of a port, compiled, and what is known of flows where a rule asks for that.
+/// The compiled rules of a port, and the flow table where a rule asks for behaviour.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     rules: Rules,
-    /// Counts what may change what the rules say of a flow.
+    /// Incremented with each change that may alter the result of the rules for a flow.
     generation: u32,
-    /// What flows do, where a rule asks.
+    /// What is known of flows, where a rule asks for behaviour.
     flows: Option<Table>,
-    /// Of each way.
+    /// Fragment tables, one for each direction.
     fragments: [IpFragments; 2],
 }
 
@@ -196,7 +195,8 @@ pub struct Classifier {
 struct Rules {
     /// Rules whose service exists, in the order of the file.
     all: Vec<Rule>,
-    /// For each code point the index of the first rule that asks for it alone: rules before it go first.
+    /// For each code point, the index of the first rule that asks for it alone: earlier rules take
+    /// precedence.
     table: [Option<usize>; 64],
     /// Indices of the rules that are not in the table, ascending.
     others: Vec<usize>,
@@ -209,18 +209,18 @@ struct Rule {
     service: u8,
 }
 
-/// Where a packet goes.
+/// The service of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The number of the service.
     pub service: u8,
-    /// Where the packet before of its flow went, if somewhere else, and when.
+    /// The service of the flow's previous packet, if it was another one, and the time of that packet.
     pub before: Option<(u8, Instant)>,
 }
 
 impl Classifier {
-    /// Compiles the rules. `lookup` gives the number of the service with a name, `default` is the
-    /// number of the service for everything else.
+    /// Compiles the rules. `lookup` maps a service name to its number; `default` is the number of the service
+    /// for all other packets.
     pub fn new(classes: &[ClassConfig], lookup: impl Fn(&str) -> Option<u8>, default: u8) -> Self {
         let rules = classes.iter().filter_map(|class| {
             Some(Rule {
@@ -238,8 +238,8 @@ impl Classifier {
         }
     }
 
-    /// Takes over what the classifier before knows of flows. `salt` keeps outsiders from choosing which flows share a
-    /// place.
+    /// Keeps the flow table of the previous classifier. `salt` prevents outsiders from choosing which flows
+    /// share a table entry.
     #[must_use]
     pub fn succeeding(mut self, before: Self, salt: u64) -> Self {
         self.generation = before.generation + 1;
@@ -250,12 +250,12 @@ impl Classifier {
         self
     }
 
-    /// The flow of what IP has cut off a packet: that of the first fragment, if it has come.
+    /// The flow of an IP fragment: that of the packet's first fragment, if it has arrived.
     pub fn join(&mut self, now: Instant, way: Way, fragment: &IpFragment) -> FlowKey {
         self.fragments[way as usize].flow(now, fragment)
     }
 
-    /// The service for packets of this flow, of which nobody knows how it behaves.
+    /// The service for packets of a flow of unknown behaviour.
     #[inline]
     pub fn classify(&self, flow: &FlowKey) -> u8 {
         if self.rules.all.is_empty() {
@@ -264,13 +264,13 @@ impl Classifier {
         self.rules.decide(flow, None).0
     }
 
-    /// The service for packets of a flow that behaves so.
+    /// The service for packets of a flow with this behaviour.
     pub fn classify_as(&self, flow: &FlowKey, behaviour: Behaviour) -> u8 {
         self.rules.decide(flow, Some(behaviour)).0
     }
 
-    /// The service for a packet that is sent, which tells how its flow behaves: by its length and, at first, what is
-    /// behind a UDP header.
+    /// The service for a packet to send. The packet's length and, early in a flow, its UDP payload update
+    /// what is known of the flow's behaviour.
     #[inline]
     pub fn classify_packet<'a>(
         &mut self,
@@ -314,14 +314,14 @@ impl Classifier {
         }
     }
 
-    /// The service for packets of this flow, by what it has done so far where that is known.
+    /// The service for packets of this flow, by its behaviour so far where that is known.
     pub fn service_of(&self, flow: &FlowKey) -> u8 {
         let known = self.flows.as_ref().and_then(|flows| flows.get(flow));
         let behaves = known.map(|known| known.conduct.behaviour);
         self.rules.decide(flow, behaves).0
     }
 
-    /// A packet has been received by a service, which tells how its flow behaves.
+    /// Updates the flow's behaviour from a packet that a service received.
     #[inline]
     pub fn note_received<'a>(
         &mut self,
@@ -339,7 +339,7 @@ impl Classifier {
         }
     }
 
-    /// Whether it learns from each packet that it is shown.
+    /// Whether the classifier has to see each packet to learn how flows behave.
     #[inline]
     pub fn learns(&self) -> bool {
         self.flows.is_some()
@@ -363,9 +363,9 @@ impl Rules {
         }
     }
 
-    /// The service for packets of a flow, and the rule that says so.
+    /// The service for packets of a flow, and the index of the rule that chose it.
     fn decide(&self, flow: &FlowKey, behaves: Option<Behaviour>) -> (u8, Option<usize>) {
-        // A code point outside the table is none: the driver masks the DS byte.
+        // The driver masks the DS byte, so every code point is in the table.
         let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
         let end = entry.unwrap_or(usize::MAX);
         let found = self.others.iter().take_while(|index| **index < end);
@@ -381,8 +381,9 @@ impl Rules {
         )
     }
 
-    /// The same of a flow of which something is known. What does nothing but answer goes by the service that brings what
-    /// it answers, as the peer sees more of the flow, unless a rule says more than how flows behave.
+    /// The same for a flow of known behaviour. A flow of mere acknowledgments uses the service that carries
+    /// the traffic it acknowledges, because the peer sees more of that flow; a rule with more than a
+    /// condition on behaviour overrides this.
     fn decide_known(&self, flow: &FlowKey, asked: &Asked) -> (u8, Option<usize>) {
         let (service, rule) = self.decide(flow, Some(asked.behaviour));
         let by_behaviour = rule.is_some_and(|rule| self.all[rule].conditions.behaves.is_some());

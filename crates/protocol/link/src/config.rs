@@ -1,7 +1,7 @@
-//! What people write about services, classes and schedulers; shared by scenario and daemon files.
+//! The configuration of services, classes and schedulers, shared by scenario and daemon files.
 //!
-//! Fields that may be left out are options here; [`ServiceConfig::resolve`] fills each with the
-//! default of the header profile, and `airlane explain` prints the result.
+//! Fields that may be left out are options; [`ServiceConfig::resolve`] fills each with the default of the
+//! header profile, and `airlane explain` prints the result.
 
 mod aggregate;
 mod arq;

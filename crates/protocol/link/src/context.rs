@@ -1,4 +1,4 @@
-//! What a service is lent while it works, and what it is told of its port.
+//! What a port lends a service for the length of a call, and the facts about the port that a service may use.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -18,47 +18,48 @@ pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant
     }
 }
 
-/// A time that decides nothing once it has passed: it is there for the books, and for what is measured. States
-/// that differ in such times alone go on alike, which is what model checking lives by.
+/// A time that is recorded for metrics and affects no decision. Model checking treats states that differ only
+/// in such times as equal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noted(pub(crate) Instant);
 
-/// Hashed as wide as no other number but an [`Instant`], and with a sign, which that has not.
+/// Written to the hasher as an `i128`: no other number has that width and sign, and an [`Instant`] has no
+/// sign.
 impl Hash for Noted {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_i128(self.0.as_nanos().into());
     }
 }
 
-/// A payload that a service gives to what stands above it.
+/// A payload that a service passes to the layer above.
 #[derive(Clone, Debug)]
 pub(crate) struct Given<P> {
     /// Number of the service.
     pub(crate) service: u8,
     pub(crate) payload: P,
-    /// When its frame arrived, or when its loss was noticed.
+    /// When its frame arrived, or when its loss was detected.
     pub(crate) since: Instant,
-    /// A repair has brought it.
+    /// Whether it arrived in a repair.
     pub(crate) repaired: bool,
 }
 
-/// Where a new packet comes from.
+/// Where a new payload comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// When it came to the port; none for what follows the first part of one.
+    /// When its packet arrived at the port; none for every fragment but the first.
     pub(crate) came: Option<Instant>,
-    /// Which others it must not overtake, where packets may overtake others.
+    /// Which other packets it must not overtake, on a service that delivers out of order.
     pub(crate) lane: Lane,
-    /// Whether somebody wants some of it however old it is.
+    /// Whether part of it is still useful at any age.
     pub(crate) endures: bool,
 }
 
-/// How old packets may get; none: as old as they like.
+/// How old packets may become; none: no limit.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 pub(crate) struct Ages {
-    /// Those that endure, by the budget alone.
+    /// The limit for enduring packets: the budget alone.
     pub(crate) enduring: Option<Duration>,
-    /// The others.
+    /// The limit for all other packets.
     other: Option<Duration>,
 }
 
@@ -70,7 +71,7 @@ impl Ages {
         }
     }
 
-    /// When it is too late for what comes from there; none: never.
+    /// The time after which this payload is of no more use; none: never.
     #[inline]
     pub(crate) fn end(&self, from: &Origin) -> Option<Instant> {
         let most = match from.endures {
@@ -81,37 +82,37 @@ impl Ages {
     }
 }
 
-/// Something out of the ordinary that a service did.
+/// An exceptional event in a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceEvent {
     /// Number of the service.
     pub service: u8,
-    /// What its scheme calls it: `gave-up`.
+    /// The scheme's name for it, such as `gave-up`.
     pub name: &'static str,
-    /// The service has begun anew by it.
+    /// Whether it reset the service.
     pub reset: bool,
 }
 
-/// What a scheme tells its port while it works.
+/// An event that a scheme reports to its port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub(crate) event: &'static str,
-    /// It demands that the service begins anew.
+    /// Whether the scheme demands a reset of the service.
     pub(crate) reset: bool,
 }
 
-/// What a service gives out beside frames.
+/// The output of a service other than frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Output<P> {
-    /// Packets for IP; before those that are still in `given`.
+    /// Packets for IP; they precede those still in `given`.
     pub(crate) up: VecDeque<P>,
-    /// In the order in which they go up.
+    /// Payloads to unpack, in delivery order.
     pub(crate) given: VecDeque<Given<P>>,
-    /// Number of the service that works now.
+    /// Number of the service that produces the output.
     pub(crate) service: u8,
-    /// What was unacknowledged when the service forgot all frames.
+    /// Payloads that were unacknowledged when the service was reset.
     pub(crate) lost: Vec<P>,
-    /// What the port has not heard yet.
+    /// Events that the port has not processed yet.
     pub(crate) told: Vec<Told>,
 }
 
@@ -127,12 +128,12 @@ impl<P> Default for Output<P> {
     }
 }
 
-/// What a service may touch while it works.
+/// What a service may use during a call.
 pub(crate) struct Context<'a, P> {
     pub(crate) now: Instant,
     pub(crate) out: &'a mut Output<P>,
     pub(crate) ledger: &'a mut ServiceLedger,
-    /// What is given is a packet that goes up as it is, at once.
+    /// Whether each payload is a whole packet that goes up unchanged, at once.
     plain: bool,
 }
 
@@ -147,14 +148,14 @@ impl<'a, P> Context<'a, P> {
         }
     }
 
-    /// The same of a service whose packets go up as they are, if they are `plain`.
+    /// The same context; with `plain`, payloads go up unchanged.
     #[inline]
     pub(crate) fn plain(self, plain: bool) -> Self {
         Self { plain, ..self }
     }
 
-    /// Gives what a frame carried to the layer above. `since` is when the frame arrived, or when its loss
-    /// was noticed.
+    /// Passes a frame's payload to the layer above. `since` is when the frame arrived, or when its loss was
+    /// detected.
     #[inline]
     pub(crate) fn deliver(&mut self, payload: P, since: Instant, repaired: bool)
     where
@@ -162,7 +163,7 @@ impl<'a, P> Context<'a, P> {
     {
         if self.plain && self.out.given.is_empty() {
             self.out.up.push_back(payload);
-            // It is looked into where it lies: else it would be moved in pieces.
+            // Its length is read in place: reading it first would move the packet in pieces.
             let len = self.out.up.back().map_or(0, Payload::len);
             let held = self.now.saturating_since(since);
             self.ledger.deliver(len, held, repaired);
@@ -180,19 +181,19 @@ impl<'a, P> Context<'a, P> {
         });
     }
 
-    /// Tells whoever watches of something out of the ordinary, by a name of the scheme's own: `gave-up`. The port
-    /// counts it by this name.
+    /// Reports an exceptional event by the scheme's name for it, such as `gave-up`. The port counts events by
+    /// name.
     #[cold]
     pub(crate) fn tell(&mut self, event: &'static str) {
         let reset = false;
         self.out.told.push(Told { event, reset });
     }
 
-    /// Tells of an event by which the service must begin anew. Once the present call has returned, the port does
-    /// what it does at a new epoch, for this service alone: frames that have not left are thrown out, what was
-    /// given goes up, the scheme's `reset` forgets all numbers, what was unacknowledged
-    /// is counted as lost, and packets that wait stay. That is one end: the scheme has the other do so by a frame of its
-    /// own, which no old frame may be taken for.
+    /// Reports an event that requires a reset of the service. After the present call the port resets this
+    /// service as a new epoch would: it discards frames that have not left, delivers what was passed up,
+    /// calls the scheme's `reset` to forget all sequence numbers, and counts unacknowledged packets as lost;
+    /// queued packets stay. This resets one end only: the scheme asks the other end to reset by a frame of
+    /// its own, which must be distinguishable from any old frame.
     #[cold]
     pub(crate) fn demand_reset(&mut self, event: &'static str) {
         let reset = true;
@@ -200,7 +201,7 @@ impl<'a, P> Context<'a, P> {
     }
 }
 
-/// What every scheme is told about the port it lives in.
+/// The facts about its port that every scheme may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortFacts {
     pub(crate) codec: Codec,
@@ -219,8 +220,8 @@ impl PortFacts {
         self.codec.profile().is_live()
     }
 
-    /// How long a full frame of the peer may be on its way: through the frame before it, and its
-    /// own time.
+    /// The longest transit time of a full frame from the peer: the propagation delay, the frame ahead of it,
+    /// and its own serialisation.
     pub(crate) fn on_its_way(&self, layout: &Layout) -> Duration {
         let len = self.max_payload + self.codec.header_len(layout) + self.frame_overhead;
         self.delay + self.rate.transmission_time(len) * 2

@@ -1,7 +1,7 @@
-//! What the link layer may know of a packet: who sends it to whom, and how it wants to be treated.
+//! What the link layer may know of a packet: its flow, and the treatment its header asks for.
 //!
-//! The driver reads the headers; the classifier and the fair queues see this key alone, so they
-//! cannot tell a simulated packet from a real one, and the services see not even the key.
+//! The driver parses the headers. The classifier and the fair queues see only this key, so they cannot tell a
+//! simulated packet from a real one; the services do not even see the key.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub const ICMPV6: u8 = 58;
 pub struct FlowKey {
     /// DS code point, 0 to 63.
     pub dscp: u8,
-    /// IANA protocol number behind the IP header and its extensions.
+    /// IANA protocol number after the IP header and its extensions.
     pub protocol: u8,
     /// Source address.
     pub src: IpAddr,
@@ -34,7 +34,7 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The flow of the answers.
+    /// The flow of packets in the opposite direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self {
@@ -48,9 +48,8 @@ impl FlowKey {
 
     /// 64 well-mixed bits of the 5-tuple, the same on every machine and in every build.
     ///
-    /// The code point is left out: a flow that changes its marking must stay in one queue, or its
-    /// packets overtake each other. The salt keeps an outsider from choosing addresses that share
-    /// a queue with a victim.
+    /// The code point is left out: a flow that changes its marking must stay in one queue, or its packets
+    /// would be reordered. The salt keeps outsiders from choosing addresses that share a queue with a victim.
     pub fn hash(&self, salt: u64) -> u64 {
         let (src, dst) = (bits(self.src), bits(self.dst));
         let ports = u64::from(self.src_port) << 16 | u64::from(self.dst_port);
@@ -65,7 +64,7 @@ impl FlowKey {
         .fold(mix(salt), |hash, word| mix(hash ^ word))
     }
 
-    /// 64 well-mixed bits of the 5-tuple, the same for packets and their answers.
+    /// 64 well-mixed bits of the 5-tuple, the same in both directions.
     pub(crate) fn hash_both_ways(&self, salt: u64) -> u64 {
         let end = |address, port| {
             let bits = bits(address);
@@ -76,7 +75,7 @@ impl FlowKey {
     }
 }
 
-/// The address as IPv6 sees it; IPv4 is mapped (RFC 4291 2.5.5.2).
+/// The address as IPv6; IPv4 is mapped (RFC 4291 2.5.5.2).
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
@@ -84,7 +83,7 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// A bijection of 64 bits in which each input bit reaches every output bit (SplitMix64's finaliser).
+/// A bijection of 64 bits in which each input bit affects every output bit (SplitMix64's finaliser).
 const fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -92,15 +91,15 @@ const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Flows share so many lanes.
+/// Number of lanes that flows are hashed to.
 pub(crate) const LANES: usize = 1024;
 
 /// Which packets a packet must not overtake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lane {
-    /// Those of this lane.
+    /// Earlier packets of this lane.
     pub(crate) number: u16,
-    /// All others as well.
+    /// Earlier packets of all lanes.
     pub(crate) behind_all: bool,
 }
 
@@ -114,60 +113,61 @@ impl Lane {
     }
 }
 
-/// Whether somebody wants a packet however old it is: TCP would send it again.
+/// Whether a packet stays useful at any age: TCP would retransmit it.
 #[inline]
 pub(crate) fn endures<P: Packet>(packet: &P) -> bool {
     packet.flow().protocol == TCP
 }
 
-/// What Snoop reads of a TCP segment, beyond its flow. Numbers are modulo 2^32.
+/// What Snoop reads of a TCP segment besides its flow. Sequence numbers are modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpView {
-    /// Tells apart connections of one flow, which only a simulated world has; else 0.
+    /// Distinguishes connections of one flow, which occur only in the simulator; else 0.
     pub connection: u32,
-    /// Tells apart pairs of endpoints that are used again, connection after connection, which only a
-    /// simulated world has; else 0.
+    /// Distinguishes pairs of endpoints that are reused by one connection after the other, which occur only
+    /// in the simulator; else 0.
     pub endpoints: u32,
-    /// Number of the first byte.
+    /// Sequence number of the first byte.
     pub seq: u32,
-    /// The number after the last byte; SYN and FIN count as one each. Equal to `seq` in a bare
+    /// The sequence number after the last byte; SYN and FIN count as one each. Equal to `seq` in a pure
     /// acknowledgment.
     pub end: u32,
-    /// The next number expected, if it acknowledges.
+    /// The next number expected, if the segment acknowledges.
     pub ack: Option<u32>,
     /// The receive window as the header states it.
     pub window: u16,
-    /// What has come behind a hole, from the first number to the one behind the last: the first block of a
-    /// selective acknowledgment (RFC 2018), or the one segment that a receiver with SMART names.
+    /// Received out of order, as a half-open range of sequence numbers: the first block of a selective
+    /// acknowledgment (RFC 2018), or the one segment that a SMART receiver names.
     pub block: Option<[u32; 2]>,
-    /// Opens the connection.
+    /// SYN flag.
     pub syn: bool,
-    /// Ends the connection at once.
+    /// RST flag.
     pub rst: bool,
 }
 
-/// A part of a packet that IP has cut.
+/// A fragment of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpFragment {
-    /// What its headers say: ports stand in the first one alone.
+    /// The flow that its headers show; only the first fragment has ports.
     pub flow: FlowKey,
-    /// The number of the packet, which all of its fragments have.
+    /// The identification of the packet, equal in all of its fragments.
     pub id: u32,
-    /// Whether it is the packet's beginning.
+    /// Whether it is the first fragment.
     pub first: bool,
 }
 
 /// A payload whose flow the classifier and the queues can read.
 pub trait Packet: Divisible {
-    /// Who sends it to whom.
+    /// Its flow.
     fn flow(&self) -> FlowKey;
 
-    /// What it is a part of, if IP has cut it. Its flow has no ports until [`Packet::set_flow`] says them.
+    /// What it is a fragment of, if IP has cut it. Its flow has no ports until [`Packet::set_flow`] supplies
+    /// them.
     fn ip_fragment(&self) -> Option<IpFragment> {
         None
     }
 
-    /// Makes it part of this flow, which its headers alone do not tell.
+    /// Assigns a flow that its own headers do not show.
     fn set_flow(&mut self, _flow: FlowKey) {}
 
     /// Its traffic class (or TOS) byte, where it has one.
@@ -175,12 +175,12 @@ pub trait Packet: Divisible {
         0
     }
 
-    /// What stands behind its UDP header; nothing where there is none, or where nobody can look inside.
+    /// Its UDP payload; empty where there is none, or where the contents cannot be read.
     fn datagram(&self) -> &[u8] {
         &[]
     }
 
-    /// The TCP segment in it. None if it is none, or only a part of one.
+    /// Its TCP segment; none for other packets and for fragments.
     fn tcp(&self) -> Option<TcpView> {
         None
     }
@@ -253,14 +253,14 @@ mod tests {
 
     #[test]
     fn hash_is_the_same_for_ever() {
-        // Simulated results depend on which flows share a queue.
+        // Simulation results depend on which flows share a queue.
         assert_eq!(key().hash(0), GOLDEN, "{:#x}", key().hash(0));
     }
     const GOLDEN: u64 = 0xf93a_2153_2b57_f75b;
 
     #[test]
     fn ports_spread_evenly() {
-        // 64 * 256 flows over 64 queues: mean 256, standard deviation 15.9; five of them.
+        // 64 * 256 flows over 64 queues: mean 256, standard deviation 15.9; the bound is five of them.
         let mut queues = [0u32; 64];
         for port in 0..64 * 256u16 {
             let flow = FlowKey {

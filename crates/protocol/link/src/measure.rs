@@ -1,34 +1,33 @@
-//! The metrics of a service (Xylomenos 1999, table 8.1): goodput g, loss l, delay d and effective
-//! goodput e, and the wait q in front of the link, smoothed over measuring intervals.
+//! The metrics of a service (Xylomenos 1999, table 8.1): goodput g, loss l, delay d and effective goodput e,
+//! and the queueing delay q before the link, smoothed over measuring intervals.
 
 use airlane_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::ServiceLedger;
 
-/// How long one measuring interval lasts (T_m, XYL-S-12).
+/// Length of a measuring interval (T_m, XYL-S-12).
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// Weight of the latest interval (XYL-S-12).
 pub(crate) const WEIGHT: f64 = 1.0 / 8.0;
 
-/// What a service offers to higher layers. A value is none until there was traffic to measure.
+/// What a service offers to higher layers. A value is none until there has been traffic to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServiceMetrics {
     /// g: higher layer bytes sent for the first time / link bytes sent, 0 to 1 (XYL-T8.1-g).
     /// Measured where packets enter the link.
     pub goodput: Option<f64>,
-    /// l: packets lost for good / packets lost or received, 0 to 1 (XYL-T8.1-l). Measured where
-    /// packets leave the link. None where frames are not numbered: nobody sees what is missing then.
+    /// l: packets lost for good / packets lost or received, 0 to 1 (XYL-T8.1-l). Measured where packets leave
+    /// the link. None where frames are not numbered, because losses cannot be seen there.
     pub loss: Option<f64>,
-    /// d: one-way delivery delay, seconds (XYL-T8.1-d): propagation, serialisation of a full frame,
-    /// and the time until missing frames were repaired. Measured where packets leave the link.
+    /// d: one-way delivery delay, seconds (XYL-T8.1-d): propagation, serialisation of a full frame, and the
+    /// time to repair missing frames. Measured where packets leave the link.
     pub delay_s: Option<f64>,
-    /// q: from a packet's arrival at the port until its first frame begins to leave, seconds. Not in
-    /// d, which is the link's; add it for the time in this node. Measured where packets enter the
-    /// link.
+    /// q: from a packet's arrival at the port until its first frame begins to leave, seconds. Not part of d,
+    /// which is the link's; the sum is the delay from this node on. Measured where packets enter the link.
     #[serde(default)]
     pub queueing_s: Option<f64>,
-    /// Share of the link's bytes that went to this service, 0 to 1: r_i as it was.
+    /// r_i as measured: the fraction of the link's bytes that this service sent, 0 to 1.
     pub share: Option<f64>,
 }
 
@@ -44,9 +43,9 @@ pub(crate) struct Meter {
     before: ServiceLedger,
     /// One-way time of a frame that needs no repair.
     path: Duration,
-    /// Whether frames are numbered, so that losses show.
+    /// Whether frames are numbered, so that losses can be seen.
     sees_losses: bool,
-    /// What packets have waited in this interval, and how many of them have left.
+    /// Total wait of the packets in this interval, and the number of packets that left.
     waited_ns: u64,
     left: u64,
     metrics: ServiceMetrics,
@@ -64,7 +63,7 @@ impl Meter {
         }
     }
 
-    /// A frame takes so long through the link from now on.
+    /// Sets the one-way time of a frame.
     pub(crate) fn set_path(&mut self, path: Duration) {
         self.path = path;
     }
@@ -73,18 +72,18 @@ impl Meter {
         self.metrics
     }
 
-    /// A packet has waited so long here, since it was handed in, and leaves now.
+    /// Records that a packet leaves that has waited this long since its arrival at the port.
     pub(crate) fn waited(&mut self, wait: Duration) {
         self.waited_at_ip(wait);
         self.left += 1;
     }
 
-    /// A packet is handed in that has waited so long in the IP queue.
+    /// Records that a packet arrives that has waited this long in the IP queue.
     pub(crate) fn waited_at_ip(&mut self, wait: Duration) {
         self.waited_ns = self.waited_ns.saturating_add(wait.as_nanos());
     }
 
-    /// Ends an interval. `all_in_interval` is what all services together sent in it, bytes.
+    /// Ends an interval. `all_in_interval` is the number of bytes that all services together sent in it.
     pub(crate) fn roll(&mut self, ledger: &ServiceLedger, all_in_interval: u64) {
         let then = std::mem::replace(&mut self.before, *ledger);
         let since = |f: fn(&ServiceLedger) -> u64| (f(ledger) - f(&then)) as f64;
@@ -96,7 +95,7 @@ impl Meter {
         let held_s = since(|l| l.hold_ns) / 1e9;
         smooth(
             &mut self.metrics.goodput,
-            // A repair may follow in the interval after its packet.
+            // A repair may be sent in the interval after its packet.
             ratio(since(|l| l.sent_bytes), sent).map(|g| g.min(1.0)),
         );
         let known = ratio(lost, lost + delivered).filter(|_| self.sees_losses);
@@ -145,7 +144,7 @@ mod tests {
         assert!((m.delay_s.unwrap() - 0.110).abs() < 1e-9);
         assert_eq!(m.share, Some(0.5));
         assert!((effective_goodput(&m, &m).unwrap() - 0.855).abs() < 1e-12);
-        // An interval without traffic says nothing new.
+        // An interval without traffic changes nothing.
         meter.roll(&ledger, 0);
         assert_eq!(meter.metrics(), m);
     }
@@ -183,7 +182,7 @@ mod tests {
         assert!((first.unwrap() - 0.1).abs() < 1e-12);
         assert_eq!(roll(&[]), first);
         assert!((roll(&[900]).unwrap() - 0.2).abs() < 1e-12);
-        // What was waited at IP counts with the packet that leaves, in whichever interval.
+        // The wait at IP is counted when the packet leaves, in whichever interval that is.
         meter.waited_at_ip(Duration::from_millis(500));
         meter.roll(&ledger, 0);
         meter.waited(Duration::from_millis(500));

@@ -1,6 +1,6 @@
 //! Mobility hints (Xylomenos 1999, section 8.4; section 10.5 of docs/spec/multi-service.md).
 //!
-//! A link layer says when a link comes and goes; what it means follows from the order:
+//! A link layer reports when a link comes and goes; the order of these hints tells what happened:
 //!
 //! ```text
 //! disconnected(a), connected(a)      the same link: adverse conditions, now over
@@ -8,11 +8,11 @@
 //!                                    vertical between two
 //! ```
 //!
-//! Higher layers react as it suits them: transport stands still meanwhile, applications change their
-//! coding after a vertical handoff. Left out: when a link counts as disconnected (the driver's
-//! business), and telling distant hosts.
+//! Each higher layer reacts in its own way: transport pauses during the outage, applications change their
+//! coding after a vertical handoff. Left out: the criterion by which a link counts as disconnected (the
+//! driver decides), and telling distant hosts.
 
-/// What a link layer says of a link.
+/// A link layer's report about a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint<L> {
     /// The link can carry frames.
@@ -21,32 +21,32 @@ pub enum Hint<L> {
     Disconnected(L),
 }
 
-/// A link, as far as handoffs go.
+/// A link, as handoffs distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment<L> {
     /// Which link: a cell, a base station.
     pub link: L,
-    /// Links of one technology are alike: WLAN, Cellular.
+    /// Equal for links of one technology, such as WLAN or cellular.
     pub technology: usize,
 }
 
-/// What a hint, with those before it, means.
+/// The meaning of a hint, given those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<L> {
-    /// The first link, or another one beside it.
+    /// The first link, or an additional one.
     Attached(L),
     /// The link that carried packets is gone.
     Lost(L),
-    /// The lost link is back: conditions were adverse.
+    /// The lost link is back: channel conditions were adverse.
     Returned(L),
-    /// Another link of the same technology took the lost one's place.
+    /// A link of the same technology replaced the lost one.
     HorizontalHandoff {
         /// The lost link.
         from: L,
         /// The new link.
         to: L,
     },
-    /// A link of another technology took the lost one's place.
+    /// A link of another technology replaced the lost one.
     VerticalHandoff {
         /// The lost link.
         from: L,
@@ -58,7 +58,7 @@ pub enum Change<L> {
 /// Turns hints into changes.
 #[derive(Clone, Debug)]
 pub struct Mobility<L> {
-    /// What was lost last and not replaced.
+    /// The first link lost and not yet replaced.
     lost: Option<Attachment<L>>,
 }
 
@@ -69,13 +69,13 @@ impl<L> Default for Mobility<L> {
 }
 
 impl<L: Copy + Eq> Mobility<L> {
-    /// Nothing attached yet.
+    /// Starts with no link attached.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a hint; the first of several disconnections without a connection between is what a
-    /// handoff comes from.
+    /// Takes a hint. After several disconnections without a connection in between, a handoff is from the
+    /// first link lost.
     pub fn handle_hint(&mut self, hint: Hint<Attachment<L>>) -> Change<L> {
         match hint {
             Hint::Disconnected(gone) => {
@@ -118,7 +118,7 @@ mod tests {
                     to: "wlan 2",
                 },
             ),
-            // A link comes and goes beside the lost one: the handoff is from the first.
+            // Another link comes and goes during the outage: the handoff is from the first.
             (Hint::Disconnected(at("wlan 2", 1)), Change::Lost("wlan 2")),
             (Hint::Disconnected(at("wlan 3", 1)), Change::Lost("wlan 3")),
             (

@@ -1,5 +1,5 @@
-//! What a path of several links can offer, composed from what each link's services offer (Xylomenos
-//! 1999, section 8.3, in the manner of OPWA; section 10.4 of docs/spec/multi-service.md).
+//! What a path of several links can offer, composed from the offers of each link's services (Xylomenos 1999,
+//! section 8.3, in the manner of OPWA; section 10.4 of docs/spec/multi-service.md).
 //!
 //! ```text
 //! loss         1 - (1 - l_1)(1 - l_2)...
@@ -7,20 +7,20 @@
 //! throughput   min over links of B r e              rate, share of the service, effective goodput
 //! ```
 //!
-//! Only services of one class combine: equally reliable, and alike in keeping the order. A link
-//! without services suits every class. Of the combinations of a class those are kept that no other
-//! one beats: the Pareto set. They are found link by link, since what beats a part of a path beats
-//! it with any continuation; so the number of combinations does not explode.
+//! Only services of one class combine: those equally reliable and alike in keeping the order. A link without
+//! services combines with every class. Of the combinations of a class only the undominated ones are kept: the
+//! Pareto set. It is built link by link, since what dominates on a part of a path dominates with any
+//! continuation; so the number of combinations does not explode.
 
 use serde::Serialize;
 
-/// Up to where a service repairs losses: a trait, not a measured value.
+/// How far a service repairs losses: a property of its scheme, not a measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reliability {
     /// Nothing is repaired.
     None,
-    /// Losses are repaired with a limited effort.
+    /// Losses are repaired with limited effort.
     Limited,
     /// Losses are repaired until everything has arrived.
     Full,
@@ -31,35 +31,35 @@ pub enum Reliability {
 pub struct Class {
     /// How far losses are repaired.
     pub reliability: Reliability,
-    /// Whether packets leave the link in the order in which they came.
+    /// Whether packets leave the link in order.
     pub in_order: bool,
 }
 
-/// What one link offers by one of its services.
+/// What one link offers with one of its services.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offer {
     /// The service; none for a link without services.
     pub service: Option<u8>,
     /// Its class; none combines with all.
     pub class: Option<Class>,
-    /// B r e: what the service may expect, bit/s.
+    /// B r e: the expected throughput of the service, bit/s.
     pub capacity_bps: f64,
     /// Share of packets lost for good; none where the service cannot see its losses.
     pub loss: Option<f64>,
-    /// One-way delay, with what waits in front of the link, seconds.
+    /// One-way delay, including the queueing delay before the link, seconds.
     pub delay_s: f64,
 }
 
-/// What a path offers by one combination of services.
+/// What a path offers with one combination of services.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathOffer {
     /// The service of each link, in order; none for links without services.
     pub services: Vec<Option<u8>>,
     /// Their class; none if no link has services.
     pub class: Option<Class>,
-    /// What a flow that always sends may expect, bit/s.
+    /// Expected throughput of a flow that always has data to send, bit/s.
     pub capacity_bps: f64,
-    /// Share of packets lost for good; none where a service of it cannot see its losses.
+    /// Share of packets lost for good; none where one of the services cannot see its losses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
     /// One-way delay, seconds.
@@ -67,7 +67,7 @@ pub struct PathOffer {
 }
 
 impl PathOffer {
-    /// The path without links: nothing is lost, late or limited.
+    /// The path without links: no loss, no delay, unlimited capacity.
     fn empty() -> Self {
         Self {
             services: vec![],
@@ -78,7 +78,7 @@ impl PathOffer {
         }
     }
 
-    /// One link further; none if the service is of another class.
+    /// The path extended by one link; none if the service is of another class.
     fn then(&self, offer: &Offer) -> Option<Self> {
         let class = match (self.class, offer.class) {
             (Some(a), Some(b)) if a != b => return None,
@@ -96,9 +96,9 @@ impl PathOffer {
         })
     }
 
-    /// Whether it is as good in everything and better in something, in the same class.
+    /// Whether it dominates the other: same class, as good in everything and better in something.
     fn beats(&self, other: &Self) -> bool {
-        // What is not known of one of the two beats nothing, and is not beaten.
+        // An offer of unknown loss cannot be compared with one of known loss.
         let comparable = self.loss_ratio.is_some() == other.loss_ratio.is_some();
         let as_good = self.capacity_bps >= other.capacity_bps
             && self.loss_ratio <= other.loss_ratio
@@ -110,8 +110,7 @@ impl PathOffer {
     }
 }
 
-/// All offers of a path that no other of their class beats. `links` holds each link's offers, in the
-/// order of the path.
+/// All undominated offers of a path. `links` holds each link's offers, in the order of the path.
 pub fn compose(links: &[Vec<Offer>]) -> Vec<PathOffer> {
     let mut paths = vec![PathOffer::empty()];
     for offers in links {
@@ -198,7 +197,7 @@ mod tests {
             offer(1, FULL, 10.0, 0.0, 0.2),
             offer(2, FULL, 12.0, 0.0, 0.3),
             offer(3, FULL, 9.0, 0.0, 0.2),
-            // Nothing of its class beats it.
+            // No other offer of its class dominates it.
             offer(4, RAW, 1.0, 0.5, 9.0),
         ];
         let services: Vec<Option<u8>> = compose(&[link]).iter().map(|p| p.services[0]).collect();
@@ -207,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pruning link by link leaves what pruning all combinations at the end would leave.
+        /// Pruning link by link leaves the same set as pruning all combinations at the end.
         #[test]
         fn agrees_with_all_combinations(
             links in prop::collection::vec(
@@ -239,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Distinct values of offers, without the services that give them: of equal ones both stay.
+    /// Distinct values of offers without their services: of equal offers both are kept.
     fn values(paths: Vec<PathOffer>) -> Vec<String> {
         let mut values: Vec<String> = paths
             .iter()

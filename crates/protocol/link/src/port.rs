@@ -48,80 +48,79 @@ use slot::Slot;
 
 /// One end of a link: classifier, services, scheduler, demultiplexer and multiplexer.
 ///
-/// See the crate's description for the contract. Cloning one copies its whole state, which is what
-/// model checking needs.
+/// The crate's documentation states the contract. A clone copies the whole state, as model checking requires.
 #[derive(Clone, Debug)]
 pub struct Port<P> {
     config: PortConfig,
     facts: PortFacts,
     classifier: Classifier,
-    /// The service that the last packet from IP was put on.
+    /// The service chosen for the last packet from IP.
     chosen: u8,
-    /// Packets of flows that change their service.
+    /// Packets of flows that are changing their service.
     moving: Moving<P>,
-    /// The IP queue, where IP is held back.
+    /// The IP queue, where packets from IP are paced.
     pacer: Option<Pacer<P>>,
-    /// Follows the link, where the rate is not fixed.
+    /// The rate finder, where the rate is not fixed.
     finder: Option<Box<Finder>>,
-    /// The round trip that queues follow.
+    /// The round trip that the queues' bounds were last set from.
     fitted: Duration,
-    /// What the peer's last mark met, until it has been told.
+    /// The reply to the peer's last mark, until it is sent.
     answer: Option<(Seq, Report)>,
-    /// Whether there is something to say to the peer's port itself.
+    /// Whether this port has a frame of its own for the peer's port.
     speaks: bool,
-    /// What each service was given, where rates follow it.
+    /// Traffic given to each service, where rates follow the traffic.
     shares: Option<Box<Shares>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
-    /// Which slots are in use, one bit each: most ports use few.
+    /// Bit mask of the slots in use; most ports use few.
     installed: u16,
-    /// Frames that have been handed over.
+    /// Frames handed over to the scheduler.
     scheduler: Scheduler<Handed<P>>,
-    /// When the link has finished the frame on it.
+    /// When the link will have finished serialising the current frame.
     free_at: Instant,
     serialised: Serialised,
-    /// Frames that have been given out and not been done.
+    /// Frames given out and not yet done.
     under_way: u32,
-    /// Counts the epochs of each service: frames that are done after theirs has ended are nobody's.
+    /// Epoch counter of each service: departures reported for frames of an earlier epoch are ignored.
     epochs: [u32; SERVICES],
-    /// Services that may have a frame to hand over, one bit each.
+    /// Bit mask of the services that may have a frame to hand over.
     ready: u16,
-    /// The earliest timer, as far as it is known: none if a service has been touched since.
+    /// Cached earliest timer; none after a service has changed.
     next_timer: Cell<Option<Instant>>,
-    /// What the service that works now gives up.
+    /// Output of the service that is being called.
     out: Output<P>,
-    /// When the payloads in `out` were given.
+    /// When the payloads in `out` were produced.
     given_at: Instant,
-    /// Bytes of all frames sent, and as of the last measuring interval.
+    /// Bytes of all frames sent, and the same at the end of the last measuring interval.
     sent_bytes: u64,
     sent_bytes_before: u64,
-    /// Bytes of all frames received, as the peer counts those that it sends.
+    /// Bytes of all frames received, counted as the peer counts those that it sends.
     received_bytes: u64,
     /// End of the measuring interval.
     interval_ends: Instant,
-    /// Longest payload of a frame now; not more than at the start.
+    /// Longest frame payload at present; at most the configured one.
     room: usize,
-    /// What the other end has; none where nobody tells.
+    /// The peer's services; none where the peer does not announce them.
     peer: Option<PeerOffers>,
-    /// What this end has may have changed.
+    /// Whether this end's offers may have changed.
     offers_changed: bool,
-    /// Ledgers of services that were removed.
+    /// Ledgers of removed services.
     retired: Vec<(String, ServiceLedger)>,
-    /// Whether somebody wants the packets that are dropped.
+    /// Whether the driver collects dropped packets.
     keeps_dropped: bool,
-    /// What services have told since somebody asked, where somebody does.
+    /// Events of services since the last poll, where the driver collects them.
     events: Option<Vec<ServiceEvent>>,
 }
 
 impl<P: Packet> Port<P> {
-    /// A port without state.
+    /// A port in its initial state.
     ///
     /// # Errors
-    /// Everything that is wrong with the service table and the classes.
+    /// All problems of the service table and the classes.
     pub fn new(config: PortConfig) -> Result<Self, Vec<ConfigError>> {
         Self::with_codec(Codec::new(config.header), config)
     }
 
-    /// A port with another width of sequence numbers than the profile's.
+    /// A port whose sequence numbers have another width than the profile's.
     ///
     /// # Errors
     /// As [`Port::new`].
@@ -192,12 +191,12 @@ impl<P: Packet> Port<P> {
 
     // ---- time
 
-    /// Acts on whatever has become due. An early call does nothing.
+    /// Processes everything that is due. An early call does nothing.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
-        // The services come after it, as their timers may run shorter by it.
+        // This comes before the services, as it may shorten their timers.
         self.follow_traffic(now);
-        // Most calls come because the link is free.
+        // Most calls come because the link is free again.
         if self.next_timer().is_some_and(|due| due <= now) {
             self.handle_timers(now);
         }
@@ -222,7 +221,7 @@ impl<P: Packet> Port<P> {
                 }
                 self.heed(now, number);
             }
-            // With a service gone the timers of the others run shorter: some may be due by that.
+            // Removing a service shortens the timers of the others: some may be due now.
             if !self.retire_drained(now) {
                 break;
             }
@@ -240,10 +239,9 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    // ---- frames that leave
+    // ---- transmit
 
-    /// The next frame for a link that the port paces itself; none while the link is busy or nothing
-    /// waits.
+    /// The next frame for a link that the port paces itself; none while the link is busy or nothing waits.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Frame<P>> {
         if now < self.free_at || (self.scheduler.is_empty() && self.ready == 0 && !self.speaks) {
@@ -255,26 +253,26 @@ impl<P: Packet> Port<P> {
         Some(turn.item.frame)
     }
 
-    /// A frame begins to leave at the port's own pace.
+    /// Records that a frame begins to leave at the port's own pace.
     #[inline]
     fn leave(&mut self, now: Instant, token: &Token) {
         let start = self.free_at.max(now - self.config.late);
         let free_at = start + self.serialised.time(self.rate(), token.len);
         self.free_at = free_at;
         self.done(now, token, free_at.max(now), Outcome::Sent(start));
-        // What its departure lets go has waited for it, though a late driver finds the link free.
+        // Frames that this departure released have waited for it, even if a late driver finds the link free.
         self.free_at = free_at;
     }
 
-    /// The link has been free until now with nothing to send: that time is not made up for.
+    /// Records that the link has been idle until now: the idle time earns no credit beyond the burst.
     #[inline]
     fn link_idle(&mut self, now: Instant) {
         self.free_at = self.free_at.max(now - self.config.burst);
         self.scheduler.link_idle();
     }
 
-    /// The next frame for a medium that decides itself when frames leave, whether others are under way
-    /// or not. It says what became of each with [`Port::frame_done`].
+    /// The next frame for a medium that decides itself when frames leave, regardless of frames already under
+    /// way. The medium reports the outcome of each frame with [`Port::frame_done`].
     #[inline]
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Frame<P>, Token)> {
         let turn = self.next_turn(now)?;
@@ -282,7 +280,7 @@ impl<P: Packet> Port<P> {
         Some((turn.item.frame, token))
     }
 
-    /// Whose frame goes next, with that.
+    /// Takes the next frame in the scheduler's order.
     #[inline]
     fn next_turn(&mut self, now: Instant) -> Option<Turn<Handed<P>>> {
         self.hand_over_ready(now);
@@ -292,7 +290,7 @@ impl<P: Packet> Port<P> {
         self.scheduler.dequeue()
     }
 
-    /// A frame is under way from now on.
+    /// Counts a frame as under way.
     #[inline]
     fn give_out(&mut self, turn: &Turn<Handed<P>>) -> Token {
         self.under_way += 1;
@@ -304,8 +302,8 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// What became of a frame of [`Port::poll_frame`], whose last bit left at `at`, or which was given up
-    /// then: timers start from there, and its service may hand over the next.
+    /// Reports the outcome of a frame of [`Port::poll_frame`], whose last bit left at `at`, or which the
+    /// medium gave up at that time. Timers start from there, and the service may hand over its next frame.
     pub fn frame_done(&mut self, token: Token, at: Instant, outcome: Outcome) {
         self.free_at = self.free_at.max(at);
         self.done(at, &token, at, outcome);
@@ -337,8 +335,8 @@ impl<P: Packet> Port<P> {
         self.measure(now);
     }
 
-    /// How long the frame is, with all that is below it, that [`Port::poll_transmit`] would give now; none:
-    /// it would give none. Of several ports on one link a [`SharedLink`](crate::SharedLink) says whose frame goes.
+    /// Length of the frame that [`Port::poll_transmit`] would give now, with all overhead below it; none if
+    /// it would give none. A [`SharedLink`](crate::SharedLink) uses it to schedule several ports on one link.
     pub fn next_frame_len(&self, now: Instant) -> Option<usize> {
         debug_assert!(self.ready == 0, "every input hands over what it can");
         let free = now >= self.free_at;
@@ -352,21 +350,21 @@ impl<P: Packet> Port<P> {
         self.scheduler.peek().filter(|_| free).map(|(_, len)| len)
     }
 
-    /// Whether [`Port::poll_frame`] has something.
+    /// Whether [`Port::poll_frame`] has a frame to give.
     #[inline]
     pub fn has_frame(&self) -> bool {
         !self.scheduler.is_empty() || self.speaks
     }
 
-    /// Whether [`Port::poll_transmit`] has something now.
+    /// Whether [`Port::poll_transmit`] has a frame to give now.
     #[inline]
     pub fn gives_frame(&self, now: Instant) -> bool {
         now >= self.free_at && self.has_frame()
     }
 
-    // ---- what drivers ask
+    // ---- for drivers
 
-    /// Bytes of the packets that wait in the queues of all services.
+    /// Bytes of the packets in the queues of all services.
     pub fn waiting_bytes(&self) -> usize {
         let slots = self.slots.iter().flatten();
         slots.map(|slot| slot.waiting_bytes()).sum::<usize>() + self.moving.bytes()
@@ -383,15 +381,15 @@ impl<P: Packet> Port<P> {
         (due < Instant::FAR_FUTURE).then_some(due)
     }
 
-    /// When to call [`Port::handle_timeout`] next, whatever waits for the link.
+    /// When to call [`Port::handle_timeout`] next, apart from frames that wait for the link.
     #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
         let timer = self.known_timer();
         (timer < Instant::FAR_FUTURE).then_some(timer)
     }
 
-    /// Whether [`Port::poll_timeout`] may say something else than when it was asked last, by [`Port::handle_frame`] or
-    /// [`Port::pass`].
+    /// Whether [`Port::handle_frame`] or [`Port::pass`] may have changed the answer of [`Port::poll_timeout`]
+    /// since the last call.
     #[inline]
     pub fn has_new_deadline(&self) -> bool {
         self.next_timer.get().is_none()
@@ -425,8 +423,8 @@ impl<P: Packet> Port<P> {
         due
     }
 
-    /// Longer packets are cut from now on. No more than [`PortConfig::frame_payload`], by which services
-    /// have made their room.
+    /// Sets the frame payload above which packets are fragmented from now on. It is capped at
+    /// [`PortConfig::frame_payload`], which the services have sized their buffers for.
     pub fn set_frame_room(&mut self, room: usize) {
         self.room = room.min(self.config.frame_payload());
         for slot in self.slots.iter_mut().flatten() {
@@ -435,9 +433,9 @@ impl<P: Packet> Port<P> {
         self.next_timer.set(None);
     }
 
-    // ---- inside
+    // ---- internal
 
-    /// Sets the rates from what was measured, at the end of an interval.
+    /// At the end of an interval, sets the rates from the traffic measured in it.
     fn follow_traffic(&mut self, now: Instant) {
         let Some(passed) = self.shares.as_mut().and_then(|shares| shares.roll(now)) else {
             return;

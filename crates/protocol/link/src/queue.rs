@@ -1,17 +1,17 @@
-//! Where packets wait that a service cannot take yet: bounded, per flow, and every drop named.
+//! The queue of packets that a service cannot take yet: bounded, per flow, with a reason for every drop.
 //!
-//! A service with a full window takes nothing more, and a shaped port sends no faster than its
-//! link. What arrives meanwhile waits here, never in the kernel below, so that the flows share the
-//! service fairly and the wait stays short.
+//! A service with a full window accepts nothing more, and a shaped port sends no faster than its link.
+//! Packets that arrive meanwhile wait here and never in the kernel below, so that the flows share the service
+//! fairly and the queueing delay stays short.
 //!
-//! - `none`: no waiting room at all, as the services of Xylomenos 1999, which drop new packets when the
-//!   window is full (docs/spec/multi-service.md, section 7.5).
-//! - `drop-tail`: one first-in-first-out queue, the hold-back queue of section 7.11 there.
+//! - `none`: no queue at all, as in the services of Xylomenos 1999, which drop new packets when the window is
+//!   full (docs/spec/multi-service.md, section 7.5).
+//! - `drop-tail`: one FIFO queue, the hold-back queue of section 7.11 there.
 //! - `fq-codel`: RFC 8290, one queue for each flow, each under CoDel (RFC 8289).
 //!
-//! Invariants: a queue never holds more than its limit; packets of one flow leave in the order in
-//! which they came; each packet leaves exactly once, by `pop`, by `drain` or to the drop handler;
-//! nothing is allocated once the queue has been as full as it gets.
+//! Invariants: a queue never holds more than its limit; packets of one flow leave in order; each packet
+//! leaves exactly once, by `pop`, by `drain` or to the drop handler; a queue allocates nothing beyond its
+//! highest occupancy.
 
 mod codel;
 mod config;
@@ -30,7 +30,7 @@ use crate::flow::Packet;
 use codel::Parameters;
 use fq::{FqCodel, charge};
 
-/// The waiting room of one service.
+/// The queue of one service.
 ///
 /// Equal inputs give equal outputs: the hash is salted, but stable.
 #[derive(Clone, Debug)]
@@ -44,16 +44,16 @@ enum Kind<P> {
     DropTail {
         limit: QueueLimit,
         bytes: usize,
-        /// Each stands with the time when it came.
+        /// Each packet with its arrival time.
         packets: VecDeque<(P, Instant)>,
     },
     FqCodel(Box<FqCodel<P>>),
 }
 
 impl<P: Packet> IngressQueue<P> {
-    /// An empty queue. `mtu` is the largest usual packet in bytes: the quantum of the round robin,
-    /// and the backlog below which CoDel leaves a flow alone. `salt` is any number that outsiders
-    /// do not know, or a constant where results must repeat.
+    /// An empty queue. `mtu` is the length of the largest usual packet in bytes: the quantum of the round
+    /// robin, and the backlog below which CoDel never drops. `salt` is a number that outsiders do not know,
+    /// or a constant where results must be reproducible.
     pub fn new(config: &QueueConfig, mtu: usize, salt: u64) -> Self {
         let kind = match *config {
             QueueConfig::None {} => Kind::None,
@@ -81,18 +81,18 @@ impl<P: Packet> IngressQueue<P> {
         Self { kind }
     }
 
-    /// Sets the bounds that the configuration leaves out from the rate and the round trip that were found.
+    /// Sets the bounds that the configuration leaves out, from an estimated rate and round trip.
     pub(crate) fn fit(&mut self, rate: Rate, round_trip: Duration) {
         if let Kind::FqCodel(queue) = &mut self.kind {
             queue.fit(rate, round_trip);
         }
     }
 
-    /// Takes a packet that the service cannot take now.
+    /// Enqueues a packet that the service cannot take now.
     ///
-    /// What does not fit goes to `dropped`: this packet or, from `fq-codel`, the oldest packets of
-    /// the flow that holds most. Under a limit in bytes a long packet may push out several short
-    /// ones, hence a handler and not a return value.
+    /// What does not fit goes to `dropped`: this packet or, from `fq-codel`, the oldest packets of the flow
+    /// with the longest backlog. Under a limit in bytes a long packet may push out several short ones, hence
+    /// a handler and not a return value.
     pub fn push(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(DropReason, P)) {
         match &mut self.kind {
             Kind::None => dropped(DropReason::WindowFull, packet),
@@ -113,8 +113,8 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// The packet whose turn it is, and when it came. CoDel may first drop others of its flow, but never the last
-    /// one: while the queue is not empty this gives a packet.
+    /// The next packet and its arrival time. CoDel may first drop others of its flow, but never the last
+    /// packet: unless the queue is empty, this returns a packet.
     #[inline]
     pub fn pop(
         &mut self,
@@ -131,7 +131,7 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// Empties the queue without dropping: packets of a flow in their order, flow after flow.
+    /// Empties the queue without drops, flow by flow, each in order.
     pub fn drain(&mut self, take: &mut impl FnMut(P)) {
         match &mut self.kind {
             Kind::None => {}
@@ -143,8 +143,8 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// Bytes that may wait and still stand: what the limit admits, where packets have up to `longest` bytes, and under
-    /// CoDel no more than leaves at this rate within the target.
+    /// The longest standing queue in bytes: the limit, for packets of up to `longest` bytes, and under CoDel
+    /// no more than the rate carries within the target.
     pub fn stands(&self, rate: Rate, longest: u64) -> u64 {
         let most = |limit| match limit {
             QueueLimit::Packets(packets) => packets.saturating_mul(longest),
@@ -155,13 +155,13 @@ impl<P: Packet> IngressQueue<P> {
             Kind::DropTail { limit, .. } => most(*limit),
             Kind::FqCodel(queue) => {
                 let (limit, target) = queue.bounds();
-                // CoDel leaves the last packet alone, and one that is on its way.
+                // CoDel never drops the last packet, nor the one being sent.
                 most(limit).min((rate.bytes_within(target) as u64).max(2 * longest))
             }
         }
     }
 
-    /// Packets that wait.
+    /// Number of packets in the queue.
     pub fn len(&self) -> usize {
         match &self.kind {
             Kind::None => 0,
@@ -170,7 +170,7 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// Bytes that wait; an empty packet counts as one, so that a limit in bytes bounds memory.
+    /// Bytes in the queue; an empty packet counts as one, so that a limit in bytes bounds memory.
     pub fn bytes(&self) -> usize {
         match &self.kind {
             Kind::None => 0,
@@ -179,7 +179,7 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// Whether something of this packet's flow may wait.
+    /// Whether the queue may hold packets of this packet's flow.
     pub(crate) fn may_hold_flow_of(&self, packet: &P) -> bool {
         match &self.kind {
             Kind::FqCodel(queue) => queue.holds_flow_of(packet),
@@ -187,7 +187,7 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! What tests send: packets of which only the length counts, and flows between two hosts.
+//! Test traffic: packets of which only the length matters, and flows between two hosts.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ pub(crate) fn flow(protocol: u8, src_port: u16, dst_port: u16) -> FlowKey {
     }
 }
 
-/// Makes a payload of a type, as long as that says, which no code combines.
+/// Implements `Payload` for a type with the given length, without coding.
 macro_rules! payload {
     ($packet:ty, $this:ident => $len:expr) => {
         impl airlane_base::Payload for $packet {

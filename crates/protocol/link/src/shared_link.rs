@@ -1,6 +1,6 @@
-//! A link that several ports send over, as the base station of a shared channel does: one frame at a
-//! time at the link's rate, self-clocked fair queueing (section 9.4 of docs/spec/multi-service.md) among the
-//! ports, by their weights.
+//! A link that several ports send over, as the base station of a shared channel does: one frame at a time at
+//! the link's rate, with self-clocked fair queueing (section 9.4 of docs/spec/multi-service.md) among the
+//! ports, by weight.
 //!
 //! ```text
 //! port 0: classify, repair, schedule ─┐ offer: "my next frame has L bytes"
@@ -8,36 +8,35 @@
 //! port 2: ...                        ─┘
 //! ```
 //!
-//! The shared link holds no frames. A port is asked for its frame when that may leave, so what a port's own
-//! scheduler prefers by then goes, and timers begin when a frame really departs. What a port sends,
-//! repairs included, is charged to that port alone: a peer that loses much takes nothing from the others.
+//! The shared link holds no frames. A port is asked for its frame only when the frame can leave, so its own
+//! scheduler decides at the last moment, and timers start when a frame really departs. Everything that a port
+//! sends, repairs included, is charged to that port: a lossy peer costs the others nothing.
 //!
-//! Invariants: at most one turn waits for each port; while two ports have frames all the time, the bytes
-//! sent of each, divided by its weight, differ by no more than a frame of each divided likewise; what one
-//! leaves goes to the others in proportion. Left out: who may send when on the way back, which each far
-//! end's own rate decides.
+//! Invariants: at most one turn waits for each port; while two ports are backlogged, their sent bytes divided
+//! by weight differ by no more than one frame of each divided likewise; unused capacity goes to the others in
+//! proportion. Left out: access to the reverse channel, which each remote end's own rate limits.
 
 use airlane_base::{Duration, Instant, Rate};
 
 use crate::schedule::{Scfq, Schedule, Turn};
 
-/// One link under several ports, by number.
+/// One link under several ports, which are identified by number.
 #[derive(Clone, Debug)]
 pub struct SharedLink {
     rate: Rate,
     late: Duration,
-    /// When the frame on the link is over.
+    /// When the frame on the link will have been sent.
     free_at: Instant,
-    /// A turn for each port that has a frame, as long as that.
+    /// One turn for each port with a frame, with that frame's length.
     turns: Box<Scfq<(), { SharedLink::PORTS }>>,
 }
 
 impl SharedLink {
-    /// Ports at most; their numbers are below.
+    /// Maximum number of ports; port numbers are below it.
     pub const PORTS: usize = 64;
 
-    /// A free link of this rate. A driver that wakes up late makes up for this much: each port holds back by itself
-    /// what it sends after a pause.
+    /// A free link of this rate. A driver that wakes up late may catch up by at most `late`; each port limits
+    /// its own burst after a pause.
     pub fn new(rate: Rate, late: Duration) -> Self {
         Self {
             rate,
@@ -47,18 +46,18 @@ impl SharedLink {
         }
     }
 
-    /// Changes the rate, for frames that come.
+    /// Changes the rate for later frames.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
 
-    /// Changes the share of a port, for turns that come.
+    /// Changes the weight of a port for later turns.
     pub fn set_weight(&mut self, port: u8, weight: f64) {
         self.turns.set_rate(port, weight);
     }
 
-    /// A port's next frame has `len` bytes with all that is below it. Said again with another length, its
-    /// turn is as if it had come with that.
+    /// Announces that a port's next frame has `len` bytes with all overhead below it. A later call with
+    /// another length replaces the turn as if it had been announced with that length.
     pub fn offer(&mut self, now: Instant, port: u8, len: usize) {
         match self.turns.first_of(port) {
             Some(told) if told == len => {}
@@ -72,18 +71,19 @@ impl SharedLink {
         }
     }
 
-    /// How long the frame is that a port has offered.
+    /// Length of the frame that a port has announced.
     pub fn offered(&self, port: u8) -> Option<usize> {
         self.turns.first_of(port)
     }
 
-    /// Whose frame may leave now. It leaves with [`SharedLink::pass`], or never was with [`SharedLink::skip`].
+    /// The port whose frame may leave now. The frame is sent with [`SharedLink::pass`], or withdrawn with
+    /// [`SharedLink::skip`].
     pub fn next(&self, now: Instant) -> Option<u8> {
         let turn = self.turns.peek().filter(|_| now >= self.free_at);
         turn.map(|(port, _)| port)
     }
 
-    /// The frame of [`SharedLink::next`] leaves. When the next one can.
+    /// Sends the frame of [`SharedLink::next`]. Returns when the next one can leave.
     pub fn pass(&mut self, now: Instant) -> Instant {
         if let Some(Turn { len, .. }) = self.turns.dequeue() {
             let start = self.free_at.max(now - self.late);
@@ -92,20 +92,20 @@ impl SharedLink {
         self.free_at
     }
 
-    /// The port whose frame has just left has another one for when the link is free again: it has not
-    /// been idle, and has a claim on whatever its turn before left to the others.
+    /// Announces another frame of the port that has just sent: the port has not been idle and keeps its claim
+    /// on service that it left to others.
     pub fn follow(&mut self, port: u8, len: usize) {
         if self.offered(port).is_none() {
             self.turns.follow(port, len, ());
         }
     }
 
-    /// The port of [`SharedLink::next`] has no frame any more. It has had its turn all the same.
+    /// The port of [`SharedLink::next`] no longer has a frame. Its turn counts as used.
     pub fn skip(&mut self) {
         self.turns.dequeue();
     }
 
-    /// When [`SharedLink::next`] may have a port, if any waits.
+    /// When [`SharedLink::next`] can return a port, if any waits.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (!self.turns.is_empty()).then_some(self.free_at)
     }
@@ -120,8 +120,8 @@ mod tests {
         SharedLink::new("20 Mbit/s".parse().unwrap(), Duration::from_millis(1))
     }
 
-    /// Serves for a second of ports that have frames all the time, of the lengths that `len` tells: the
-    /// bytes of each.
+    /// Serves ports that are backlogged for one second, with frames of the lengths that `len` gives; returns
+    /// the bytes of each port.
     fn served(
         medium: &mut SharedLink,
         ports: u8,
@@ -134,7 +134,7 @@ mod tests {
         while now < Instant::ORIGIN + Duration::from_secs(1) {
             now = now.max(medium.poll_timeout().unwrap());
             let port = medium.next(now).unwrap();
-            // What the port prefers by now, and what it has behind that.
+            // The frame that the port now prefers, and its next one.
             turn += 1;
             medium.offer(now, port, len(port, turn));
             bytes[usize::from(port)] += medium.offered(port).unwrap() as u64;
@@ -150,7 +150,7 @@ mod tests {
         for (port, weight) in [(0, 1.0), (1, 2.0), (2, 1.0)] {
             medium.set_weight(port, weight);
         }
-        // The first has a short frame each time when its turn comes, in front of the long one.
+        // Whenever its turn comes, the first port has a short frame ahead of the long one.
         let bytes = served(&mut medium, 3, |port, turn| match (port, turn) {
             (0, 0) => 1_500,
             (0, _) => 200,
@@ -158,7 +158,7 @@ mod tests {
             _ => 90,
         });
         let all: u64 = bytes.iter().sum();
-        // The link's rate: 2.5 MB in a second.
+        // The link's rate is 2.5 MB/s, for one second.
         assert!(all.abs_diff(2_500_000) < 5_000, "{bytes:?}");
         for (bytes, share) in bytes.iter().zip([0.25, 0.5, 0.25]) {
             let got = *bytes as f64 / all as f64;
@@ -188,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is offered, and however often its length changes before it leaves, nobody with frames
-        /// all the time is further behind another than by a frame of each.
+        /// For all sequences of offers and changed lengths, no backlogged port falls behind another by more
+        /// than one frame of each.
         #[test]
         fn no_port_falls_behind(
             weights in prop::collection::vec(0.1..8.0f64, 2..6),

@@ -1,28 +1,29 @@
 //! Frames and their headers.
 //!
-//! Byte 0 is the service number (high nibble) and the frame type (low nibble, [`FrameKind`]). The fields behind it are
-//! those of the service's [`Layout`], which lists them; which layout and which kinds of frames a service has is its
-//! scheme's to say, and both ends have agreed on the scheme. There are three profiles:
+//! Byte 0 is the service number (high nibble) and the frame type (low nibble, [`FrameKind`]). The following
+//! fields are those of the service's [`Layout`]. The scheme, on which both ends have agreed, determines the
+//! layout and the kinds of frames of a service. There are three profiles:
 //!
-//! **`study`** is the dissertation's (Xylomenos 1999, figure 6.2; docs/spec/multi-service.md, section 6): numbers of 8 bits,
-//! and nothing that the works do not have. The coded length of a parity frame is not in it: the dissertation does not
-//! count framing, and its packets are all equally long. The simulator passes it on beside the bytes.
+//! **`study`** is the dissertation's (Xylomenos 1999, figure 6.2; docs/spec/multi-service.md, section 6):
+//! 8-bit sequence numbers, and nothing beyond the published works. It lacks the coded length of a parity
+//! frame: the dissertation does not count framing, and all its packets have the same length. The simulator
+//! passes the coded length alongside the bytes.
 //!
-//! **`live`** travels inside datagrams, one frame each, where an old frame can turn up at any time and
-//! nobody vouches for it. So every frame names its session, in 4 bytes behind byte 0, and numbers have 32 bits.
-//! **`sealed`** is the same inside messages of a secure session, which are bound to the session that they were sealed
-//! in: frames of another cannot be opened, so they name none. Which of the two it is follows from whether a
-//! link has keys, on which both ends agree or never meet.
+//! **`live`** travels in datagrams, one frame each, where old frames can arrive at any time, unauthenticated.
+//! So every frame names its session in 4 bytes after byte 0, and sequence numbers have 32 bits. **`sealed`**
+//! is the same inside messages of a secure session. A message can only be opened in the session in which it
+//! was sealed, so its frame does not name the session. A link with keys uses `sealed`, one without uses
+//! `live`; ends that disagree on this cannot communicate.
 //!
-//! In both the datagram says where the frame ends. What ports say to each other has a layout of its own. A hello has
-//! fields of 0; its version is in its body.
+//! In both profiles the datagram delimits the frame. Frames between the ports themselves have a layout of
+//! their own. All fields of a hello are 0; its version is in its body.
 //!
 //! **Why 24 bits are enough** where frames are acknowledged and sealed: a sender is never further ahead of
-//! its oldest unacknowledged frame than its window, and the secure session opens nothing twice and nothing
-//! that some thousand others have overtaken. Half of the numbers must hold both: 8.4 million frames, where
-//! eight bandwidth-delay products of 10 Gbit/s x 100 ms in frames of 256 bytes are 3.9 million. Without
-//! acknowledgments a sender goes on through an outage, however long, and the receiver must still see that
-//! what comes then is new; without keys an old frame may be as old as it likes: 32 bits.
+//! its oldest unacknowledged frame than its window, and the secure session rejects replayed messages and
+//! those that some thousand others have overtaken. Half of the number space must cover both: 8.4 million
+//! frames, where eight bandwidth-delay products of 10 Gbit/s x 100 ms in frames of 256 bytes are 3.9 million.
+//! Without acknowledgments a sender continues through an outage of any length, and the receiver must still
+//! recognise what follows as new; without keys an old frame may be of any age. Both need 32 bits.
 //!
 //! All numbers are big-endian. Decoding never panics and never reads past the buffer.
 
@@ -45,26 +46,25 @@ pub use kind::{FrameKind, Kinds, Role};
 pub use layout::Layout;
 pub use profile::HeaderProfile;
 
-/// Which original frame the peer saw last, for round trip measurement without ambiguity:
-/// retransmissions have their own type and are never echoed (Karn's rule for links).
+/// The newest original frame that the peer received, for unambiguous round trip measurement: retransmissions
+/// have a type of their own and are never echoed (Karn's rule for links).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Echo {
     /// Low 16 bits of the newest original frame received.
     pub seq_low: u16,
-    /// Nanoseconds and one more, so that headers need no room to say that there is no echo.
+    /// Nanoseconds plus one, so that zero can mean that there is no echo.
     held: NonZeroU32,
 }
 
 impl Echo {
-    /// An echo of a frame that was held for so long before this one was made; none for longer than 4 s,
-    /// of which no header can tell.
+    /// The echo of a frame that was held for this long; none beyond 4 s, which the header cannot express.
     pub fn new(seq_low: u16, held: Duration) -> Option<Self> {
         let held = u32::try_from(held.as_nanos()).ok()?;
         let held = NonZeroU32::MIN.checked_add(held)?;
         Some(Self { seq_low, held })
     }
 
-    /// How long the peer held it before this frame was made.
+    /// How long the peer held the frame before it sent this echo.
     pub fn held(self) -> Duration {
         Duration::from_nanos(u64::from(self.held.get()) - 1)
     }
@@ -79,24 +79,25 @@ pub struct Header {
     pub service: u8,
     /// What the frame is for.
     pub kind: FrameKind,
-    /// Place in the block.
+    /// Position in the block.
     pub index: u8,
-    /// In a parity frame: what the lengths of the packets combine to.
+    /// In a parity frame: the combined lengths of the packets.
     pub coded_len: u16,
-    /// Sequence number, or number of the block.
+    /// Sequence number, or block number.
     pub seq: Seq,
     /// The next number that the sender of this frame expects.
     pub ack: Seq,
     /// Round trip measurement, live profile only.
     pub echo: Option<Echo>,
-    /// How far back the frame is that has to go up before this one's packet; see [`Header::BEHIND_ALL`].
+    /// Distance back to the latest frame that must be delivered before this one's packet; see
+    /// [`Header::BEHIND_ALL`].
     pub back: u16,
-    /// Those of GSM's radio link protocol, which say what the frame is.
+    /// The header octets of GSM's radio link protocol, which define the frame type.
     pub octets: [u8; 2],
 }
 
 impl Header {
-    /// In `back`: every frame before this one has to go up first.
+    /// Value of `back` that requires delivery after every earlier frame.
     pub const BEHIND_ALL: u16 = u16::MAX;
 
     /// A header without acknowledgment.
@@ -115,7 +116,7 @@ impl Header {
     }
 }
 
-/// What a frame carries behind the fields of its header.
+/// The contents of a frame after its header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Body<P> {
     /// Nothing.
@@ -124,22 +125,22 @@ pub enum Body<P> {
     Packet(P),
     /// In a BITMAP frame: what has been received from the header's `seq` on.
     Bitmap(Bitmap),
-    /// In a REPORT: what the mark with the header's `seq` met.
+    /// In a REPORT: the reply to the mark with the header's `seq`.
     Report(Report),
 }
 
-/// What a mark met at the other end. Both fields go round at 2^32.
-// Aligned as packets are: else bodies are moved in pieces that begin in the midst of a packet's words.
+/// What the peer observed when a mark arrived. Both fields wrap at 2^32.
+// Aligned as packets are: otherwise bodies are copied in pieces that straddle the words of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(align(8))]
 pub struct Report {
-    /// Bytes of all frames that have come until then, with everything below.
+    /// Bytes of all frames received up to the mark, with all overhead below them.
     pub received: u32,
-    /// When it came, in microseconds of a clock that nobody set.
+    /// Arrival time of the mark, in microseconds of an arbitrary clock.
     pub at_us: u32,
 }
 
-/// A frame: what one port gives and the other takes.
+/// A frame, as one port sends and the other receives it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame<P> {
     /// Its header.
@@ -149,7 +150,7 @@ pub struct Frame<P> {
 }
 
 impl<P> Frame<P> {
-    /// A frame with a packet or without one.
+    /// A frame with or without a packet.
     pub fn new(header: Header, packet: Option<P>) -> Self {
         let body = packet.map_or(Body::Empty, Body::Packet);
         Self { header, body }
@@ -178,7 +179,7 @@ impl<P> Frame<P> {
         }
     }
 
-    /// Gives its packet up.
+    /// Takes its packet out.
     #[inline]
     pub fn into_packet(self) -> Option<P> {
         match self.body {
@@ -187,7 +188,7 @@ impl<P> Frame<P> {
         }
     }
 
-    /// Gives the frame with what `change` makes of its packet.
+    /// The frame with its packet transformed by `change`.
     #[must_use]
     pub fn map_packet(mut self, change: impl FnOnce(P) -> P) -> Self {
         self.body = match self.body {
@@ -197,7 +198,7 @@ impl<P> Frame<P> {
         self
     }
 
-    /// What it says that it has received; nothing in all frames but BITMAP.
+    /// Its receive bitmap; empty in all frames but BITMAP.
     fn bits(&self) -> Bitmap {
         match self.body {
             Body::Bitmap(bits) => bits,
@@ -205,7 +206,7 @@ impl<P> Frame<P> {
         }
     }
 
-    /// What it says of a mark.
+    /// Its report on a mark.
     pub(crate) fn report(&self) -> Option<Report> {
         match self.body {
             Body::Report(report) => Some(report),
@@ -215,7 +216,7 @@ impl<P> Frame<P> {
 }
 
 impl<P: Payload> Frame<P> {
-    /// Bytes of the packet, zero without one.
+    /// Length of its packet in bytes, zero without one.
     #[inline]
     pub fn payload_len(&self) -> usize {
         self.packet().map_or(0, Payload::len)

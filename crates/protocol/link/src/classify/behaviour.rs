@@ -1,23 +1,26 @@
-//! What a flow does, where neither a rule nor a code point says what it is.
+//! Judges what kind of traffic a flow carries from how it behaves, where neither a rule nor a code point
+//! says.
 //!
 //! ```text
-//! TCP, SCTP, QUIC, uTP     page         young, or behind a pause
-//!                          paced        of TCP: more than 64 KiB since the last pause, if one of its first windows left evenly (`flight`)
-//!                          file         more than 1 MiB since the last pause, or 256 KiB in more than 2 s
-//!                          interactive  of TCP and SCTP: no packet above 400 B among the last 12, nor for 250 ms
+//! TCP, SCTP, QUIC, uTP     page   young, or after a pause
+//!                          paced  TCP only: more than 64 KiB since the last pause, if one of its first windows left evenly
+//!                                 (`flight`)
+//!                          file   more than 1 MiB since the last pause, or 256 KiB in more than 2 s
+//!                          interactive  TCP and SCTP: no packet above 400 B among the last 12, nor for 250 ms
 //! names (DNS, NTP), ICMP   interactive
-//! RTP                      call         mean length below 400 B
-//!                          video        above 600 B
-//! other, mean above 600 B  video        128 packets one way and at most 2 back, of even lengths
-//!                          page, file   as TCP: it is answered, so it repairs itself, or has inside what does
-//! other, below 400 B       call         even gaps of 10, 20, 30, 40 or 60 ms, alike both ways: what codecs send
+//! RTP                      call   mean length below 400 B
+//!                          video  above 600 B
+//! other, mean above 600 B  video  128 packets one way and at most 2 back, of even lengths
+//!                          page, file   as TCP: it is answered, so it or the protocol inside repairs its own losses
+//! other, below 400 B       call   even gaps of 10, 20, 30, 40 or 60 ms, alike both ways: what codecs send
 //!                          interactive  everything else
 //! ```
-//! A pause is a second in which both ways together carry less than 4 kB. Between two limits a flow stays what it was. Both
-//! directions of a flow are judged as one, so acknowledgments go with what they acknowledge.
+//! A pause is a second in which both directions together carry less than 4 kB. Between two limits a flow
+//! keeps its judgement. Both directions of a flow are judged as one, so acknowledgments go with the data they
+//! acknowledge.
 //!
-//! What it cannot know: what several flows do that travel as one, in a tunnel; whether a program with a codec's gaps is a
-//! game; how long a file will be that has just begun; and pictures both ways without RTP, which are taken for a transfer.
+//! It cannot know: what several flows do that share a tunnel; whether a program with a codec's gaps is a
+//! game; how long a file will be that has just begun; and that two-way video without RTP is no transfer.
 
 use airlane_base::{Duration, Instant};
 use schemars::JsonSchema;
@@ -29,44 +32,48 @@ use crate::flow::{FlowKey, ICMP, ICMPV6, TCP};
 
 const SCTP: u8 = 132;
 
-/// What a page has at most, and a file in [`BUSY`], bytes.
+/// Upper bound of a page; a longer transfer is a file, as is one of `STEADY` bytes over more than [`BUSY`],
+/// bytes.
 const PAGE: u64 = 1 << 20;
 const STEADY: u64 = 256 << 10;
-/// What a paced flow has had when it is more than a page.
+/// Bytes that an evenly sent flow has carried when it stops being a page and becomes paced.
 const PACED: u64 = 64 << 10;
 const BUSY: Duration = Duration::from_secs(2);
-/// A pause is so long, with fewer bytes than these.
+/// Length of a pause, and the bytes it must stay below.
 const PAUSE: Duration = Duration::from_secs(1);
 const QUIET: u32 = 4_000;
-/// So many packets in a row, for so long, none above so many bytes: acknowledgments may come in volleys.
+/// A thin flow: this many packets in a row, over this long, none above this length. Acknowledgments may come
+/// in volleys, hence the time.
 const THIN: u8 = 12;
 const THIN_FOR: Duration = Duration::from_millis(250);
 pub(super) const SHORT: usize = 400;
-/// Mean lengths of small and of large packets, bytes.
+/// Bounds of the mean lengths of small and of large packets, bytes.
 const SMALL: u32 = 400;
 const LARGE: u32 = 600;
-/// Packets one way for which answers are counted, and how many a stream and a transfer have.
+/// Packets one way over which answers are counted, and the answers of a stream at most and of a transfer at
+/// least.
 const WINDOW: u16 = 128;
 const REPORTS: u16 = 2;
 const ANSWERS: u16 = 6;
-/// Gaps of codecs, microseconds, and how near a mean comes.
+/// Packet intervals of codecs, microseconds.
 const GAPS: [u32; 5] = [10_000, 20_000, 30_000, 40_000, 60_000];
-/// Gaps from here to there count: less is one message in parts, more is silence.
+/// Range of gaps that count, microseconds: shorter ones separate the parts of one message, longer ones are
+/// silence.
 const GAP: [u64; 2] = [2_000, 130_000];
-/// Gaps that make a mean.
+/// Number of gaps needed for a mean.
 const ENOUGH: u16 = 12;
-/// Packets in a row that say call, and that deny it.
+/// Packets in a row that establish a call, and that refute one.
 const SURE: [u8; 2] = [6, 120];
-/// Packets of each way that are looked into.
+/// Packets of each direction whose payload is inspected.
 const LOOKS: u32 = 16;
 
-/// What a flow behaves like.
+/// The kinds of behaviour of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behaviour {
     /// Small packets at even intervals: speech.
     Call,
-    /// Small packets that somebody waits for: keystrokes, games, names.
+    /// Small packets that a person waits for: keystrokes, games, names.
     Interactive,
     /// A short transfer, or the beginning of a long one.
     Page,
@@ -74,12 +81,12 @@ pub enum Behaviour {
     File,
     /// A long transfer whose sender paces by a model of its path.
     Paced,
-    /// Large packets that nobody acknowledges.
+    /// Large packets without acknowledgments.
     Video,
 }
 
 impl Behaviour {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 6] = [
         Self::Call,
         Self::Interactive,
@@ -89,7 +96,7 @@ impl Behaviour {
         Self::Video,
     ];
 
-    /// The word that stands in files.
+    /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -102,7 +109,7 @@ impl Behaviour {
     }
 }
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the peer.
@@ -117,14 +124,14 @@ pub(super) struct Course {
     pub(super) packets: u32,
     pub(super) bytes: u64,
     last: Option<Instant>,
-    /// Mean length and mean distance from it, bytes times 16.
+    /// Mean length and mean absolute deviation from it, in sixteenths of a byte.
     mean: u32,
     spread: u32,
-    /// Mean gap and mean distance from it, microseconds; gaps that they are made of, up to 64.
+    /// Mean gap and mean absolute deviation from it, microseconds; number of gaps in the mean, up to 64.
     gap: u32,
     sway: u32,
     gaps: u16,
-    /// Packets since answers were counted last.
+    /// Packets since answers were last counted.
     window: u16,
     stream: Stream,
 }
@@ -150,13 +157,13 @@ impl Course {
         self.window = self.window.saturating_add(1);
     }
 
-    /// The mean of all gaps at first, then one with a memory of 64.
+    /// Averages all gaps at first, and later with a memory of 64 gaps.
     #[inline]
     fn add_gap(&mut self, gap: u32) {
         self.gaps = (self.gaps + 1).min(64);
         let n = i64::from(self.gaps);
         let (mean, gap) = (i64::from(self.gap), i64::from(gap));
-        // The first distance is to the gap itself.
+        // The mean was zero before the first gap.
         let away = if n == 1 { 0 } else { (gap - mean).abs() };
         self.gap = (mean + (gap - mean) / n) as u32;
         let sway = i64::from(self.sway);
@@ -167,14 +174,14 @@ impl Course {
         self.mean >> 4
     }
 
-    /// Whether it sends as a codec does.
+    /// Whether its packet interval is a codec's.
     #[inline]
     fn is_even(&self) -> bool {
         let near = |codec: &u32| self.gap.abs_diff(*codec) * 12 <= *codec;
         self.gaps >= ENOUGH && self.sway * 10 <= self.gap * 3 && GAPS.iter().any(near)
     }
 
-    /// Whether it sends, and not just a comfort noise now and then.
+    /// Whether it sends more than occasional comfort noise.
     #[inline]
     fn is_active(&self, now: Instant) -> bool {
         let recent = |last| now.saturating_since(last) < PAUSE;
@@ -182,7 +189,7 @@ impl Course {
     }
 }
 
-/// What a flow has done.
+/// The history of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct Conduct {
     pub(super) courses: [Course; 2],
@@ -190,20 +197,20 @@ pub(super) struct Conduct {
     pub(super) last: Instant,
     pub(super) behaviour: Behaviour,
     sign: Option<Sign>,
-    /// Since the last pause: when it began, and bytes.
+    /// Since the last pause: start and bytes.
     burst_began: Instant,
     burst: u64,
-    /// This second: when it began, and bytes.
+    /// The current second: start and bytes.
     second_began: Instant,
     second: u32,
-    /// Packets in a row without a large one, and when the last of those came.
+    /// Consecutive packets without a large one, and the time of the last large one.
     thin: u8,
     thick_at: Instant,
-    /// Packets in a row that say something else.
+    /// Consecutive packets that speak for another judgement.
     against: u8,
     large: bool,
     streams: bool,
-    /// What this end has sent that nothing answered yet.
+    /// What this end has sent since the last answer.
     flight: Flight,
 }
 
@@ -231,7 +238,7 @@ impl Conduct {
         }
     }
 
-    /// A packet of `len` bytes goes this way.
+    /// Records a packet of `len` bytes in this direction.
     #[inline]
     pub(super) fn add<'a>(
         &mut self,
@@ -254,7 +261,7 @@ impl Conduct {
             self.flight.on_packet(now, way == Way::Sent);
         }
         match way {
-            // The first windows; later ones run into each other.
+            // Only the first windows count; later ones overlap.
             Way::Sent if len > SHORT && self.burst <= PACED => {
                 self.flight.on_sent(now, len);
             }
@@ -301,7 +308,7 @@ impl Conduct {
         }
     }
 
-    /// Whether this end only acknowledges what comes.
+    /// Whether this end only acknowledges.
     #[inline]
     pub(super) fn only_answers(&self) -> bool {
         let [sent, received] = &self.courses;
@@ -328,7 +335,7 @@ impl Conduct {
         }
     }
 
-    /// Whether nobody answers what it sends.
+    /// Whether what it sends gets hardly any answers.
     #[inline]
     fn is_stream(&mut self) -> bool {
         let [there, back] = &mut self.courses;
@@ -383,7 +390,7 @@ impl Conduct {
         }
     }
 
-    /// Says in a sentence why it is taken for what it is.
+    /// Explains the judgement in a sentence.
     pub(super) fn why(&self, protocol: u8) -> String {
         let name = match (protocol, self.sign) {
             (TCP, _) => "TCP",

@@ -1,4 +1,4 @@
-//! What a rule can ask of a packet: code points, protocols, prefixes and ports, as files write them.
+//! The conditions of a rule as files write them: code points, protocols, prefixes and ports.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -29,13 +29,13 @@ pub enum FieldError {
         /// What was written.
         text: String,
     },
-    /// The text is no prefix of addresses.
+    /// The text is not an address prefix.
     #[error("\"{text}\" is not a prefix; write {}", Prefix::EXPECTED)]
     Prefix {
         /// What was written.
         text: String,
     },
-    /// A prefix that is also an address within it.
+    /// The address has bits set after the prefix.
     #[error("\"{text}\" has bits set behind the prefix; write \"{prefix}\" or the address alone")]
     HostBits {
         /// What was written.
@@ -43,7 +43,7 @@ pub enum FieldError {
         /// The network that the address lies in.
         prefix: Prefix,
     },
-    /// The text is no port and no range of ports.
+    /// The text is neither a port nor a range of ports.
     #[error("\"{text}\" is not a port; write {}", Ports::EXPECTED)]
     Ports {
         /// What was written.
@@ -119,7 +119,7 @@ impl fmt::Display for Dscp {
     }
 }
 
-/// The number of what the IP packet carries. In files a name such as `"tcp"`, or the number.
+/// An IP protocol number. In files a name such as `"tcp"`, or the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Protocol(pub u8);
 
@@ -166,25 +166,24 @@ fn write_named(f: &mut fmt::Formatter<'_>, table: &[(&str, u8)], number: u8) -> 
     }
 }
 
-/// The addresses that share their first bits. In files `"192.168.40.0/24"`, `"fd07::/64"`, or an
-/// address alone.
+/// An address prefix. In files `"192.168.40.0/24"`, `"fd07::/64"`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
-    /// 0 to 32, or 0 to 128.
+    /// Prefix length, 0 to 32 or 0 to 128.
     len: u8,
 }
 
 impl Prefix {
     const EXPECTED: &str = "a prefix such as \"192.168.40.0/24\" or \"fd07::/64\", or an address";
 
-    /// One address.
+    /// The prefix of a single address.
     pub const fn of(address: IpAddr) -> Self {
         let len = if address.is_ipv4() { 32 } else { 128 };
         Self { address, len }
     }
 
-    /// Whether `address` lies within; never if it is of the other family.
+    /// Whether `address` lies within; false for the other address family.
     pub fn contains(self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
@@ -195,7 +194,7 @@ impl Prefix {
     }
 }
 
-/// The address with everything behind its first `len` bits cleared.
+/// The address with all bits after the first `len` cleared.
 fn network(address: IpAddr, len: u8) -> IpAddr {
     let len = u32::from(len);
     match address {
@@ -258,7 +257,7 @@ pub struct Ports {
 impl Ports {
     const EXPECTED: &str = "a port, 1 to 65535, or a range such as \"8000-8999\"";
 
-    /// The ports from `first` to `last`; none if there are none, or if 0 is one of them.
+    /// The ports from `first` to `last`; none if the range is empty or includes 0.
     pub const fn new(first: u16, last: u16) -> Option<Self> {
         if 0 < first && first <= last {
             Some(Self { first, last })
@@ -267,7 +266,7 @@ impl Ports {
         }
     }
 
-    /// Whether `port` is one of them.
+    /// Whether `port` is in the range.
     pub const fn contains(self, port: u16) -> bool {
         self.first <= port && port <= self.last
     }
@@ -295,7 +294,7 @@ impl fmt::Display for Ports {
     }
 }
 
-/// Reads a field from its text, or from a bare number, which stands for itself.
+/// Reads a field from its text, or from a bare number.
 struct TextOrNumber<T>(&'static str, PhantomData<T>);
 
 impl<T: FromStr<Err = FieldError>> Visitor<'_> for TextOrNumber<T> {

@@ -1,42 +1,46 @@
-//! Whether the sender of a flow paces by a model of its path, as BBR does, by what it sends before anything comes back.
+//! Detects senders that pace by a model of their path, as BBR does, from what they send before the first
+//! answer.
 //!
 //! ```text
-//! answers clock it   |||||||||||........................|   a window at once, then nothing until the first answer
-//! it is paced        ||....||....||....||....||.........|   the same window in volleys, for a part of the round trip
-//! it has no more     ||............||...........||.......||..   as slow as its application
+//! ACK-clocked           |||||||||||........................|   a window at once, then nothing until the first answer
+//! paced                 ||....||....||....||....||.........|   the same window in volleys, over a part of the round trip
+//! application-limited   ||............||...........||.......||..   as slow as its application
 //! ```
-//! A flight begins with a full packet behind an answer, and ends with the next answer. BBR sends 2.9 windows a round trip
-//! at first, so that ten packets take a third of it; nearer to the sender than it is itself, a node sees a shorter round trip.
-//! Linux sends the first ten at once all the same, and paces the next window. What answers clock has a volley for each of them,
-//! and far from its sender all volleys behind all answers, but as close to each other as the answers were: a flight that is not
-//! twice as long as these says nothing.
+//! A flight begins with the first full packet after an answer, and ends with the next answer. BBR starts at
+//! 2.9 windows per round trip, so that ten packets take a third of it; a node on the path measures a shorter
+//! round trip than the sender. Linux nevertheless sends the first ten at once, and paces the next window. An
+//! ACK-clocked flight has one volley per answer; far from the sender, all volleys pass after all answers, but
+//! as closely spaced as the answers were. So a flight that is not twice as long as its answers is no evidence
+//! of pacing.
 //!
-//! Other senders may be paced, too: CUBIC behind `fq` sends two windows a round trip in slow start. Where the handshake has
-//! shown the round trip of both sides, a first window that leaves more slowly than 2.4 windows a round trip is such a
-//! sender's, whose losses have to be repaired in order.
+//! Other senders may be paced, too: CUBIC over `fq` sends two windows per round trip in slow start. Where the
+//! handshake has shown the round trip on both sides of the node, a first window that leaves at fewer than 2.4
+//! windows per round trip is from such a sender, to which repairs must be delivered in order.
 
 use airlane_base::{Duration, Instant};
 
-/// Packets nearer to each other leave together.
+/// Packets closer to each other belong to one volley.
 const VOLLEY: Duration = Duration::from_micros(150);
-/// So many volleys in one flight are no window at once.
+/// A flight of this many volleys did not leave as one burst.
 const VOLLEYS: u8 = 4;
-/// What paces sends two or three segments at once at first, bytes.
+/// A pacing sender starts with volleys of two or three segments, bytes.
 const VOLLEY_LEN: usize = 4_700;
-/// The longest gap between volleys, by the shortest.
+/// Largest ratio of the longest gap between volleys to the shortest.
 const UNEVEN: u64 = 3;
-/// A flight that is shorter says nothing.
+/// Shorter flights are no evidence.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Windows a round trip, by which a model's first window (2.9) is told from slow start (2).
+/// Windows per round trip that separate the first window of a model (2.9) from slow start (2).
 const MODEL: f64 = 2.4;
-/// The first window has so many packets.
+/// Packets in the first window.
 const WINDOW: usize = 10;
 
-/// The first packets of both ways, up to the third that turns: SYN, SYN-ACK, and what follows.
+/// The first packets of both directions, up to the second change of direction: SYN, SYN-ACK and the next
+/// packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Handshake {
-    /// When the first left, and whether it was sent from here; then the way that came last.
+    /// When the first packet passed, and whether this end sent it; then whether the other direction has
+    /// answered.
     began: Option<(Instant, bool)>,
     turned: bool,
     round_trip: Option<Duration>,
@@ -47,7 +51,7 @@ impl Handshake {
         match self.began {
             None => self.began = Some((now, sent)),
             Some((_, first)) if first != sent => self.turned = true,
-            // Sent again.
+            // A retransmission.
             Some(_) if !self.turned => self.began = Some((now, sent)),
             Some((began, _)) if self.round_trip.is_none() => {
                 self.round_trip = Some(now.saturating_since(began));
@@ -57,33 +61,33 @@ impl Handshake {
     }
 }
 
-/// What was sent since the last answer.
+/// The packets sent since the last answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flight {
-    /// When its first and its last packet left.
+    /// Times of its first and its last packet.
     span: Option<[Instant; 2]>,
     volleys: u8,
-    /// Bytes of the volley that leaves.
+    /// Bytes in the current volley.
     volley: usize,
-    /// Between volleys, the shortest and the longest gap.
+    /// The shortest and the longest gap between volleys.
     gaps: [Duration; 2],
-    /// More than a paced volley has left at once.
+    /// Whether more than a paced volley has left at once.
     burst: bool,
-    /// The first and the last answer since the last flight of several volleys, or the first of all.
+    /// The first and the last answer since the last flight of several volleys, or since the beginning.
     answers: Option<[Instant; 2]>,
     paced: bool,
     handshake: Handshake,
     /// Bytes of this flight, and the longest packet.
     bytes: usize,
     longest: usize,
-    /// Flights that ended.
+    /// Number of completed flights.
     flights: u32,
-    /// Its first window left as in slow start.
+    /// Whether its first window left as in slow start.
     slow_start: bool,
 }
 
 impl Flight {
-    /// Any packet passes: the first few are the handshake.
+    /// Records a packet of either direction; the first few are the handshake.
     #[inline]
     pub(super) fn on_packet(&mut self, now: Instant, sent: bool) {
         if self.handshake.round_trip.is_none() {
@@ -91,7 +95,7 @@ impl Flight {
         }
     }
 
-    /// Windows a round trip of the flight that ends, as far as the round trip is known.
+    /// Windows per round trip of the flight that ends, where the round trip is known.
     fn windows(&self, span: Duration) -> Option<f64> {
         let round_trip = self.handshake.round_trip?.as_secs_f64();
         let window = self.bytes.max(WINDOW * self.longest) as f64;
@@ -99,7 +103,7 @@ impl Flight {
         Some(before_last / span.as_secs_f64() * round_trip / window)
     }
 
-    /// A full packet leaves.
+    /// Records a full packet sent.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, len: usize) {
         let Some([_, last]) = &mut self.span else {
@@ -121,7 +125,7 @@ impl Flight {
         self.burst |= self.volley > VOLLEY_LEN;
     }
 
-    /// Something comes back.
+    /// Records an answer.
     #[inline]
     pub(super) fn on_answer(&mut self, now: Instant) {
         let answered = self
@@ -133,7 +137,7 @@ impl Flight {
                 let even = !self.burst && self.gaps[1] <= self.gaps[0] * UNEVEN;
                 let (span, all) = (last.saturating_since(began), now.saturating_since(began));
                 let is_long = span >= SHORTEST.max(answered * 2);
-                // It is neither a window that left at once nor one that took as long as the application liked.
+                // It neither left at once nor was limited by the application.
                 let is_part = span * 10 >= all && span * 10 <= all * 9;
                 let is_paced = self.volleys >= VOLLEYS && even && is_long && is_part;
                 if is_paced && self.flights == 0 {
@@ -174,11 +178,12 @@ mod tests {
 
     #[test]
     fn a_window_in_volleys_is_paced_and_one_at_once_is_not() {
-        // BBR sends ten packets by two over 50 and 150 ms; they are seen at the sender, and 25 ms behind it.
+        // BBR sends ten packets in pairs, over 50 and 150 ms; seen at the sender, and 25 ms away from it.
         assert!(is_paced(&[0, 3_466, 6_933, 10_400, 13_866], 2, 50_100));
         assert!(is_paced(&[0, 10_400, 20_800, 31_200, 41_600], 2, 150_100));
         assert!(is_paced(&[0, 3_466, 6_933, 10_400, 13_866], 2, 25_100));
-        // These leave at once, in three volleys for three answers that came together, and as slowly as their source makes them.
+        // A window sent at once, one in three volleys for three groups of answers, and one limited by its
+        // source.
         assert!(!is_paced(&[0], 10, 50_100));
         assert!(!is_paced(&[0, 2_000, 4_000, 6_000], 4, 50_100));
         assert!(!is_paced(&[0, 1_000, 8_000, 9_000, 20_000], 2, 50_100));
@@ -187,11 +192,12 @@ mod tests {
             1,
             50_100
         ));
-        // A burst that a fast cable has drawn out is still one.
+        // A burst that a fast cable has spread out is still a burst.
         assert!(!is_paced(&[0, 200, 400, 600, 800, 1_000, 1_200], 1, 50_100));
     }
 
-    /// A first window of ten, by so many together, over 50 ms of which so much is on this side of the node.
+    /// A first window of ten packets, this many together, over 50 ms, of which `near_ms` is on this side of
+    /// the node.
     fn is_paced_after_handshake(windows: f64, together: usize, near_ms: u64) -> bool {
         let mut flight = Flight::default();
         let at = |us| Instant::ORIGIN + Duration::from_micros(us);
@@ -228,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Answers and volleys of two, microseconds, in the order of their times.
+    /// Feeds answers and volleys of two, microseconds, in order of time.
     fn is_paced_behind(answers: &[u64], volleys: &[u64]) -> bool {
         let mut flight = Flight::default();
         let at = |us| Instant::ORIGIN + Duration::from_micros(60_000 + us);
@@ -237,7 +243,7 @@ mod tests {
             .chain(volleys.iter().map(|&us| (us, false)))
             .collect();
         all.sort_unstable();
-        // The handshake is no answer to what was sent.
+        // The handshake does not answer any data.
         flight.on_answer(Instant::ORIGIN);
         (0..10).for_each(|_| flight.on_sent(at(0), 1_500));
         for (us, is_answer) in all {
@@ -253,14 +259,15 @@ mod tests {
 
     #[test]
     fn a_second_window_is_paced_if_answers_do_not_clock_it() {
-        // Linux's BBR over 20 Mbit/s and 50 ms, of which 5 % are lost: the first window leaves at once, the answers come
-        // as the link lets them, and the second window leaves evenly.
+        // Linux's BBR over 20 Mbit/s and 50 ms with 5 % loss: the first window leaves at once, the answers
+        // arrive at the link's rate, and the second window leaves evenly.
         let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * 600).collect();
         let next = [105_000];
         let paced: Vec<u64> = (0..9).map(|n| 55_010 + n * 3_890).collect();
         let all = [&answers[..], &next].concat();
         assert!(is_paced_behind(&all, &paced));
-        // What answers clock is seen close to its sender, halfway, and far behind it, over a link as fast and a slower one.
+        // ACK-clocked flights, seen close to the sender, halfway, and far away, over a link as fast and two
+        // slower ones.
         for gap in [600, 2_400, 4_000] {
             let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * gap).collect();
             let all = [&answers[..], &[55_000 + 50_000 + 9 * gap]].concat();

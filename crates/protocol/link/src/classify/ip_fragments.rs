@@ -1,8 +1,8 @@
-//! IP fragments: only the first of a packet names ports (RFC 791, RFC 8200 section 4.5), and those after it belong to its
-//! flow.
+//! IP fragments: only the first fragment of a packet has ports (RFC 791, RFC 8200 section 4.5); the later
+//! ones belong to its flow.
 //!
-//! Of the packets that came last, [`PACKETS`], the flow is known for as long as hosts wait for fragments. A fragment that
-//! comes before its first one has a flow without ports.
+//! For the latest [`PACKETS`] fragmented packets the flow is remembered, for as long as hosts wait for
+//! fragments. A fragment that arrives before its first one gets a flow without ports.
 
 use std::net::IpAddr;
 
@@ -12,10 +12,11 @@ use crate::flow::{FlowKey, IpFragment};
 
 /// Packets whose first fragment is remembered.
 const PACKETS: usize = 64;
-/// Linux puts no packet together out of fragments that are further apart (`ipfrag_time`).
+/// Linux's reassembly timeout (`ipfrag_time`).
 const REMEMBERED: Duration = Duration::from_secs(30);
 
-/// What the fragments of one packet have in common. IPv6 does not count the protocol, which may differ.
+/// What identifies the packet of a fragment. In IPv6 the protocol is not part of it, and may differ between
+/// fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     src: IpAddr,
@@ -35,12 +36,12 @@ impl Name {
     }
 }
 
-/// The packets of one direction that are known by their first fragments.
+/// The packets of one direction whose first fragment is remembered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IpFragments {
-    /// A ring, which takes its memory once there are fragments.
+    /// A ring that is allocated with the first fragment.
     known: Vec<(Name, Instant, FlowKey)>,
-    /// The place of the oldest, once all are taken.
+    /// Index of the oldest entry, once the ring is full.
     oldest: usize,
 }
 
@@ -59,7 +60,7 @@ impl IpFragments {
             }
             return flow;
         }
-        // A number comes again: the newest packet has it. As a rule that is the last one.
+        // Identifications are reused: the newest packet wins, and usually it is the latest entry.
         let (newer, older) = self.known.split_at(self.oldest);
         let newest_first = newer.iter().rev().chain(older.iter().rev());
         let found = newest_first
@@ -82,7 +83,7 @@ mod tests {
     use crate::flow::UDP;
     use crate::sample;
 
-    /// A fragment of a packet of this flow; those after the first name no ports.
+    /// A fragment of a packet of this flow; only the first has ports.
     fn fragment(flow: FlowKey, id: u32, first: bool) -> IpFragment {
         let (src_port, dst_port) = if first {
             (flow.src_port, flow.dst_port)
@@ -129,8 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever order fragments come in: none gets the flow of a packet with another name, a packet that is among the
-        /// last has the flow of its first fragment, and there is an end to what is remembered.
+        /// In any order of fragments, none gets the flow of a packet with another name, a recent packet keeps
+        /// the flow of its first fragment, and memory is bounded.
         #[test]
         fn each_packet_has_one_flow(
             order in prop::collection::vec((0..40_u32, 0..3_u16, any::<bool>()), 0..400),

@@ -1,24 +1,24 @@
 //! Ready-made classes: the heuristic classifier and the differentiated services classifier of
 //! Xylomenos 1999, sections 8.2 and 8.3 (docs/spec/multi-service.md, sections 10.1 and 10.2).
 //!
-//! A profile is a table of rules whose services are not named but described, by what the traffic
-//! needs. On a link it becomes ordinary rules: each leads to the service that suits its traffic best
-//! by the generic traits of its scheme, and a rule that no service suits is left out. So no
-//! application is put on a service that harms it, and unrecognised traffic gets the raw service.
+//! A profile is a table of rules that name no services: they describe what the traffic needs. On a link the
+//! profile becomes ordinary rules. Each leads to the service that suits its traffic best by the generic
+//! traits of the service's scheme, and a rule that no service suits is left out. So no application is put on
+//! a service that harms it, and unrecognised traffic gets the raw service.
 //!
 //! ```text
 //! elastic   files, pages, mail     full repair; or Snoop, for TCP; or limited repair in order
 //! prompt    speech, conferencing   limited repair as received; or limited repair in order
 //! ```
 //!
-//! The heuristic reads the code points of prompt traffic, too: whoever marks a call says what it is, on
-//! whichever port.
+//! The heuristic reads the code points of prompt traffic, too: a marked call is recognised on any port.
 //!
-//! `behaviour` is the heuristic, and then asks what a flow does: small packets are prompt traffic, large ones elastic.
+//! `behaviour` is the heuristic followed by rules on the behaviour of flows: small packets are prompt
+//! traffic, large ones elastic.
 //!
-//! Left out: the bits of the old TOS byte, which RFC 2474 took back; encrypted traffic, which shows
-//! a code point but no ports; subclasses by additional bits of the DS field, since code points for
-//! local use are for whoever manages the network: they are a rule each.
+//! Left out: the bits of the old TOS byte, which RFC 2474 withdrew; encrypted traffic, which shows a code
+//! point but no ports; subclasses by additional bits of the DS field, because the operator assigns code
+//! points for local use: they need a rule each.
 
 use std::borrow::Cow;
 
@@ -35,11 +35,11 @@ use crate::path::{Class, Reliability};
 /// `classes = ...`: rules, or the name of a profile that becomes rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassesConfig {
-    /// First-match rules.
+    /// Rules; the first match decides.
     Rules(Vec<ClassConfig>),
-    /// Ready-made ones.
+    /// A ready-made set.
     Profile(ClassProfile),
-    /// First-match rules, and ready-made ones behind them.
+    /// Rules, followed by a ready-made set.
     Both(Vec<ClassConfig>, ClassProfile),
 }
 
@@ -48,42 +48,42 @@ pub enum ClassesConfig {
 pub enum ClassProfile {
     /// By protocol, code points of prompt traffic and well-known port.
     Heuristic,
-    /// By the DS field alone.
+    /// By the DS field only.
     Dscp,
-    /// By code points, and by what flows do.
+    /// By code point and by the behaviour of flows.
     Behaviour,
 }
 
-/// Names of the profiles in files.
+/// The names of the profiles in files.
 const PROFILES: [(&str, ClassProfile); 3] = [
     ("heuristic", ClassProfile::Heuristic),
     ("dscp", ClassProfile::Dscp),
     ("behaviour", ClassProfile::Behaviour),
 ];
 
-/// What a kind of traffic wants of its service.
+/// What a kind of traffic needs of its service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// Everything, in order.
+    /// Complete delivery, in order.
     Elastic,
-    /// What comes in time.
+    /// Timely delivery.
     Prompt,
-    /// What suits a goal best.
+    /// The service that suits this goal best.
     For(Goal),
-    /// A service with this goal, where there is one.
+    /// A service with this very goal, where there is one.
     Only(Goal),
 }
 
 use Need::{Elastic, For, Only, Prompt};
 
-/// The ports of the web, over TCP and QUIC, where a service is for pages.
+/// The ports of the web, over TCP and QUIC, for a service with the goal of pages.
 const WEB_PORTS: [(MatchConfig, Need); 3] = [
     (at(TCP, 80, 80), Only(Goal::Web)),
     (at(TCP, 443, 443), Only(Goal::Web)),
     (at(UDP, 443, 443), Only(Goal::Web)),
 ];
 
-/// All TCP for one service. Behind it come the code points of prompt traffic ([`DSCP`]), then [`UDP_PORTS`].
+/// All TCP on one service. After it come the code points of prompt traffic ([`DSCP`]), then [`UDP_PORTS`].
 const ALL_TCP: [(MatchConfig, Need); 1] = [(protocol(TCP), Elastic)];
 
 /// UDP by application (IANA's registry of ports).
@@ -97,11 +97,11 @@ const UDP_PORTS: [(MatchConfig, Need); 6] = [
     // IAX2 and SIP.
     (udp(4569, 4569), Prompt),
     (udp(5060, 5061), Prompt),
-    // DNS asks again only after seconds.
+    // A DNS client repeats its query only after seconds.
     (udp(53, 53), Prompt),
 ];
 
-/// TCP by what its flow does: whatever its mark says, it is no call.
+/// TCP by the behaviour of its flow: TCP is never a call, even if marked as one.
 const BEHAVIOUR_TCP: [(MatchConfig, Need); 4] = [
     (tcp_that(Behaviour::Interactive), For(Goal::Interactive)),
     (tcp_that(Behaviour::Page), For(Goal::Web)),
@@ -109,7 +109,7 @@ const BEHAVIOUR_TCP: [(MatchConfig, Need); 4] = [
     (tcp_that(Behaviour::Paced), For(Goal::Paced)),
 ];
 
-/// Everything else by what its flow does.
+/// All other protocols by the behaviour of the flow.
 const BEHAVIOUR: [(MatchConfig, Need); 5] = [
     (behaves(Behaviour::Call), For(Goal::Voice)),
     (behaves(Behaviour::Interactive), For(Goal::Interactive)),
@@ -118,8 +118,8 @@ const BEHAVIOUR: [(MatchConfig, Need); 5] = [
     (behaves(Behaviour::Video), For(Goal::Video)),
 ];
 
-/// Code points that say more than a flow shows (RFC 4594). Files that may wait come before all TCP; calls, games and
-/// pictures come behind it.
+/// Code points that say more than a flow's behaviour shows (RFC 4594). Background files precede all TCP;
+/// calls, games and video follow it.
 const MARKED_FILES: [(MatchConfig, Need); 5] = [
     // AF1, CS1 and LE.
     (dscp(10), For(Goal::Bulk)),
@@ -143,8 +143,8 @@ const MARKED: [(MatchConfig, Need); 9] = [
     (dscp(38), For(Goal::Video)),
 ];
 
-/// Service classes of RFC 4594, and what the IANA registry has since then. Network control (CS6, CS7) and
-/// everything else that is unrecognised keeps the raw service.
+/// The service classes of RFC 4594 and later entries of the IANA registry. Network control (CS6, CS7) and
+/// everything unrecognised keep the raw service.
 const DSCP: [(MatchConfig, Need); 21] = [
     // EF, VA (telephony), NQB.
     (dscp(46), Prompt),
@@ -170,7 +170,7 @@ const DSCP: [(MatchConfig, Need); 21] = [
     (dscp(10), Elastic),
     (dscp(12), Elastic),
     (dscp(14), Elastic),
-    // CS2 (administration), CS1 and LE (files that may wait).
+    // CS2 (administration), CS1 and LE (background files).
     (dscp(16), Elastic),
     (dscp(8), Elastic),
     (dscp(1), Elastic),
@@ -233,7 +233,7 @@ impl Default for ClassesConfig {
 }
 
 impl ClassesConfig {
-    /// Whether nothing is said.
+    /// Whether there are neither rules nor a profile.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Rules(rules) if rules.is_empty())
     }
@@ -251,7 +251,7 @@ impl ClassesConfig {
         }
     }
 
-    /// A profile that has nothing to choose from.
+    /// The problem of a profile on a link without a service to choose.
     pub fn check(&self, services: &[ServiceConfig]) -> Option<ConfigError> {
         let (Self::Profile(profile) | Self::Both(_, profile)) = self else {
             return None;
@@ -271,7 +271,7 @@ impl ClassesConfig {
 }
 
 impl ClassProfile {
-    /// The name that stands in files.
+    /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Heuristic => PROFILES[0].0,
@@ -280,7 +280,7 @@ impl ClassProfile {
         }
     }
 
-    /// Names of the profiles whose rules lead to all services of these names.
+    /// Names of the profiles whose rules reach all services of these names.
     pub(super) fn that_reach<'a>(
         services: &'a [ServiceConfig],
         names: &'a [&str],
@@ -334,13 +334,14 @@ impl Need {
             For(Goal::Paced) => (Goal::Paced, Goal::Bulk, Elastic),
             For(Goal::Voice) => (Goal::Voice, Goal::Interactive, Prompt),
             For(Goal::Video) => (Goal::Video, Goal::Voice, Prompt),
-            // Keystrokes are few enough for any order; where no service is for them, TCP wants its own.
+            // Keystrokes are too few to suffer from any order; without a service for them, TCP needs one that
+            // suits TCP.
             For(Goal::Interactive) if protocol == Some(Protocol(TCP)) => {
                 (Goal::Interactive, Goal::Web, Elastic)
             }
             For(Goal::Interactive) => (Goal::Interactive, Goal::Voice, Prompt),
         };
-        // What is no TCP by its rule is none behind those of TCP.
+        // These rules follow those for TCP, so a rule without protocol never gets TCP.
         if protocol.is_none() && matches!(scheme, SchemeConfig::Snoop(_)) {
             return None;
         }
@@ -371,13 +372,13 @@ impl Need {
     }
 }
 
-/// What may stand in a list.
+/// An entry of a list.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {
     /// A rule.
     Rule(ClassConfig),
-    /// Ready-made ones, behind all rules.
+    /// A ready-made set, after all rules.
     Profile(String),
 }
 
@@ -447,7 +448,7 @@ impl<'de> Deserialize<'de> for ClassesConfig {
     }
 }
 
-/// The profile of a name.
+/// The profile of this name.
 fn profile<E: de::Error>(text: &str) -> Result<ClassProfile, E> {
     const NAMES: &[&str] = &[PROFILES[0].0, PROFILES[1].0, PROFILES[2].0];
     let found = PROFILES.iter().find(|(name, _)| *name == text);
@@ -455,7 +456,7 @@ fn profile<E: de::Error>(text: &str) -> Result<ClassProfile, E> {
     found.ok_or_else(|| E::unknown_variant(text, NAMES))
 }
 
-/// What stands in a list, read so that what is wrong with a rule is said of the rule.
+/// An entry of a list, read so that an error in a rule names the rule.
 enum Element {
     Rule(Box<ClassConfig>),
     Profile(String),

@@ -1,4 +1,4 @@
-//! What the first bytes of a datagram tell of the protocol inside.
+//! Recognises the protocol inside a datagram by its first bytes.
 //!
 //! ```text
 //! QUIC        long header with a version that is in use (RFC 9000, 17.2; RFC 9369), or port 443
@@ -8,12 +8,12 @@
 //! uTP         a SYN of 20 bytes with number 1 (BEP 29)
 //! names       ports 53, 5353 (DNS) and 123 (NTP)
 //! ```
-//! A sign is believed for the life of its flow. It decides what kind of judgement the flow gets, and never more than
-//! which service repairs it: whoever forges one harms their own flow alone.
+//! A recognised protocol holds for the life of the flow. It selects how the flow is judged, and in the end
+//! only which service repairs it: a forged sign harms nobody but the flow of its forger.
 
 use crate::flow::{FlowKey, UDP};
 
-/// What a flow has been recognised as.
+/// The protocols that are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     Quic,
@@ -24,7 +24,7 @@ pub(super) enum Sign {
     Names,
 }
 
-/// Where a stream of RTP stands, as far as it may be one.
+/// The state of an RTP stream, or of what may be one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stream {
     source: u32,
@@ -37,10 +37,10 @@ const DNS: u16 = 53;
 const NTP: u16 = 123;
 const MDNS: u16 = 5353;
 const HTTPS: u16 = 443;
-/// Numbers that a receiver may have missed between two packets.
+/// Largest gap in sequence numbers between two packets that still counts as consecutive.
 const MISSED: u16 = 32;
 
-/// What the ports tell.
+/// The protocol by port number.
 pub(super) fn of_ports(flow: &FlowKey) -> Option<Sign> {
     let either = |port| flow.src_port == port || flow.dst_port == port;
     match flow.protocol {
@@ -50,7 +50,7 @@ pub(super) fn of_ports(flow: &FlowKey) -> Option<Sign> {
     }
 }
 
-/// What a datagram tells beyond what its flow was known as.
+/// The protocol after this datagram, given what was known before.
 pub(super) fn of_payload(payload: &[u8], known: Option<Sign>, stream: &mut Stream) -> Option<Sign> {
     let Some(&[first, second, third, fourth, fifth, ..]) = payload.first_chunk::<8>() else {
         return known;

@@ -1,4 +1,4 @@
-//! What is known of each flow, for people: where it goes, and why.
+//! The status of each flow for display: its service, and why.
 
 use airlane_base::Instant;
 use serde::{Deserialize, Serialize};
@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 use super::{Behaviour, ClassConfig, Classifier, MatchConfig, Ports, Prefix, Protocol};
 use crate::flow::FlowKey;
 
-/// A flow as others see it.
+/// The status of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
-    /// What it carries behind IP.
+    /// Protocol above IP.
     pub protocol: String,
-    /// The end on this side, with its port where it has one.
+    /// The endpoint on this side, with its port where it has one.
     pub here: String,
-    /// The end on the peer's side.
+    /// The endpoint on the peer's side.
     pub there: String,
-    /// The name of the service that its packets to the peer get; none: only the peer has sent.
+    /// The name of the service for its packets to the peer; none if only the peer has sent.
     pub service: Option<String>,
-    /// What it behaves like.
+    /// Its behaviour.
     pub behaviour: Behaviour,
-    /// Why it goes there, in a sentence.
+    /// Why it uses that service, in a sentence.
     pub why: String,
-    /// The rule that would keep it there, as it stands in a file.
+    /// The rule that would keep it there, as files write it.
     pub rule: Option<String>,
     /// Packets to the peer.
     pub sent_packets: u64,
-    /// Bytes of them.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
     /// Packets from the peer.
     pub received_packets: u64,
-    /// Bytes of them.
+    /// Bytes of these packets.
     pub received_bytes: u64,
-    /// For how long it has been known, seconds.
+    /// Time since its first packet, seconds.
     pub age_s: f64,
-    /// For how long it has been silent, seconds.
+    /// Time since its last packet, seconds.
     pub silent_s: f64,
 }
 
 impl Classifier {
-    /// Tells of each flow that is known. `name` gives the name of a service.
+    /// The status of each known flow. `name` gives the name of a service.
     pub fn flows(&self, now: Instant, name: impl Fn(u8) -> Option<String>) -> Vec<FlowStatus> {
         let known = self.flows.iter().flat_map(|flows| flows.iter());
         let told = known.map(|known| {
@@ -87,7 +87,8 @@ fn end(address: std::net::IpAddr, port: u16) -> String {
     }
 }
 
-/// The rule that keeps flows like this one where it is. Of two ports the lower one is that which comes again.
+/// The rule that keeps flows like this one on its service. It uses the lower port, which is the one that
+/// recurs.
 fn rule_for(flow: &FlowKey, service: &str) -> String {
     let mut conditions = MatchConfig {
         protocol: Some(Protocol(flow.protocol)),

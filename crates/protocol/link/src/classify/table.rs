@@ -1,64 +1,64 @@
-//! The flows that are known, whichever way their packets go: at most [`FLOWS`], and what was silent longest among the
-//! [`WAYS`] places that a flow may have gives way.
+//! The table of known flows, both directions together: at most [`FLOWS`]. A flow may be stored in [`WAYS`]
+//! entries, of which a new flow replaces the one silent for longest.
 //!
-//! A flow is its addresses, protocol and ports; of what has no ports or hides them, such as IPsec, the addresses.
+//! A flow is identified by addresses, protocol and ports; without visible ports, as in IPsec, by the rest.
 
 use airlane_base::Instant;
 
 use super::behaviour::{Behaviour, Conduct, Way};
 use crate::flow::FlowKey;
 
-/// Flows that are known.
+/// Capacity of the table.
 const FLOWS: usize = 1024;
-/// Places that a flow may have.
+/// Entries that a flow may be stored in: the associativity.
 const WAYS: usize = 4;
 
-/// A flow that is known.
+/// A known flow.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     hash: u64,
-    /// The addresses are as this end sends it.
+    /// The flow as this end sends it.
     pub(super) flow: FlowKey,
     pub(super) conduct: Conduct,
-    /// What its last packet was led by.
+    /// The choice for its last packet.
     pub(super) chosen: Option<Chosen>,
-    /// When that was sent.
+    /// When that packet was sent.
     pub(super) sent_at: Instant,
-    /// The service that last brought a full packet of it.
+    /// The service that last delivered a full packet of it.
     pub(super) brought: Option<u8>,
 }
 
-/// What the rules may ask of a flow.
+/// What the rules depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// Which rules there are.
+    /// Generation of the rules.
     pub(super) generation: u32,
     pub(super) dscp: u8,
     pub(super) behaviour: Behaviour,
-    /// The service that brings what it does nothing but answer.
+    /// For a flow of mere acknowledgments: the service of the data that they acknowledge.
     pub(super) answers: Option<u8>,
 }
 
-/// What the rules said, as long as nothing changes that they ask for.
+/// The cached result of the rules, valid while what they depend on stays the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub(super) asked: Asked,
     pub(super) service: u8,
-    /// The rule that decided; none did.
+    /// Index of the deciding rule; none if no rule matched.
     pub(super) rule: Option<u16>,
 }
 
 impl Chosen {
-    /// Whether it goes where what it answers comes from.
+    /// Whether it follows the data that it acknowledges.
     pub(super) fn answers(&self) -> bool {
         self.asked.answers == Some(self.service)
     }
 }
 
-/// What is known of flows.
+/// The known flows.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Memory is taken when flows come.
+    /// Each set is allocated when its first flow arrives.
     sets: Box<[Vec<Known>]>,
     salt: u64,
 }
@@ -71,7 +71,7 @@ impl Table {
         }
     }
 
-    /// A packet of a flow goes one way: what is known of that.
+    /// Records a packet of a flow, and returns the flow's entry.
     #[inline]
     pub(super) fn add<'a>(
         &mut self,
@@ -90,14 +90,14 @@ impl Table {
         known
     }
 
-    /// What is known of a flow.
+    /// The entry of a flow.
     pub(super) fn get(&self, flow: &FlowKey) -> Option<&Known> {
         let hash = flow.hash_both_ways(self.salt);
         let set = &self.sets[hash as usize % (FLOWS / WAYS)];
         set.iter().find(|known| known.hash == hash)
     }
 
-    /// All that are known, by the places that they have.
+    /// All entries in table order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Known> {
         self.sets.iter().flatten()
     }
@@ -156,7 +156,7 @@ mod tests {
         }
         assert!(table.iter().count() <= FLOWS);
         assert!(table.sets.iter().all(|set| set.len() <= WAYS));
-        // Those that were there last are still known, whichever way their next packet goes.
+        // The latest flows are still known, whichever direction their next packet has.
         let known = table.add(now, Way::Received, &flow(29_999).reversed(), 1, || &[]);
         assert_eq!(known.conduct.courses[0].packets, 1);
     }

@@ -208,7 +208,7 @@ fn a_rule_is_shown_as_a_file_has_it() {
 }
 
 proptest! {
-    /// The table changes nothing but the speed: the reference walks the list of rules.
+    /// The table affects only the speed: the reference walks the list of rules.
     #[test]
     fn classifies_like_the_plain_list(
         rules in prop::collection::vec((any_match(), 0u8..6), 0..20),
@@ -268,7 +268,8 @@ fn what_only_answers_goes_by_the_service_that_brings_what_it_answers() {
     };
     assert_eq!(goes_to(443, 3), 3);
     assert_eq!(goes_to(444, 2), 2);
-    // A rule that says more than behaviour stands; a service that no rule knows brings nothing.
+    // A rule with more than a condition on behaviour takes precedence; a service without a rule carries no
+    // data.
     assert_eq!(goes_to(8_080, 3), 2);
     assert_eq!(goes_to(445, 9), 1);
 }

@@ -1,5 +1,5 @@
-//! Services that no traffic reaches. What no class matches gets the raw link without a word, so a
-//! link whose classes are forgotten, or match something else, looks as if its services did nothing.
+//! Finds services that no traffic reaches. Traffic that matches no class silently gets the raw link, so a
+//! link whose classes are missing, or match other traffic, looks as if its services were idle.
 
 use std::fmt;
 
@@ -7,15 +7,14 @@ use super::{ClassConfig, ClassProfile, Classifier};
 use crate::config::ServiceConfig;
 use crate::flow::FlowKey;
 
-/// Services that no traffic reaches, all for one reason. Displayed, it says which, why, and what
-/// would be right.
+/// Services that no traffic reaches, all for one reason. Its display names them, the reason, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreached {
-    /// Their names.
+    /// Names of the services.
     pub services: Vec<String>,
-    /// Whether no class leads to them; otherwise none of the traffic is of such a class.
+    /// Whether no class leads to them; otherwise their classes match none of the traffic.
     pub without_class: bool,
-    /// Names of ready-made classes that would lead to them.
+    /// Names of the profiles whose rules would lead to them.
     pub profiles: Vec<&'static str>,
 }
 
@@ -54,8 +53,8 @@ impl fmt::Display for Unreached {
     }
 }
 
-/// Services that no traffic reaches; `traffic` is all that there is, where that is known. Service 0
-/// is where unrecognised traffic goes, and may idle.
+/// Finds the services that no traffic reaches. `traffic` lists all flows, where they are known. Service 0
+/// takes unrecognised traffic and may be idle.
 pub fn unreached(
     services: &[ServiceConfig],
     classes: &[ClassConfig],
@@ -68,7 +67,7 @@ pub fn unreached(
     let others = services.iter().filter(|service| service.number != 0);
     let idle = others.filter_map(|service| {
         let without_class = !classes.iter().any(|class| class.service == service.name);
-        // How flows behave shows only when they run.
+        // The behaviour of flows is known only when they run.
         let may =
             |class: &ClassConfig| class.r#match.behaves.is_some() && class.service == service.name;
         let asks = classes.iter().any(may);
@@ -172,7 +171,7 @@ mod tests {
             said.contains("\"heuristic\"") && !said.contains("\"dscp\""),
             "{said}"
         );
-        // No port names a keystroke.
+        // Keystrokes have no port of their own.
         let said = advised(&["bulk", "voice", "interactive"], "");
         assert!(
             said.contains("write classes = \"behaviour\", or rules"),

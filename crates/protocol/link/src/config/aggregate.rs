@@ -1,4 +1,4 @@
-//! Small packets that share frames (docs/lab/choices.md).
+//! Aggregation: small packets that share frames (docs/lab/choices.md).
 
 use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
@@ -9,10 +9,10 @@ use super::scheme::SchemeConfig;
 use crate::pack::contents::LONGEST_TOGETHER;
 use crate::wire::HeaderProfile;
 
-/// What waits for company for longer is late for whoever sends it.
+/// A packet that waits longer for others arrives too late for its application.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// Which packets share frames, such as `{ largest = "256 B", wait = "0 s" }`, or `"off"`.
+/// Aggregation of small packets, such as `{ largest = "256 B", wait = "0 s" }`, or `"off"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
@@ -21,7 +21,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 pub enum AggregateConfig {
     /// Packets share frames.
     Options(AggregateOptions),
-    /// `"off"`: each has its own.
+    /// `"off"`: each packet has its own frame.
     Word(Off),
 }
 
@@ -29,7 +29,7 @@ pub enum AggregateConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AggregateOptions {
-    /// Longer packets have frames of their own.
+    /// Longer packets are sent in frames of their own.
     #[serde(default = "usual_largest")]
     pub largest: Size,
     /// How long a packet waits for others while the link is free.
@@ -45,7 +45,8 @@ pub enum Off {
     Off,
 }
 
-/// Acknowledgments, keystrokes, names and speech; of longer ones headers are a small part.
+/// Covers acknowledgments, keystrokes, names and speech; the headers of longer packets are a small part of
+/// them.
 const fn usual_largest() -> Size {
     Size::from_bytes(256)
 }
@@ -60,7 +61,7 @@ impl Default for AggregateConfig {
 }
 
 impl AggregateConfig {
-    /// Which packets share frames, if any do.
+    /// The options, unless aggregation is off.
     pub const fn options(&self) -> Option<&AggregateOptions> {
         match self {
             Self::Options(options) => Some(options),

@@ -1,4 +1,4 @@
-//! Options of the schemes that send again what was lost, and of the one that does not.
+//! Options of the schemes that retransmit, and of the raw scheme.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
 use super::traits::{ArqOptions, Options, Traits, arq, window_terms};
 use crate::wire::HeaderProfile;
 
-/// Nothing to choose.
+/// The raw scheme has no options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DefaultConfig {}
@@ -18,15 +18,15 @@ pub struct DefaultConfig {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WindowConfig {
-    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127, of
+    /// Number of frames that may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127, of
     /// `sr-bitmap` 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    /// Values of the scheme's timers. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    /// Factor by which sharing the link stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
@@ -38,52 +38,52 @@ pub struct WindowConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SrConfig {
-    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127
+    /// Number of frames that may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127
     /// (study), 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    /// Values of the scheme's timers. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    /// Factor by which sharing the link stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// What a timeout may resend. Left out: `each` (study), `base` (live).
+    /// Which frames a timeout may retransmit. Left out: `each` (study), `base` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_resends: Option<TimeoutResends>,
-    /// How many keepalives follow the last frame while it is not acknowledged: they let the peer see
-    /// a lost tail. Left out: none: the timers find it. Live only.
+    /// Number of keepalives after the last frame while it is unacknowledged: they reveal the loss of the last
+    /// frames. Left out: none, because the timers find such a loss. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
-    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Left out:
-    /// false: only the sender's timers find it. Live only.
+    /// Whether the receiver repeats its request for a frame that has not arrived within its NAK timer, as RLP
+    /// does. Left out: false, only the sender's timers find such a frame. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat_naks: bool,
-    /// Whether packets go up as late as one that had to be repaired, while frames are lost: for senders
-    /// that model the path's round trip, as BBR does. Left out: false. Live only.
+    /// Whether all packets are delayed as long as a repaired one while frames are lost: for senders that
+    /// model the round trip of the path, as BBR does. Left out: false. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dejitter: bool,
-    /// Among which packets the order is kept. Left out: `all`. Both ends must have the same.
+    /// Among which packets the order is kept. Left out: `all`. Both ends must agree.
     #[serde(default, skip_serializing_if = "Order::is_usual")]
     pub order: Order,
-    /// Frames are copied so while a flow is thin. Left out: none. Live only.
+    /// Copies of frames while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
 }
 
-/// Which packets of a reliable service go up in the order in which they came.
+/// Which packets of a reliable service are kept in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// All of the service: what is lost holds up everything behind it.
+    /// All packets of the service: a loss holds up every later packet.
     #[default]
     All,
-    /// Those of one flow: what is lost holds up its own flow. Live only; two bytes a frame.
+    /// The packets of each flow: a loss holds up only its own flow. Live only; costs two bytes per frame.
     Flow,
 }
 
@@ -97,53 +97,53 @@ impl Order {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RlpConfig {
-    /// How often the receiver asks for a frame before it gives up: N. Source: Xylomenos 1999, section
-    /// 4.3. Left out: 3.
+    /// How often the receiver requests a frame before it gives up: N. Source: Xylomenos 1999, section 4.3.
+    /// Left out: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// The receiver asks as often as it takes for no more than this share of frames to be lost for good, by what it measures.
-    /// Source: after Ludwig et al. 1999, section 5. Left out: `retries` times.
+    /// Target for the share of frames that are lost for good: the receiver adapts its number of requests to
+    /// the loss that it measures. Source: after Ludwig et al. 1999, section 5. Left out: `retries` requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "share"))]
     pub residual: Option<f64>,
-    /// This many frames are kept for retransmission. Left out: 127 (study), 1024 (live).
+    /// Number of frames that are kept for retransmission. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    /// Values of the scheme's timers. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    /// Factor by which sharing the link stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
+    /// Number of keepalives after the last frame. Left out: unlimited (study), 8 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
-    /// Frames are copied so while a flow is thin. Left out: none. Live only.
+    /// Copies of frames while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
-    /// What TCP sends again goes up when what left before it can have been repaired, as its receiver drops what is
-    /// older than that. RLP/OOS, live only. Source: RFC 7323, section 5.
+    /// Whether TCP's retransmissions are held until all earlier frames can have been repaired, because TCP's
+    /// receiver drops older segments that arrive later. RLP/OOS, live only. Source: RFC 7323, section 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold_repeats: bool,
 }
 
-/// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
+/// Which frames a timeout may retransmit in selective repeat (section 7.11, "SR under a hole").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutResends {
-    /// Only the oldest outstanding frame; the others may have arrived behind a hole.
+    /// Only the oldest outstanding frame; the others may have been received out of order.
     Base,
     /// Each frame whose timer expires.
     Each,
 }
 
-/// How often a receiver asks for a frame where nothing is said.
+/// Default number of requests for a frame.
 pub(crate) const USUAL_RETRIES: u32 = 3;
 
 impl Options for DefaultConfig {

@@ -1,4 +1,4 @@
-//! What is wrong with a service table.
+//! Validates a service table.
 
 use airlane_base::Duration;
 
@@ -9,7 +9,7 @@ use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
 use crate::classify::ClassConfig;
 use crate::wire::HeaderProfile;
 
-/// Finds what is wrong with a service table, all of it at once.
+/// Finds all problems of a service table at once.
 pub fn check(
     header: HeaderProfile,
     services: &[ServiceConfig],
@@ -174,7 +174,7 @@ fn check_scheme(header: HeaderProfile, scheme: &SchemeConfig, at: &str, wrong: W
             );
         }
     }
-    // RLP measures how long a repair takes to answer its NAK; the others need the peer's echo.
+    // RLP measures the time from a NAK to its repair; the other schemes need the peer's echo.
     let measured = Some(&TimersConfig::Profile(TimerProfile::Measured));
     if header == HeaderProfile::Study && scheme.is_reliable() && scheme.timers() == measured {
         wrong(

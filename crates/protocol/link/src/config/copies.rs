@@ -1,4 +1,4 @@
-//! Options of copies, which thin flows send of their frames.
+//! Options of copies: a thin flow's frames are sent again without a request.
 
 use airlane_base::{Duration, Probability, Size};
 use schemars::JsonSchema;
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::problem::Wrong;
 use crate::wire::HeaderProfile;
 
-/// Copies of each frame, as long as a part of the link's rate pays for them.
+/// Copies of each frame, limited to a share of the link's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CopiesConfig {
-    /// How many copies each frame gets.
+    /// Number of copies of each frame.
     #[serde(default = "one")]
     #[schemars(extend("x-unit" = "copies"))]
     pub number: u32,
-    /// How long after the frame, and after each other, they leave. Where losses come in bursts,
-    /// longer than most of them.
+    /// How long after the frame, and after each other, the copies leave. It should exceed most bursts of
+    /// losses.
     #[serde(default = "soon")]
     pub after: Duration,
-    /// What they may cost, as a part of the link's rate.
+    /// The share of the link's rate that copies may use.
     #[serde(default = "a_twentieth")]
     #[schemars(extend("x-unit" = "part of the rate"))]
     pub share: f64,
-    /// Packets longer than this are not copied: so those of a file are not, and their acknowledgments
-    /// are. Left out: all are.
+    /// Longer packets are not copied: this excludes the segments of a file and includes their
+    /// acknowledgments. Left out: packets of any length are copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<Size>,
-    /// Copies are sent while at least this part of the frames is lost, as far as requests show. Left out:
+    /// Copies are sent while at least this share of the frames is lost, as far as requests show. Left out:
     /// always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Probability>,

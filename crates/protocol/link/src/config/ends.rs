@@ -1,20 +1,20 @@
-//! At which end of the link the base station of Snoop stands.
+//! Which end of the link is Snoop's base station.
 //!
-//! A scenario sees a link from above and names one of its two ends; the file of a live node sees it
-//! from one end and says whether that is the one. Services are the same at both ends of a scenario's
-//! link, so [`at_end`] turns the first kind of answer into the second.
+//! A scenario sees a link from outside and names one of its two ends; the file of a live node says whether
+//! this node or its peer is meant. A scenario's services are the same at both ends of a link, so [`at_end`]
+//! converts the first form to the second.
 
 use super::problem::ConfigError;
 use super::scheme::SchemeConfig;
 use super::service::ServiceConfig;
 use super::snoop::BaseStation;
 
-/// Who says which end is meant.
+/// From where an end of the link is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewpoint {
-    /// A scenario, which sees both ends.
+    /// From outside, as a scenario does.
     World,
-    /// One end, which sees itself and its peer.
+    /// From one end, which knows itself and its peer.
     End,
 }
 
@@ -26,7 +26,7 @@ const fn viewpoint_of(station: BaseStation) -> Viewpoint {
 }
 
 impl SchemeConfig {
-    /// Gives this scheme as the other end of a link sees it.
+    /// The scheme as the other end of the link sees it.
     #[must_use]
     pub fn at_peer(&self) -> Self {
         let mut scheme = self.clone();
@@ -56,7 +56,7 @@ pub fn at_end(services: &[ServiceConfig], first: bool) -> Vec<ServiceConfig> {
     services
 }
 
-/// Finds ends that mean nothing from where the table is read.
+/// Finds ends that have no meaning from this viewpoint.
 pub fn check_ends(viewpoint: Viewpoint, services: &[ServiceConfig]) -> Vec<ConfigError> {
     let mut found = Vec::new();
     for (i, service) in services.iter().enumerate() {

@@ -16,7 +16,7 @@ use crate::wire::HeaderProfile;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorConfig {
-    /// A block has this many packets: n. Left out: 8.
+    /// Number of packets in a block: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
@@ -26,12 +26,12 @@ pub struct XorConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorAdConfig {
-    /// A block has at most this many packets: n. Source: Xylomenos 1999, section 5.2. Left out: 8.
+    /// Largest number of packets in a block: n. Source: Xylomenos 1999, section 5.2. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// How long the source must be silent for a block to end early. Source: Xylomenos 1999, section
-    /// 5.3. No default: it should be just above twice the interval of the application's packets.
+    /// How long the source must be silent for a block to end early. Source: Xylomenos 1999, section 5.3. No
+    /// default: it should be just above twice the packet interval of the application.
     pub silence: Duration,
 }
 
@@ -39,56 +39,56 @@ pub struct XorAdConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RseConfig {
-    /// A block has this many packets: n. Left out: 8.
+    /// Number of packets in a block: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// A block has this many parity frames, which repair as many losses: h. Left out: 2.
+    /// Number of parity frames in a block, which repair as many losses: h. Left out: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub parity: Option<u32>,
 }
 
-/// Options of the Reed-Solomon code with parities on request.
+/// Options of the Reed-Solomon code with parity frames on request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RseAdConfig {
-    /// A block has this many packets: n. Left out: 8.
+    /// Number of packets in a block: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// This many parity frames follow a block without being asked for: h0. Left out: 1.
+    /// Number of parity frames that follow a block without a request: h0. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub initial: Option<u32>,
-    /// A block has this many parity frames in all, which repair as many losses: h. Left out: 4.
+    /// Total number of parity frames of a block, which repair as many losses: h. Left out: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub parity: Option<u32>,
-    /// How often the receiver asks for parities of a block before it gives up: N. Left out: 3.
+    /// How often the receiver requests parity frames of a block before it gives up: N. Left out: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Of this many packets the blocks can still be asked for. Left out: 127 (study), 1024 (live).
+    /// Number of packets whose blocks are kept for requests. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    /// Values of the scheme's timers. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    /// Factor by which sharing the link stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
+    /// Number of keepalives after the last frame. Left out: unlimited (study), 8 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
 }
 
-/// Packets of a block where nothing is said.
+/// Default number of packets in a block.
 const USUAL_BLOCK: u32 = 8;
 
 impl XorConfig {
@@ -108,7 +108,7 @@ impl RseConfig {
         self.block.unwrap_or(USUAL_BLOCK)
     }
 
-    /// Parities of a block: two if nothing is said, as one would be XOR.
+    /// Parity frames of a block. The default is two, as one would be XOR.
     pub(crate) fn parity(&self) -> u32 {
         self.parity.unwrap_or(2)
     }
@@ -119,7 +119,7 @@ impl RseAdConfig {
         self.block.unwrap_or(USUAL_BLOCK)
     }
 
-    /// One: it ends the block and repairs one loss at once.
+    /// The default is one: it ends the block and repairs one loss at once.
     pub(crate) fn initial(&self) -> u32 {
         self.initial.unwrap_or(1)
     }
@@ -139,7 +139,7 @@ impl Options for XorConfig {
     }
 
     fn terms(&self) -> String {
-        // What is left out is the same at both ends.
+        // The default is the same at both ends.
         let block = self.block;
         block.map_or(String::new(), |block| format!(" block {block}"))
     }
@@ -159,7 +159,7 @@ impl Options for XorAdConfig {
     }
 
     fn terms(&self) -> String {
-        // What is left out is the same at both ends.
+        // The default is the same at both ends.
         let block = self.block;
         block.map_or(String::new(), |block| format!(" block {block}"))
     }

@@ -1,8 +1,7 @@
-//! Ready-made services by what they are for: `goal = "voice"` instead of a scheme and a rate.
+//! Goals: ready-made services by purpose, `goal = "voice"` instead of a scheme and a rate.
 //!
-//! A goal is only a way to write: what is read is the service that it stands for, and `airlane explain`
-//! prints that. Whatever is written beside it is taken as it is written. docs/operations.md has the
-//! reasons for each choice.
+//! A goal is shorthand for a service: reading a file expands it, and `airlane explain` prints the expansion.
+//! Explicit fields take precedence. docs/operations.md has the reasons for each choice.
 
 use airlane_base::{Duration, Probability, Size};
 use schemars::JsonSchema;
@@ -14,27 +13,27 @@ use super::scheme::SchemeConfig;
 use super::timers::Keepalives;
 use crate::queue::QueueConfig;
 
-/// What a service is for.
+/// The purpose of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
-    /// Calls: small packets at regular times, of no use when they are late.
+    /// Calls: small packets at regular intervals, useless when late.
     Voice,
-    /// Keystrokes, games, names: few packets, and somebody waits for each.
+    /// Keystrokes, games, names: few packets, each awaited by a person.
     Interactive,
-    /// Pages: short transfers that somebody waits for, every byte needed.
+    /// Pages: short transfers that a person waits for, every byte needed.
     Web,
-    /// Files, mail, backups: every byte needed, nobody waits for any one.
+    /// Files, mail, backups: every byte needed, no packet urgent.
     Bulk,
-    /// Files whose senders pace by a model of the path (BBR): packets that come late for the sake of their order look
-    /// to them like a longer path.
+    /// Files from senders that pace by a model of the path (BBR), to which packets delayed by in-order
+    /// delivery look like a longer path.
     Paced,
-    /// Moving pictures: many packets with a little patience, some of which may be missing.
+    /// Video: many packets that may be a little late, and some of which may be lost.
     Video,
 }
 
 impl Goal {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 6] = [
         Self::Voice,
         Self::Interactive,
@@ -44,7 +43,7 @@ impl Goal {
         Self::Video,
     ];
 
-    /// How losses are repaired.
+    /// Its scheme.
     pub fn scheme(self) -> SchemeConfig {
         let rlp_oos = |retries, copies| {
             SchemeConfig::RlpOos(RlpConfig {
@@ -65,13 +64,13 @@ impl Goal {
             share: 0.02,
             ..CopiesConfig::default()
         };
-        // Acknowledgments are copied alone, as a file leaves no room for more.
+        // Only acknowledgments are copied, as a file leaves no room for more.
         let short = CopiesConfig {
             longest: Some(Size::from_bytes(200)),
             ..CopiesConfig::default()
         };
         match self {
-            // Its budget ends the requests.
+            // The budget ends the requests before their number does.
             Self::Voice => rlp_oos(12, Some(twice)),
             Self::Interactive => rlp_oos(5, Some(twice)),
             Self::Video => rlp_oos(3, None),
@@ -93,7 +92,7 @@ impl Goal {
         }
     }
 
-    /// How old a packet may become before nobody wants it.
+    /// The age at which a packet is of no more use.
     pub const fn budget(self) -> Option<Duration> {
         match self {
             Self::Voice => Some(Duration::from_millis(300)),
@@ -101,7 +100,7 @@ impl Goal {
         }
     }
 
-    /// How old a datagram may become that an outage has held up, if not as usual.
+    /// The age at which datagrams held up by an outage are dropped, if it differs from the default.
     pub const fn patience(self) -> Option<Duration> {
         match self {
             Self::Interactive => Some(Duration::from_secs(5)),
@@ -110,21 +109,22 @@ impl Goal {
         }
     }
 
-    /// Where packets wait, if not where those of the scheme usually do.
+    /// The ingress queue, if it differs from the scheme's default.
     pub fn queue(self) -> Option<QueueConfig> {
-        // A paced sender keeps what the path holds once more in front of it, and is not told by drops. Others hear nothing while
-        // a repair holds their packets back, for twice a round trip and more, and only what waits is sent meanwhile. So
-        // it is the longest round trip that is usual on the ground.
+        // A pacing sender keeps about as much queued as the path holds, and does not react to drops. Other
+        // senders get no acknowledgments while a repair holds up their packets, for two round trips and more,
+        // and only queued packets are sent meanwhile. So the queue covers the longest round trip that is
+        // common on terrestrial paths.
         let longest = Duration::from_millis(300);
         matches!(self, Self::Bulk | Self::Paced).then(|| QueueConfig::patient(longest))
     }
 
-    /// Whether TCP/IP headers are shortened.
+    /// Whether TCP/IP headers are compressed.
     pub const fn compact_headers(self) -> bool {
         matches!(self, Self::Web | Self::Bulk | Self::Paced)
     }
 
-    /// The share of the link, relative to services for other goals.
+    /// The share of the link, relative to services with other goals.
     pub const fn rate(self) -> f64 {
         match self {
             Self::Voice => 0.1,
@@ -157,7 +157,7 @@ mod tests {
             let resolved = service.resolve(HeaderProfile::Live);
             let problems = check(HeaderProfile::Live, std::slice::from_ref(&resolved), &[]);
             assert_eq!(problems, []);
-            // What explain prints is the same service without its goal.
+            // The output of explain is the same service without its goal.
             let printed = toml::to_string(&resolved).unwrap();
             assert!(!printed.contains("goal"), "{printed}");
             assert_eq!(read(&printed).unwrap(), resolved);

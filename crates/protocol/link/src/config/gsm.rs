@@ -13,22 +13,22 @@ use crate::wire::HeaderProfile;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GsmRlpConfig {
-    /// This many frames may be unacknowledged. Source: GSM 04.22, k. Left out: as many as may be, 61; live, and one by one,
-    /// 31.
+    /// Number of frames that may be unacknowledged. Source: GSM 04.22, k. Left out: the maximum of 61; 31
+    /// live with selective repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// When an end that hears nothing gives up, and both begin anew. Source: GSM 04.22, N2; Ludwig et al. 1999, section 5,
-    /// for `time`.
+    /// When an end without an answer gives up and both ends reset. Source: GSM 04.22, N2; Ludwig et al. 1999,
+    /// section 5, for `time`.
     #[serde(default)]
     pub persistence: Persistence,
-    /// How an end asks for what is missing. Source: GSM 04.22, SREJ and REJ.
+    /// How an end requests missing frames. Source: GSM 04.22, SREJ and REJ.
     #[serde(default)]
     pub repair: Repair,
-    /// The scheme's timers have these values; T1 is `rto`. Left out: `relaxed` (study), `measured` (live).
+    /// Values of the scheme's timers; T1 is `rto`. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    /// Factor by which sharing the link stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
@@ -36,8 +36,9 @@ pub struct GsmRlpConfig {
     pub timer_origin: TimerOrigin,
 }
 
-/// Half of the numbers: where a frame may take longer than T1 it may have been sent again by then, and what is kept would
-/// not tell a frame that comes again from one that is ahead.
+/// Half of the number space. Where a frame may take longer than T1, it may have been retransmitted before it
+/// arrives, and with a larger window a receiver that buffers frames could not tell an old frame from one
+/// ahead.
 const HALF: u32 = 31;
 
 impl Options for GsmRlpConfig {

@@ -1,4 +1,4 @@
-//! How far a port trusts the rate that it was told.
+//! How a port determines the rate to pace itself to.
 
 use airlane_base::Rate;
 use schemars::JsonSchema;
@@ -7,24 +7,25 @@ use serde::{Deserialize, Serialize};
 use super::problem::ConfigError;
 use crate::wire::HeaderProfile;
 
-/// Which rate a port paces itself to.
+/// How a port determines its pacing rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateLimit {
     /// The link's `rate`.
     #[default]
     Fixed,
-    /// At most that: what both ends find that the link carries, which is that at first.
+    /// At most `rate`: both ends estimate what the link carries, starting from `rate`.
     Estimated,
-    /// As `estimated`, where nobody can say what the link carries: that begins at 10 Mbit/s, and doubles while it is used.
+    /// As `estimated`, for links of unknown rate: the estimate starts at 10 Mbit/s, and doubles as long as it
+    /// is fully used.
     Found,
 }
 
 impl RateLimit {
-    /// What a port is told of a link whose rate nobody states: more than it carries.
+    /// The configured rate of a link of unknown rate: more than any such link carries.
     pub const UNSTATED: Rate = Rate::from_bps(10_000_000_000).expect("it is not zero");
 
-    /// What is wrong with it on a link with these headers.
+    /// The problem with this choice on a link with these headers.
     pub fn check(self, header: HeaderProfile) -> Option<ConfigError> {
         (self != Self::Fixed && !header.is_live()).then(|| ConfigError {
             path: "rate-limit".to_owned(),

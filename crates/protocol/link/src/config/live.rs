@@ -1,8 +1,8 @@
-//! What cannot work between two machines, although every value is legal by itself.
+//! Finds settings that cannot work between two machines, although each value is legal by itself.
 //!
-//! A live port hands the scheduler one frame of each service at a time and measures nothing that it
-//! was told: so a service needs a place where packets wait, and a timer written by hand must not run
-//! out before an answer can be there. A scenario may try all that; a live link refuses it.
+//! A live port hands the scheduler one frame of each service at a time and takes the configured rate and
+//! delay as given. So a service needs a queue, and a fixed timer must not expire before an answer can arrive.
+//! A scenario may try all that; a live link refuses it.
 
 use airlane_base::{Duration, QueueLimit, Rate};
 
@@ -17,7 +17,7 @@ use crate::flow;
 use crate::mechanism::timers::{LinkTiming, RttEstimator, TimerPolicy};
 use crate::queue::QueueConfig;
 
-/// What must be known of a live link.
+/// The facts about a live link that the checks need.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveFacts {
     /// Rate of the link.
@@ -28,8 +28,8 @@ pub struct LiveFacts {
     pub packet: usize,
 }
 
-/// Finds services and classes that cannot work on a live link. [`check`](super::check) looks at
-/// the rest.
+/// Finds services and classes that cannot work on a live link. [`check`](super::check) finds all other
+/// problems.
 pub fn check_live(
     facts: &LiveFacts,
     services: &[ServiceConfig],
@@ -107,7 +107,7 @@ fn check_queue(facts: &LiveFacts, service: &ServiceConfig, at: &str, wrong: Wron
     }
 }
 
-/// Timers that always run out before an answer can be there.
+/// Finds timers that always expire before an answer can arrive.
 fn check_timers(facts: &LiveFacts, services: &[ServiceConfig], index: usize, wrong: Wrong<'_>) {
     let scheme = &services[index].scheme;
     let at = format!("services[{index}].scheme");
@@ -116,7 +116,7 @@ fn check_timers(facts: &LiveFacts, services: &[ServiceConfig], index: usize, wro
     };
     let air = facts.delay * 2;
     let measured = TimersConfig::Profile(TimerProfile::Measured);
-    // A live service that says nothing measures.
+    // A live service measures by default.
     let timers = scheme.timers().unwrap_or(&measured);
     if *timers == measured {
         if air > RttEstimator::AT_MOST {
@@ -150,7 +150,7 @@ fn check_timers(facts: &LiveFacts, services: &[ServiceConfig], index: usize, wro
         let then = "every frame would be sent again before its acknowledgment can be there";
         ("rto", policy.rto(), then)
     };
-    // A timer of nothing has been refused already.
+    // A timer of zero has been refused already.
     if runs == Duration::ZERO || runs >= air {
         return;
     }
@@ -169,7 +169,7 @@ fn check_timers(facts: &LiveFacts, services: &[ServiceConfig], index: usize, wro
     );
 }
 
-/// By how much sharing stretches the service's timers at the start.
+/// The factor by which sharing stretches the service's timers at the start.
 fn factor(multiplier: Multiplier, services: &[ServiceConfig], index: usize) -> f64 {
     match multiplier {
         Multiplier::Factor(factor) => factor,
@@ -181,7 +181,7 @@ fn factor(multiplier: Multiplier, services: &[ServiceConfig], index: usize) -> f
     }
 }
 
-/// Snoop repairs TCP alone.
+/// Snoop repairs only TCP.
 fn check_snoop(index: usize, service: &ServiceConfig, classes: &[ClassConfig], wrong: Wrong<'_>) {
     let tcp = |class: &ClassConfig| {
         class

@@ -1,4 +1,4 @@
-//! What a port is told: its link, its services, and how they share.
+//! The configuration of a port: its link, its services, and how they share the link.
 
 use std::num::NonZeroU32;
 
@@ -19,26 +19,26 @@ pub enum SchedulerConfig {
     /// Self-clocked fair queueing over the services' rates.
     #[default]
     Scfq,
-    /// First come, first served.
+    /// FIFO.
     Fifo,
 }
 
-/// How many stamped frames each service may have waiting in the scheduler.
+/// How many stamped frames of each service may wait in the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "handed-over is a number of frames above 0 or \"unlimited\""
 )]
 pub enum HandedOver {
-    /// This many.
+    /// A number of frames.
     Frames(NonZeroU32),
-    /// `"unlimited"`: services hand everything over at once, as in the dissertation.
+    /// `"unlimited"`: services hand over all frames at once, as in the dissertation.
     Word(UnlimitedWord),
 }
 
 impl HandedOver {
-    /// One frame live, where a frame that cannot be taken back only costs delay; two in the study
-    /// profile, the hold-back of section 7.11.
+    /// One frame live, where a frame that cannot be withdrawn only adds delay; two in the study profile, the
+    /// hold-back of section 7.11.
     pub const fn usual(header: HeaderProfile) -> Self {
         const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
         match header {
@@ -56,87 +56,89 @@ impl HandedOver {
     }
 }
 
-/// Where the services' shares come from (Xylomenos 1999, section 6.2.1).
+/// How the services' shares are determined (Xylomenos 1999, section 6.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rates {
     /// From the `rate` of each service.
     #[default]
     Fixed,
-    /// From the traffic: each second a service's share is what part of the bytes the classifier
-    /// gave to it, at least 0.01. Until then, `rate`.
+    /// From the traffic: a service's share is its part of the bytes that the classifier assigned in the last
+    /// second, at least 0.01. The first second uses `rate`.
     Measured,
 }
 
-/// Whether IP is held back to the nominal rate of the link (Xylomenos 1999, section 6.2.1).
+/// Whether packets from IP are paced to the nominal rate of the link (Xylomenos 1999, section 6.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// Packets go to their services at once and wait there.
     #[default]
     Off,
-    /// A packet goes to its service when the one before would have left at the link's rate; until then it waits at
-    /// IP, in one queue for all services.
+    /// A packet goes to its service when the previous one would have left at the link's rate; until then it
+    /// waits at IP, in one queue for all services.
     Nominal,
-    /// As `nominal`, where the time of a packet counts the byte that names its service, which every frame has.
+    /// As `nominal`, where the time of a packet includes the byte that names its service, which every frame
+    /// has.
     Framed,
 }
 
-/// Everything that a port must know.
+/// The configuration of a port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PortConfig {
     /// Header profile.
     pub header: HeaderProfile,
-    /// The rate that the port shapes to.
+    /// The rate that the port paces itself to.
     pub rate: Rate,
-    /// Whether the port slows down when the link cannot do that.
+    /// Whether the port estimates a lower rate when the link cannot carry that.
     pub rate_limit: RateLimit,
     /// One-way propagation delay, for fixed timers.
     pub delay: Duration,
     /// Largest packet, bytes.
     pub max_payload: usize,
-    /// Longest payload of a frame, bytes: longer packets travel in parts. Left out: none is longer.
+    /// Longest frame payload, bytes: longer packets are fragmented. Left out: no packet is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_frame_payload: Option<usize>,
-    /// Whether services choose how much a frame carries, up to that, as what becomes of frames tells.
+    /// Whether services adapt the frame payload to the observed losses, up to that maximum.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adaptive_frames: bool,
-    /// Bits of the traffic class that the packets of one frame have in common: those that its outer
-    /// header takes from them.
+    /// Bits of the traffic class that all packets of one frame must share, because the outer header copies
+    /// them.
     #[serde(default)]
     pub alike: u8,
     /// Bytes that the layers below add to each frame.
     pub frame_overhead: usize,
-    /// So much earlier than it comes a frame may count that finds the link free, so that a few leave in a row.
+    /// How far back the departure of a frame may be dated if the link was idle: this allows a burst of a few
+    /// frames.
     pub burst: Duration,
-    /// So much of the time in which the link stood free while frames waited, because the driver woke up late, is made
-    /// up for: they leave in a row.
+    /// How much time a port makes up for if its driver wakes up late while frames wait: these leave as a
+    /// burst.
     pub late: Duration,
     /// Frames of a service that may wait in the scheduler.
     pub handed_over: HandedOver,
-    /// Holds IP back to the nominal rate, with an IP queue of this limit; none: does not.
+    /// Limit of the IP queue where packets from IP are paced to the nominal rate; none: no pacing.
     pub pacing: Option<QueueLimit>,
-    /// Bytes beside a packet that its nominal time counts.
+    /// Overhead per packet that its nominal time includes, bytes.
     #[serde(default)]
     pub pacing_overhead: usize,
     /// The scheduler.
     pub scheduler: SchedulerConfig,
-    /// Where the services' shares come from.
+    /// How the services' shares are determined.
     pub rates: Rates,
     /// The services; a raw one with number 0 is added if there is none.
     pub services: Vec<ServiceConfig>,
-    /// First-match rules.
+    /// Classification rules; the first match decides.
     pub classes: Vec<ClassConfig>,
-    /// Decides which flows share a queue. Where senders may mean harm, a number that nobody can guess; 0
-    /// where runs must repeat.
+    /// Determines which flows share a queue. A secret random number where senders may be malicious; 0 where
+    /// runs must be reproducible.
     #[serde(default)]
     pub flow_salt: u64,
 }
 
 impl PortConfig {
-    /// What a port of a link is told beside this link's rate, delay and largest packet where nobody says
-    /// anything else: packets travel whole, SCFQ over fixed rates, and no services but the raw one.
+    /// The defaults for a port with this rate, delay and largest packet: no fragmentation, SCFQ with fixed
+    /// rates, and only the raw service.
     pub fn new(header: HeaderProfile, rate: Rate, delay: Duration, max_payload: usize) -> Self {
         Self {
             header,
@@ -161,7 +163,7 @@ impl PortConfig {
         }
     }
 
-    /// Longest payload of a frame, bytes.
+    /// Longest frame payload, bytes.
     pub fn frame_payload(&self) -> usize {
         let most = self.max_frame_payload.unwrap_or(usize::MAX);
         most.min(self.max_payload)

@@ -1,6 +1,6 @@
-//! What is said of a file that cannot work.
+//! The error for a configuration that cannot work.
 
-/// A service table that cannot work. `path` is relative to the link's table.
+/// A problem of a service table. `path` is relative to the link's table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}; {help}")]
 pub struct ConfigError {
@@ -12,5 +12,5 @@ pub struct ConfigError {
     pub help: String,
 }
 
-/// Takes note of what is wrong: where, what, and what would be right.
+/// Records a problem: its path, what is wrong, and what would be right.
 pub(super) type Wrong<'a> = &'a mut dyn FnMut(String, String, &str);

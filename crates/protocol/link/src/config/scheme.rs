@@ -1,5 +1,4 @@
-//! The table of schemes: how each stands in files, with which options, and what it is to those that never look inside
-//! it.
+//! The table of schemes: the name, options and traits of each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +54,7 @@ macro_rules! schemes {
 schemes! {
     /// No recovery (Xylomenos 1999, section 3.3: the raw link).
     Default(DefaultConfig) = RAW;
-    /// Go back N: a timeout sends everything again.
+    /// Go back N: a timeout retransmits all unacknowledged frames.
     Gbn(WindowConfig) = Traits {
         live_window: 127,
         study_window_at_most: 255,
@@ -63,13 +62,13 @@ schemes! {
     };
     /// Selective repeat with one NAK at a time.
     Sr(SrConfig) = reliable("sr");
-    /// Selective repeat with one NAK for each frame.
+    /// Selective repeat with one NAK for each missing frame.
     SrM1(SrConfig) = reliable("sr-m1");
-    /// Selective repeat with several NAKs per frame.
+    /// Selective repeat with several NAKs for each missing frame.
     SrM2(SrConfig) = reliable("sr-m2");
     /// Selective repeat with bitmaps of what has arrived.
     SrBitmap(WindowConfig) = reliable("sr-bitmap");
-    /// Limited retransmission, delivery in order.
+    /// Limited retransmission, in-order delivery.
     Rlp(RlpConfig) = Traits {
         in_order: true,
         holds: true,
@@ -81,19 +80,19 @@ schemes! {
         gives_up_by_requests: true,
         ..limited("rlp-oos")
     };
-    /// GSM's radio link protocol: all in order, or both ends begin anew and what was under way is lost.
+    /// GSM's radio link protocol: delivers all packets in order, or both ends reset and lose those in flight.
     GsmRlp(GsmRlpConfig) = Traits {
         study_window_at_most: 61,
         live_window_at_most: 61,
         ..reliable("gsm-rlp")
     };
-    /// A parity frame behind every n packets.
+    /// A parity frame after every n packets.
     Xor(XorConfig) = limited("xor");
-    /// A parity frame behind n packets, or when the source falls silent.
+    /// A parity frame after n packets, or when the source falls silent.
     XorAd(XorAdConfig) = limited("xor-ad");
-    /// h Reed-Solomon parity frames behind every n packets.
+    /// h Reed-Solomon parity frames after every n packets.
     Rse(RseConfig) = limited("rse");
-    /// Reed-Solomon parity frames behind every n packets, most of them on request.
+    /// Reed-Solomon parity frames after every n packets, most of them on request.
     RseAd(RseAdConfig) = Traits {
         gives_up_by_requests: true,
         ..limited("rse-ad")
@@ -107,34 +106,34 @@ schemes! {
 }
 
 impl SchemeConfig {
-    /// Fills in what was left out.
+    /// Fills in the defaults.
     pub(super) fn resolve(&mut self, header: HeaderProfile) {
         let traits = self.traits();
         self.options_mut().resolve(&traits, header);
     }
 
-    /// What is wrong with the scheme's own options.
+    /// Finds problems of the scheme's own options.
     pub(super) fn check(&self, header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
         self.options().check(&self.traits(), header, at, wrong);
     }
 
-    /// The options that it shares with all that send again, if it is one of them.
+    /// The options common to all schemes that retransmit, if it is one of them.
     pub(crate) fn arq(&self) -> Option<ArqOptions<'_>> {
         self.options().arq()
     }
 
-    /// What both ends of a link must have in common beyond the kind, for an error message.
+    /// The options on which both ends of a link must agree besides the kind, for an error message.
     pub(crate) fn terms(&self) -> String {
         self.options().terms()
     }
 
-    /// The name that stands in files.
+    /// The name in files.
     pub const fn kind(&self) -> &'static str {
         self.traits().name
     }
 
-    /// The class of the scheme's services. Snoop repairs nothing but TCP, and that in one direction:
-    /// to the rest it is the raw link.
+    /// The class of the scheme's services. Snoop counts as the raw link, because it repairs only TCP, and
+    /// only in one direction.
     pub const fn class(&self) -> Class {
         let Traits {
             reliability,
@@ -147,17 +146,17 @@ impl SchemeConfig {
         }
     }
 
-    /// It needs frames with one whole packet each: it watches its TCP.
+    /// Whether it needs one whole packet per frame, because it watches TCP segments.
     pub const fn looks_into_packets(&self) -> bool {
         self.traits().looks_into_packets
     }
 
-    /// Every packet is kept until the peer acknowledges it, and goes up in its order.
+    /// Whether every packet is kept until the peer acknowledges it, and delivered in order.
     pub const fn is_reliable(&self) -> bool {
         matches!(self.traits().reliability, Reliability::Full)
     }
 
-    /// Frames that a sender or receiver keeps, where the scheme keeps any and the number is given.
+    /// Frames that a sender or receiver buffers, where the scheme buffers any and the number is given.
     pub fn window(&self) -> Option<u32> {
         self.arq()?.window
     }
@@ -167,7 +166,7 @@ impl SchemeConfig {
         self.arq()?.timers
     }
 
-    /// By how much sharing stretches fixed timers, where the scheme has timers.
+    /// The factor by which sharing the link stretches fixed timers, where the scheme has timers.
     pub fn multiplier(&self) -> Option<Multiplier> {
         self.arq().map(|options| options.multiplier)
     }
@@ -178,18 +177,18 @@ impl SchemeConfig {
             .map_or(TimerOrigin::Departure, |options| options.timer_origin)
     }
 
-    /// Copies, where the scheme can send some and shall.
+    /// Options of copies, where the scheme supports them and they are on.
     pub fn copies(&self) -> Option<&CopiesConfig> {
         self.arq()?.copies
     }
 
-    /// Packets that its de-jitter buffer holds at most, where it has one.
+    /// Capacity of its de-jitter buffer in packets, where it has one.
     pub(crate) fn dejitter(&self) -> Option<u32> {
         let options = self.arq()?;
         options.dejitter.then_some(options.window).flatten()
     }
 
-    /// Whether what TCP sends again waits for repairs of what left before it.
+    /// Whether TCP's retransmissions wait for repairs of earlier frames.
     pub(crate) fn holds_repeats(&self) -> bool {
         matches!(self, Self::RlpOos(config) if config.hold_repeats)
     }

@@ -1,4 +1,4 @@
-//! What people write about a service, and what they leave out.
+//! The configuration of a service, and its defaults.
 
 use airlane_base::{Duration, QueueLimit};
 use schemars::JsonSchema;
@@ -15,79 +15,80 @@ use crate::wire::HeaderProfile;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", rename_all = "kebab-case")]
 pub struct ServiceConfig {
-    /// Service number, 0 to 15; 0 is where unrecognised traffic goes.
+    /// Service number, 0 to 15; service 0 takes unrecognised traffic.
     pub number: u8,
-    /// Classes and reports call it so.
+    /// The name that classes and reports use.
     pub name: String,
-    /// What the service is for, whatever its scheme: traffic of that kind goes there.
+    /// The purpose of the service, with any scheme: traffic of that kind is classified to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
     /// Share of the link, relative to the other services.
     pub rate: f64,
     /// How losses are repaired.
     pub scheme: SchemeConfig,
-    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
-    /// neither asked for nor sent again when it would be too late. Left out: no limit.
+    /// The age at which a packet is of no more use. Packets that wait longer are dropped, and a lost packet
+    /// is neither requested nor retransmitted if it would arrive too late. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Duration>,
-    /// Datagrams that are older are dropped where they wait and not sent again. TCP's segments are kept: what waits of
-    /// them starts it again after an outage, when its own timers have backed off. Left out: no limit.
+    /// Datagrams older than this are dropped from the queue and not retransmitted. TCP segments are kept: the
+    /// queued ones restart a connection after an outage, when its own timers have backed off. Left out: no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<Duration>,
-    /// Where packets wait that the service cannot take yet.
+    /// The queue for packets that the service cannot take yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
     /// Whether small packets share frames. Left out: those up to 256 B that wait anyway; never where the
     /// scheme looks into packets. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<AggregateConfig>,
-    /// Whether TCP/IP headers travel as what has changed since another packet of their connection: the one before, or, where
-    /// packets may be lost or overtake others, one that has been acknowledged. Left out: false. Live only.
+    /// Whether TCP/IP headers are sent as differences from another packet of their connection: the previous
+    /// one or, where packets may be lost or reordered, an acknowledged one. Left out: false. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_headers: bool,
 }
 
-/// A service as it stands in a file.
+/// A service as files write it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(extend("anyOf" = [{ "required": ["scheme", "rate"] }, { "required": ["goal"] }]))]
 struct Written {
-    /// Frames of the service have this number, 0 to 15; 0 is where unrecognised traffic goes.
+    /// Number of the service, 0 to 15, in its frames; service 0 takes unrecognised traffic.
     #[schemars(range(max = 15), example = 1)]
     number: u8,
-    /// Classes and reports call it so.
+    /// The name that classes and reports use.
     #[schemars(example = &"voice")]
     name: String,
-    /// What the service is for: traffic of that kind goes there, and it stands for a scheme, a rate and
-    /// whatever suits them. What is written beside it counts.
+    /// The purpose of the service: traffic of that kind is classified to it, and it sets a suitable scheme,
+    /// rate and other options. Explicit options take precedence.
     goal: Option<Goal>,
-    /// It gets this share of the link, relative to the other services. Source: Xylomenos 1999, section
-    /// 6.2. Left out: that of the goal.
+    /// The service's share of the link, relative to the other services. Source: Xylomenos 1999, section 6.2.
+    /// Left out: that of the goal.
     #[schemars(example = 0.5, extend("x-unit" = "relative"))]
     rate: Option<f64>,
     /// How losses are repaired. Left out: that of the goal.
     scheme: Option<SchemeConfig>,
-    /// Where packets wait that the service cannot take yet. Left out: `fq-codel` (live), `drop-tail` of
+    /// The queue for packets that the service cannot take yet. Left out: `fq-codel` (live), `drop-tail` of
     /// the link's `queue` (study), or that of the goal.
     queue: Option<QueueConfig>,
-    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
-    /// neither asked for nor sent again when it would be too late. Left out: no limit, or that of the
+    /// The age at which a packet is of no more use. Packets that wait longer are dropped, and a lost packet
+    /// is neither requested nor retransmitted if it would arrive too late. Left out: no limit, or that of the
     /// goal.
     budget: Option<Duration>,
-    /// Datagrams that are older are dropped where they wait and, but by schemes that repair everything, not sent
-    /// again. TCP's segments are kept: what waits of them starts it again after an outage, when its own timers have
-    /// backed off. Left out: 10 s (live), no limit (study), or that of the goal.
+    /// Datagrams older than this are dropped from the queue and, except by schemes that repair everything,
+    /// not retransmitted. TCP segments are kept: the queued ones restart a connection after an outage, when
+    /// its own timers have backed off. Left out: 10 s (live), no limit (study), or that of the goal.
     patience: Option<Duration>,
     /// Whether small packets share frames. Live only. Left out: those up to 256 B that wait anyway;
     /// never where the scheme looks into packets.
     aggregate: Option<AggregateConfig>,
-    /// Whether TCP/IP headers travel as what has changed since another packet of their connection: the one before, or, where
-    /// packets may be lost or overtake others, one that has been acknowledged. Left out: false, or that of the goal.
-    /// Live only, and not for snoop.
+    /// Whether TCP/IP headers are sent as differences from another packet of their connection: the previous
+    /// one or, where packets may be lost or reordered, an acknowledged one. Left out: false, or that of the
+    /// goal. Live only, and not for snoop.
     compact_headers: Option<bool>,
 }
 
-/// What a service must have and has neither by itself nor by its goal.
+/// A required field that neither the service nor its goal supplies.
 #[derive(Debug, thiserror::Error)]
 #[error("missing field `{0}`")]
 struct Missing(&'static str);
@@ -116,7 +117,7 @@ impl TryFrom<Written> for ServiceConfig {
     }
 }
 
-/// The services of a link whose file names none: one for each kind of traffic that a link nearly always has.
+/// The services of a link whose file has none: one for each kind of traffic that nearly every link carries.
 pub fn by_goal() -> Vec<ServiceConfig> {
     let all = [
         (1, "files", Goal::Bulk),
@@ -131,7 +132,7 @@ pub fn by_goal() -> Vec<ServiceConfig> {
 }
 
 impl ServiceConfig {
-    /// The goal that it states, or whose scheme it has, as written or with every default filled in.
+    /// The explicit goal, or the goal with this scheme, as written or with every default filled in.
     pub(crate) fn goal(&self) -> Option<Goal> {
         let is = |goal: &Goal| {
             let resolved = |header| Self::for_goal(1, "", *goal).resolve(header).scheme;
@@ -144,7 +145,7 @@ impl ServiceConfig {
         self.goal.or_else(|| Goal::ALL.into_iter().find(is))
     }
 
-    /// A service for a goal, with all that suits it.
+    /// A service with all the settings of a goal.
     fn for_goal(number: u8, name: &str, goal: Goal) -> Self {
         Self {
             number,
@@ -161,17 +162,17 @@ impl ServiceConfig {
     }
 }
 
-/// After an outage nobody wants what is older.
+/// Datagrams older than this are of no use to anybody after an outage.
 const USUAL_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The name of the raw service that exists where none has number 0.
+/// The name of the raw service that is added where none has number 0.
 pub const IMPLICIT_NAME: &str = "default";
 
 /// The services with every default filled in, and the raw service added where none has number 0.
 pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<ServiceConfig> {
     let mut all: Vec<_> = services.iter().map(|s| s.resolve(header)).collect();
     if !all.iter().any(|s| s.number == 0) {
-        // Unrecognised traffic gets the smallest share that anyone got, never nothing.
+        // Unrecognised traffic gets the smallest share of any service, never nothing.
         let rate = all.iter().map(|s| s.rate).fold(1.0, f64::min);
         let implicit = ServiceConfig {
             number: 0,
@@ -191,7 +192,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
 }
 
 impl ServiceConfig {
-    /// Gives this service with every default of the header profile filled in.
+    /// This service with every default of the header profile filled in.
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
         let live = header.is_live();
@@ -215,7 +216,7 @@ impl ServiceConfig {
             all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
         }
         all.scheme.resolve(header);
-        // What it stands for is written out, and classes are rules by then.
+        // The goal has been expanded, and profiles have become rules by then.
         all.goal = None;
         all
     }

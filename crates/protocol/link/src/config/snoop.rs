@@ -17,26 +17,26 @@ pub struct SnoopConfig {
     /// Whose rules the agent follows. Source: Balakrishnan, Seshan and Katz 1995.
     #[serde(default)]
     pub variant: SnoopVariant,
-    /// Whether duplicate acknowledgments that a loss on this link explains are kept from the TCP sender.
-    /// Without it the agent repairs as well, and the sender does so, too. Source: Balakrishnan et al. 1997,
+    /// Whether duplicate acknowledgments caused by a loss on this link are withheld from the TCP sender.
+    /// Otherwise both the agent and the sender repair the loss. Source: Balakrishnan et al. 1997,
     /// LL-TCP-AWARE (true) and LL (false). Left out: true.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub suppress: bool,
-    /// What tells the agent that a segment is lost. Source: Balakrishnan et al. 1997, section 3. Left out:
+    /// How the agent detects the loss of a segment. Source: Balakrishnan et al. 1997, section 3. Left out:
     /// `duplicates`.
     #[serde(default, skip_serializing_if = "SnoopDetection::is_usual")]
     pub detect: SnoopDetection,
-    /// So many duplicates in a row begin a local repair; those before it go on. Source: Balakrishnan,
-    /// Seshan and Katz 1995 (1), ns-2 (2). Left out: 2.
+    /// Number of consecutive duplicate acknowledgments that start a local repair; earlier ones are forwarded.
+    /// Source: Balakrishnan, Seshan and Katz 1995 (1), ns-2 (2). Left out: 2.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     #[schemars(extend("x-unit" = "acknowledgments"))]
     pub threshold: u32,
-    /// The agent's timer runs at least this long. Source: Balakrishnan et al. 1997, section 4, has 200 ms.
-    /// Left out: 100 ms.
+    /// Minimum of the agent's timeout. Source: Balakrishnan et al. 1997, section 4, has 200 ms. Left out: 100
+    /// ms.
     #[serde(default = "usual_timeout", skip_serializing_if = "is_usual_timeout")]
     pub min_timeout: Duration,
-    /// Whether repairs leave before everything that waits (`first`), or when nothing else does (`last`).
-    /// Left out: `first`.
+    /// Whether repairs leave before all waiting packets (`first`), or when nothing else waits (`last`). Left
+    /// out: `first`.
     #[serde(default, skip_serializing_if = "RepairOrder::is_usual")]
     pub repairs: RepairOrder,
 }
@@ -45,7 +45,7 @@ const fn yes() -> bool {
     true
 }
 
-// Serde asks with a reference.
+// Serde passes a reference.
 #[expect(clippy::trivially_copy_pass_by_ref)]
 const fn is_yes(value: &bool) -> bool {
     *value
@@ -69,7 +69,7 @@ fn is_usual_timeout(value: &Duration) -> bool {
 }
 
 impl SnoopConfig {
-    /// An agent at this end, by the rules of 1995.
+    /// An agent at this end, with the rules of 1995.
     pub const fn new(base_station: BaseStation) -> Self {
         Self {
             base_station,
@@ -82,7 +82,7 @@ impl SnoopConfig {
         }
     }
 
-    /// Whether everything but the end, the variant and the place of repairs is as it is where nothing is said.
+    /// Whether all options but the end, the variant and the order of repairs have their defaults.
     pub(super) fn is_plain(&self) -> bool {
         let plain = Self {
             variant: self.variant,
@@ -129,15 +129,15 @@ impl Options for SnoopConfig {
     }
 }
 
-/// What tells a Snoop agent that a segment is lost.
+/// How a Snoop agent detects the loss of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnoopDetection {
     /// Duplicate acknowledgments, one segment at a time.
     #[default]
     Duplicates,
-    /// What an acknowledgment names beside its number, one segment of a receiver with SMART or the first block
-    /// of a selective acknowledgment: all that is missing before it is lost, at once.
+    /// An acknowledgment's further information, one segment from a SMART receiver or the first block of a
+    /// selective acknowledgment: all segments missing before it are lost, at once.
     Smart,
 }
 
@@ -152,7 +152,7 @@ impl SnoopDetection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairOrder {
-    /// Before everything that waits.
+    /// Before all waiting packets.
     #[default]
     First,
     /// When nothing else waits.
@@ -170,25 +170,25 @@ impl RepairOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnoopVariant {
-    /// Balakrishnan, Seshan and Katz 1995, a state for each connection.
+    /// Balakrishnan, Seshan and Katz 1995, one state per connection.
     #[default]
     Standard,
-    /// ns-2's module, which miscounts duplicates; as it was in 1997, with one state for all connections
-    /// of two hosts, which nothing clears. Scenarios only.
+    /// ns-2's module, which miscounts duplicates; as of 1997, with one state for all connections between two
+    /// hosts, which is never cleared. Scenarios only.
     Ns2,
-    /// ns-2's module with a state for each pair of TCP endpoints, which stays from one connection to the
-    /// next on them. Scenarios only.
+    /// ns-2's module with one state per pair of TCP endpoints, which persists from one connection to the next
+    /// between them. Scenarios only.
     Ns2Agents,
     /// ns-2's module with one state for two hosts, which the first segment of each connection clears.
     /// Scenarios only.
     Ns2Cleared,
-    /// ns-2's module with a state for each pair of TCP endpoints, which the first segment of each
-    /// connection clears. Scenarios only.
+    /// ns-2's module with one state per pair of TCP endpoints, which the first segment of each connection
+    /// clears. Scenarios only.
     Ns2Connections,
 }
 
 impl SnoopVariant {
-    /// Whether connections on other endpoints of the same hosts have the same state.
+    /// Whether all connections between two hosts share one state.
     pub(crate) const fn shares_hosts(self) -> bool {
         matches!(self, Self::Ns2 | Self::Ns2Cleared)
     }
@@ -205,16 +205,16 @@ impl SnoopVariant {
 pub enum BaseStation {
     /// The first of the link's `ends`. Scenarios only.
     First,
-    /// The second of them. Scenarios only.
+    /// The second of the link's `ends`. Scenarios only.
     Second,
     /// This node. Live only.
     Here,
-    /// The other node. Live only.
+    /// The peer. Live only.
     Peer,
 }
 
 impl BaseStation {
-    /// As it stands in files.
+    /// The name in files.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::First => "first",

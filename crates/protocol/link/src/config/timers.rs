@@ -1,4 +1,4 @@
-//! Timer values of services, and by how much sharing stretches them.
+//! Timer values of services, and the factor by which sharing the link stretches them.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::wire::HeaderProfile;
 pub enum TimersConfig {
     /// A named profile.
     Profile(TimerProfile),
-    /// Values by hand.
+    /// Fixed values.
     Fixed(FixedTimers),
 }
 
@@ -31,37 +31,37 @@ pub enum TimerProfile {
     Tight,
     /// As `tight`, but three times as long before a NAK or an unacknowledged frame is repeated.
     Relaxed,
-    /// A fraction of the time that a full buffer takes.
+    /// A fraction of the time to transmit a full buffer.
     Buffer,
-    /// From measured round trips (RFC 6298), starting at `tight`.
+    /// From measured round trips (RFC 6298), starting from `tight`.
     Measured,
 }
 
-/// Timer values by hand.
+/// Fixed timer values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FixedTimers {
-    /// How long an acknowledgment may wait for others.
+    /// How long an acknowledgment may be delayed to cover several frames.
     pub ack: TimerValue,
-    /// How long a NAK is waited for before it is repeated.
+    /// Time to wait for a repair before the NAK is repeated.
     pub nak: TimerValue,
-    /// How long it is between two keepalives.
+    /// Interval between two keepalives.
     pub keepalive: TimerValue,
-    /// How long a frame may be unacknowledged before it is sent again.
+    /// Retransmission timeout.
     pub rto: TimerValue,
 }
 
-/// How long one timer runs.
+/// The value of one timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimerValue {
-    /// So long on every link.
+    /// A fixed time on every link.
     Time(Duration),
-    /// So many busy round trips of the link, R_busy = 2D + 2 T_d + T_c.
+    /// A multiple of the link's busy round trip, R_busy = 2D + 2 T_d + T_c.
     RoundTrips(f64),
 }
 
 impl TimersConfig {
-    /// What holds where nothing is said.
+    /// The default for a header profile.
     pub(super) const fn usual(header: HeaderProfile) -> Option<Self> {
         let profile = match header.is_live() {
             true => TimerProfile::Measured,
@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for TimerValue {
     }
 }
 
-/// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
+/// The factor by which sharing the link stretches fixed timers (Xylomenos 1999, section 6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
@@ -159,18 +159,18 @@ pub enum MultiplierHeuristic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerOrigin {
-    /// When the frame has left: a frame that still waits cannot time out.
+    /// When the frame has left: a frame in the queue cannot time out.
     #[default]
     Departure,
     /// When the frame is handed to the scheduler, as in the dissertation.
     HandOver,
 }
 
-/// How many keepalives follow the last new frame (XYL-S-14).
+/// Number of keepalives after the last new frame (XYL-S-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "keepalives is a number or \"unlimited\"")]
 pub enum Keepalives {
-    /// This many.
+    /// A limited number.
     Limit(u32),
     /// `"unlimited"`.
     Word(UnlimitedWord),
@@ -185,7 +185,7 @@ pub enum UnlimitedWord {
 }
 
 impl Keepalives {
-    /// What holds where nothing is said.
+    /// The default for a header profile.
     pub(super) const fn usual(header: HeaderProfile) -> Self {
         match header.is_live() {
             true => Self::Limit(8),

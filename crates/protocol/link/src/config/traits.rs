@@ -1,5 +1,5 @@
-//! What a scheme is to those that never look inside it, and what its options can tell. Nothing stands for "all others":
-//! where a new scheme belongs, the compiler asks.
+//! What the rest of the crate knows of a scheme and its options. No match has a catch-all arm, so the
+//! compiler shows every place that a new scheme has to be added to.
 
 use super::copies::CopiesConfig;
 use super::problem::Wrong;
@@ -7,33 +7,33 @@ use super::timers::{Multiplier, TimerOrigin, TimersConfig};
 use crate::path::Reliability;
 use crate::wire::HeaderProfile;
 
-/// What a scheme is, whatever its options say.
+/// The properties of a scheme that do not depend on its options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
-    /// The name that stands in files.
+    /// The name in files.
     pub(crate) name: &'static str,
     pub(crate) reliability: Reliability,
-    /// Packets leave the link in the order in which they came.
+    /// Packets leave the link in order.
     pub(crate) in_order: bool,
-    /// A loss delays the packets behind it.
+    /// A loss delays later packets.
     pub(crate) holds: bool,
-    /// It needs frames with one whole packet each: it watches its TCP.
+    /// It needs one whole packet per frame, because it watches TCP segments.
     pub(crate) looks_into_packets: bool,
-    /// The receiver asks for what is lost, and gives it up when it has asked often enough.
+    /// The receiver requests lost frames, and gives up after a number of requests.
     pub(crate) gives_up_by_requests: bool,
-    /// Frames that may be unacknowledged, or are kept, where nothing is said and headers are live.
+    /// Default number of frames that may be unacknowledged, or are buffered, with live headers.
     pub(super) live_window: u32,
-    /// The most that may be with study headers.
+    /// Its maximum with study headers.
     pub(super) study_window_at_most: u32,
-    /// The most that may be with live headers.
+    /// Its maximum with live headers.
     pub(super) live_window_at_most: u32,
 }
 
-/// The largest live window: echoes shorten numbers to 16 bits.
+/// The largest live window: echoes truncate sequence numbers to 16 bits.
 pub(crate) const MAX_LIVE_WINDOW: u32 = 16_384;
 
 impl Traits {
-    /// Frames that may be unacknowledged, or are kept, where nothing is said.
+    /// Default number of frames that may be unacknowledged, or are buffered.
     pub(super) const fn usual_window(&self, header: HeaderProfile) -> u32 {
         match header {
             HeaderProfile::Study => 127,
@@ -55,7 +55,7 @@ pub(super) const RAW: Traits = Traits {
     live_window_at_most: MAX_LIVE_WINDOW,
 };
 
-/// Every packet is kept until the peer acknowledges it, and goes up in its order.
+/// Every packet is kept until the peer acknowledges it, and is delivered in order.
 pub(super) const fn reliable(name: &'static str) -> Traits {
     Traits {
         name,
@@ -66,7 +66,7 @@ pub(super) const fn reliable(name: &'static str) -> Traits {
     }
 }
 
-/// Losses are repaired with a limited effort; packets go up as they come.
+/// Losses are repaired with limited effort; packets are delivered as received.
 pub(super) const fn limited(name: &'static str) -> Traits {
     Traits {
         name,
@@ -77,20 +77,20 @@ pub(super) const fn limited(name: &'static str) -> Traits {
     }
 }
 
-/// What all schemes that send again are told.
+/// The options common to all schemes that retransmit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArqOptions<'a> {
     pub(crate) window: Option<u32>,
     pub(crate) timers: Option<&'a TimersConfig>,
     pub(crate) multiplier: Multiplier,
     pub(crate) timer_origin: TimerOrigin,
-    /// Where the receiver gives up some day.
+    /// Number of requests, where the receiver gives up.
     pub(crate) retries: Option<u32>,
     pub(crate) copies: Option<&'a CopiesConfig>,
     pub(crate) dejitter: bool,
 }
 
-/// The options that all have, out of a table with fields of these names, and what it has beyond them.
+/// The common options from a table whose fields have these names, and further ones.
 macro_rules! arq {
     ($config:expr $(, $more:ident: $value:expr)*) => {
         ArqOptions {
@@ -109,19 +109,19 @@ macro_rules! arq {
 }
 pub(super) use arq;
 
-/// What the options of every scheme can tell.
+/// The interface of every scheme's options.
 pub(super) trait Options {
-    /// Fills in what was left out.
+    /// Fills in the defaults.
     fn resolve(&mut self, scheme: &Traits, header: HeaderProfile);
-    /// Those that all schemes that send again have, if this is one of them.
+    /// The options common to all schemes that retransmit, if the scheme is one of them.
     fn arq(&self) -> Option<ArqOptions<'_>>;
-    /// What both ends of a link must have in common of them, with a space in front of each.
+    /// The options on which both ends of a link must agree, each preceded by a space.
     fn terms(&self) -> String;
-    /// What is wrong with them, but for what all schemes that send again have.
+    /// Finds problems of the options, except those common to all schemes that retransmit.
     fn check(&self, scheme: &Traits, header: HeaderProfile, at: &str, wrong: Wrong<'_>);
 }
 
-/// Terms of which the window is one.
+/// Terms that consist of the window.
 pub(super) fn window_terms(window: Option<u32>) -> String {
     window.map_or(String::new(), |window| format!(" window {window}"))
 }

@@ -1,32 +1,32 @@
-//! Which blocks of an erasure code are open at the receiver, and what has arrived of each.
+//! The open blocks of an erasure code at the receiver, and what has arrived of each.
 //!
-//! Study links keep the order of frames, so one block is open, and a place that does not lie
-//! behind the last one belongs to a later block with the same number. Live paths reorder and
-//! duplicate: there numbers are wide, the places seen are marked, and the last few blocks stay
-//! open. A frame that belongs to none of them is refused: its packet may have gone up already.
+//! Study links keep frames in order, so only one block is open, and a position at or before the last one
+//! received belongs to a later block with the same number. Live paths reorder and duplicate: there numbers
+//! are wide, received positions are marked, and the last few blocks stay open. A frame of any other block is
+//! refused, because its packet may have been delivered already.
 
 use std::collections::VecDeque;
 
 use airlane_base::Instant;
 
-/// How many places a block can have.
+/// Maximum number of positions in a block.
 pub(crate) const PLACES: u32 = u128::BITS;
-/// The longest block of packets that one parity protects: the parity needs a place too.
+/// The longest block of packets that one parity protects: the parity needs a position too.
 pub(crate) const MOST_PACKETS: u32 = PLACES - 1;
-/// How many blocks stay open on a live path.
+/// Number of blocks that stay open on a live path.
 const LIVE: usize = 8;
 
-/// One block. `S` is what is kept of its frames.
+/// One block. `S` stores what is kept of its frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block<S> {
     number: u32,
-    /// Places from which a frame has arrived, or that were recovered.
+    /// Positions received or recovered, one bit each.
     pub(crate) seen: u128,
-    /// How many packets the sender put into it, where that is known; their places come first.
+    /// Number of packets that the sender put into it, where known; they take the first positions.
     pub(crate) packets: Option<u32>,
-    /// How many packets are here.
+    /// Number of packets received or recovered.
     pub(crate) here: u32,
-    /// When it was noticed that something is missing.
+    /// When a loss was detected.
     gap: Option<Instant>,
     pub(crate) store: S,
 }
@@ -55,7 +55,7 @@ impl<S> Block<S> {
         self.seen >> place & 1 == 1
     }
 
-    /// Notes that something has arrived in this place.
+    /// Marks a position as received.
     pub(crate) fn mark(&mut self, place: u32, now: Instant) {
         self.seen |= 1 << place;
         let contiguous = self.seen & self.seen.wrapping_add(1) == 0;
@@ -66,26 +66,26 @@ impl<S> Block<S> {
         };
     }
 
-    /// Its number, modulo the numbers there are.
+    /// Its number, modulo the number space.
     pub(crate) const fn number(&self) -> u32 {
         self.number
     }
 
-    /// When it was noticed that something is missing.
+    /// When a loss was detected.
     pub(crate) fn missing_since(&self, now: Instant) -> Instant {
         self.gap.unwrap_or(now)
     }
 
-    /// The place behind the last that was seen.
+    /// The position after the last one received.
     pub(crate) const fn end(&self) -> u32 {
         PLACES - self.seen.leading_zeros()
     }
 
-    /// Packets that are known to be missing from a block that is over, or may go on.
+    /// Packets known to be missing from a block that is complete at the sender (`over`) or may continue.
     fn missing(&self, over: bool) -> u32 {
         let sent = match self.packets {
             Some(packets) if over => packets,
-            // A block that nobody saw had one packet at least.
+            // A block of which nothing arrived had at least one packet.
             None if over => self.end().max(1),
             Some(packets) => packets.min(self.end()),
             None => self.end(),
@@ -97,12 +97,12 @@ impl<S> Block<S> {
 /// The open blocks of a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks<S> {
-    /// Block numbers count modulo this.
+    /// Modulus of block numbers.
     numbers: u32,
-    /// Packets of every block, if they are equal.
+    /// Packets per block, if all blocks are equal.
     packets: Option<u32>,
     ordered: bool,
-    /// The newest is the last.
+    /// In order; the newest is last.
     open: VecDeque<Block<S>>,
     most: usize,
 }
@@ -122,12 +122,12 @@ impl<S: Store> Blocks<S> {
         }
     }
 
-    /// Gives this store with room for so many open blocks.
+    /// The same with room for this many open blocks.
     pub(crate) fn keeping(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// `a - b` on the circle of numbers.
+    /// `a - b` in the circular number space.
     const fn distance(&self, a: u32, b: u32) -> u32 {
         if a >= b {
             a - b
@@ -136,8 +136,8 @@ impl<S: Store> Blocks<S> {
         }
     }
 
-    /// The block to which a frame belongs, begun if it is new; none if it is too old. `lost` grows
-    /// by the packets of blocks that are closed thereby and miss some.
+    /// The block of a frame, which is opened if it is new; none if it is too old. `lost` grows by the missing
+    /// packets of blocks that are closed by this.
     pub(crate) fn find(
         &mut self,
         number: u32,
@@ -186,8 +186,8 @@ impl<S: Store> Blocks<S> {
         self.open.iter_mut()
     }
 
-    /// The sender says that it has come to this block: begins it, if it is newer than all that are
-    /// open. `lost` grows as with [`find`](Self::find).
+    /// The sender has reached this block: opens it, if it is newer than all open blocks. `lost` grows as with
+    /// [`find`](Self::find).
     pub(crate) fn reach(&mut self, number: u32, lost: &mut u64) {
         if let Some(newest) = self.newest() {
             let ahead = self.distance(number, newest);
@@ -199,7 +199,7 @@ impl<S: Store> Blocks<S> {
         }
     }
 
-    /// Begins the block that lies `ahead` of `newest`, and those between as far as they stay open.
+    /// Opens the block `ahead` of `newest`, and as many of those in between as can stay open.
     fn advance(&mut self, newest: u32, ahead: u32, lost: &mut u64) {
         let begun = ahead.min(self.most as u32);
         *lost += u64::from(ahead - begun) * u64::from(self.packets.unwrap_or(1));
@@ -217,8 +217,8 @@ impl<S: Store> Blocks<S> {
         }
     }
 
-    /// Forgets all blocks and begins with the first; returns how many packets are known to be
-    /// missing from them.
+    /// Forgets all blocks and starts with the first; returns the number of packets known to be missing from
+    /// them.
     pub(crate) fn restart(&mut self) -> u64 {
         let missing = self.open.iter().map(|b| u64::from(b.missing(false))).sum();
         self.open.truncate(1);
@@ -239,7 +239,7 @@ mod tests {
 
     const NOW: Instant = Instant::ORIGIN;
 
-    /// The packets lost after frames at these blocks and places.
+    /// The packets lost after frames at these blocks and positions.
     fn lost(blocks: &mut Blocks<()>, frames: &[(u32, u32)]) -> u64 {
         let mut lost = 0;
         for (number, place) in frames {
@@ -259,10 +259,10 @@ mod tests {
         assert_eq!(lost(&mut study, &[(0, 0), (0, 1), (0, 7)]), 0);
         assert_eq!(lost(&mut study, &[(1, 0)]), 5);
         assert_eq!(lost(&mut study, &[(4, 0)]), 7 + 2 * 8);
-        // Numbers go around the circle, and the same one comes again in the next round.
+        // Numbers wrap around, and the same one recurs in the next round.
         assert_eq!(lost(&mut study, &[(0, 3)]), 7 + 23 * 8);
         assert_eq!(lost(&mut study, &[(0, 3)]), 7 + 27 * 8);
-        // Of a block without a fixed length only what lies before the last place is known.
+        // Without a fixed length, only losses before the last received position are known.
         let mut adaptive = Blocks::new(8, None, false);
         assert_eq!(lost(&mut adaptive, &[(0, 0), (0, 2), (2, 0)]), 1 + 1);
         assert_eq!(adaptive.restart(), 0);
@@ -278,7 +278,8 @@ mod tests {
         assert!(live.find(1, 2, &mut none).is_some());
         assert!(live.find((1 << 20) - 1, 2, &mut none).is_none());
         assert_eq!(none, 0);
-        // A number far ahead says that blocks 1 to 8 had three packets, and that 9 to 92 are over as well.
+        // A number far ahead shows that blocks 1 to 8 had three packets, and that 9 to 92 are complete as
+        // well.
         assert_eq!(lost(&mut live, &[(100, 0)]), 8 * 8 - 3 + 84 * 8);
         // The end of block 100 may not have been sent yet.
         assert_eq!(lost(&mut live, &[(100, 2)]), 0);

@@ -1,25 +1,25 @@
-//! Copies: frames of a thin flow are sent again before anybody can have missed them.
+//! Copies: a thin flow's frames are sent again before the peer can have detected their loss.
 //!
-//! A request, a first window or a voice packet that is lost costs a round trip, because the peer has
-//! to ask; and where nothing follows, a timer first. Flows with few bytes can afford to be sent twice.
-//! (RFC 2198 sends old speech again with the new; RFC 8985 probes for a lost tail. Here it is the
-//! link that does both, for whatever it carries.)
+//! The loss of a request, a first window or a voice packet costs a round trip, because the peer has to
+//! request it; and where nothing follows, a timeout first. Flows with few bytes can afford to be sent twice.
+//! (RFC 2198 repeats old speech with the new; RFC 8985 probes for tail loss. Here the link does both, for any
+//! traffic.)
 //!
 //! ```text
 //! original leaves ── after ──► copy 1 ── after ──► copy 2 ...        `number` of them
 //! ```
-//!
-//! 1. A copy goes when nothing asked for and nothing new waits in its service. So copies delay no
+//! 1. A copy leaves only when its service has neither a repair nor a new packet to send. So copies delay no
 //!    packet of their own service, and a service that is never idle sends none.
-//! 2. It is paid out of a bucket that fills at `share` of the link's rate and holds what flows in
-//!    within [`DEPTH`]. What the bucket cannot pay is not sent: a flow is thin as long as it can.
-//! 3. With `longest`, long packets have none. With `above`, nobody has while the loss that requests
-//!    show is less: each frame weighs 1/256, and an unknown link is taken for a lossy one.
-//! 4. It is not sent if the peer is known to have its frame, or if the frame is to be repaired anyway. A link that is
-//!    congested is no reason: what is lost there is missed as much, and the bucket is small.
-//! 5. Where packets have a budget, copies are spaced by it and by how long fades last ([`Copies::space`]).
+//! 2. Copies are paid from a token bucket that fills at `share` of the link's rate, with a depth of [`DEPTH`]
+//!    at that rate. A copy that the bucket cannot pay is not sent: a flow counts as thin while it can.
+//! 3. `longest` excludes long packets. `above` stops all copies while the loss that requests show is lower:
+//!    each frame weighs 1/256, and an unknown link is assumed to be lossy.
+//! 4. No copy is sent if the peer is known to have the frame, or if the frame is to be repaired anyway.
+//!    Congestion is no reason to stop: losses there hurt as much, and the bucket is small.
+//! 5. Where packets have a budget, it and the duration of fades determine the spacing of copies
+//!    ([`Copies::space`]).
 //!
-//! Invariant: at most [`MOST`] copies of each kind are waited for, the newest.
+//! Invariant: at most the newest [`MOST`] copies of each kind are pending.
 
 use std::collections::VecDeque;
 
@@ -29,35 +29,36 @@ use crate::config::CopiesConfig;
 use crate::context::{PortFacts, earliest};
 use crate::wire::{Frame, Layout};
 
-/// More than a first window of TCP, which is ten segments.
+/// More than TCP's initial window of ten segments.
 const MOST: usize = 64;
 
-/// How much of the bucket's rate it holds: a first window on a link where that is little.
+/// Depth of the bucket as time at its rate: an initial window on a link where that is little.
 const DEPTH: Duration = Duration::from_millis(250);
 
-/// Nine of ten fades are over after so many times their mean, and all but one of four hundred.
+/// Nine of ten fades end within this multiple of their mean length; the second multiple covers all but one in
+/// 400.
 const MOST_FADES: f64 = 2.5;
 const LONGEST_FADES: u64 = 6;
 
-/// The loss of a link of which nothing is known.
+/// Assumed loss of an unknown link.
 const UNKNOWN: f64 = 0.05;
-/// Of each frame in what is known.
+/// Weight of each frame in the loss estimate.
 const WEIGHT: f64 = 1.0 / 256.0;
 
-/// A copy that is to leave.
+/// A pending copy.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     at: Instant,
     seq: Seq,
-    /// Copies of this frame, with this one.
+    /// Number of copies of this frame left to send, this one included.
     left: u32,
 }
 
-/// Copies in the order of their times, the same for all as they all wait equally long.
+/// Pending copies in order of time: all wait equally long.
 #[derive(Clone, Debug)]
 struct Row {
     planned: VecDeque<Planned>,
-    /// How many of them are due, from the front.
+    /// Number of copies due, from the front.
     due: usize,
 }
 
@@ -69,7 +70,7 @@ impl Row {
         }
     }
 
-    /// One planned last may be for later: its frame left later, or waits were longer.
+    /// The last planned copy may be for a later time: its frame left later, or the wait was longer.
     fn plan(&mut self, mut copy: Planned) {
         copy.at = self
             .planned
@@ -112,9 +113,9 @@ pub(crate) struct Copies {
     above: f64,
     loss: f64,
     bucket: Bucket,
-    /// Bytes of a frame beside its packet.
+    /// Bytes of a frame other than its packet.
     overhead: usize,
-    /// How long after its frame the first copy leaves, and the last, where one more does.
+    /// Delay of the first copy after its frame, and of one late copy, where one is sent.
     spacing: (Duration, Option<Duration>),
     soon: Row,
     late: Row,
@@ -142,9 +143,9 @@ impl Copies {
         }
     }
 
-    /// Fades last so long at the mean, requests are answered within `asked`, and what leaves within `helps` of its frame
-    /// comes in time. The first copy waits until most fades are over; where asking behind a long one would be too late,
-    /// one more leaves when nearly all are.
+    /// Sets the spacing: fades last `fade` on average, requests are answered within `asked`, and a copy
+    /// within `helps` of its frame is in time. The first copy waits until most fades are over. Where a
+    /// request after a long fade would be too late, a second copy leaves when nearly all fades are over.
     pub(crate) fn space(&mut self, fade: Duration, asked: Duration, helps: Duration) {
         let last = helps.saturating_sub(self.after).max(self.after);
         let first = fade.mul_f64(MOST_FADES).clamp(self.after, last);
@@ -154,7 +155,7 @@ impl Copies {
         self.spacing = (first, (!asks_in_time && late > first).then_some(late));
     }
 
-    /// From now on the share is that of `fresh`, whose link has another rate.
+    /// Takes over the share of `fresh`, which is configured for another link rate.
     pub(crate) fn retime(&mut self, fresh: &Self) {
         self.bucket.retime(&fresh.bucket);
     }
@@ -177,7 +178,7 @@ impl Copies {
         }
     }
 
-    /// The peer asks for a frame for the first time.
+    /// The peer has requested a frame for the first time.
     pub(crate) fn on_lost(&mut self) {
         self.loss += WEIGHT;
     }
@@ -187,7 +188,7 @@ impl Copies {
         self.late.handle_timeout(now);
     }
 
-    /// The next copy to hand over. `again` gives a frame once more, if that is worth it.
+    /// The next copy to hand over. `again` returns a frame to repeat, if repeating it is worthwhile.
     pub(crate) fn next<P: Payload>(
         &mut self,
         now: Instant,
@@ -240,7 +241,7 @@ mod tests {
         Instant::ORIGIN + MS(ms)
     }
 
-    /// 1 Mbit/s, of which copies may have `share`.
+    /// A link of 1 Mbit/s, of which copies may use `share`.
     fn copies(number: u32, share: f64) -> Copies {
         let facts = PortFacts {
             codec: Codec::new(HeaderProfile::Live),
@@ -330,13 +331,14 @@ mod tests {
     #[test]
     fn they_are_spaced_by_fades_and_by_what_comes_in_time() {
         let mut copies = copies(1, 1.0);
-        // When copies leave follows from a fade, an answer to a request, and what is in time.
+        // Fade length, time to answer a request, time within which a copy helps; expected times of both
+        // copies.
         for (fade, asked, helps, first, late) in [
             (0, 50, 275, 5, None),
             (10, 50, 275, 25, None),
             (40, 50, 275, 100, Some(240)),
             (80, 50, 275, 200, Some(270)),
-            // Nothing that is asked for comes in time.
+            // An answer to a request never arrives in time.
             (0, 300, 150, 5, Some(10)),
             (20, 300, 150, 50, Some(120)),
             (80, 300, 150, 145, None),

@@ -1,23 +1,24 @@
-//! A de-jitter buffer: packets of a reliable service go up as late as one that had to be repaired.
+//! A de-jitter buffer: all packets of a reliable service are delayed as long as one that had to be repaired.
 //!
-//! Where frames are lost, every packet behind a hole waits for the repair, and then all go up at once.
-//! Senders that model the path (BBR, RFC draft-ietf-ccwg-bbr: at most two of the least round trips in
-//! flight) take the round trip of the moments without a hole as the path's, and starve while the holes
-//! double it. The works' TCP does not, and they have nothing of the kind: this is ours.
+//! Where frames are lost, every packet after a hole waits for the repair, and then all are delivered at once.
+//! Senders that model the path (BBR, draft-ietf-ccwg-bbr: at most two minimum round trips in flight) measure
+//! the path's round trip at moments without a hole, and starve while holes double it. The published works
+//! have nothing of the kind, as their TCP does not behave so; this mechanism is our own.
 //!
 //! ```text
-//! since    when a packet's frame arrived, or was first missed
-//! wait     now - since of a repaired packet: how long a repair takes
-//! hold     what most waits reach, while many packets of the flow wait; otherwise none
-//! goes up  max(now, since + hold, when the packet of its flow before it goes)
+//! since       when a packet's frame arrived, or its loss was detected
+//! wait        now - since of a repaired packet: how long a repair takes
+//! hold        the wait that most repairs reach, while many packets of the flow wait; otherwise none
+//! delivered   max(now, since + hold, delivery of the previous packet of its flow)
 //! ```
 //!
-//! So what a hole held up goes up as evenly as it came. Where fewer than a quarter of a flow's packets wait,
-//! as between fades, it would pay for nobody: the least round trip is the usual one. A flow that begins, or goes on
-//! after a pause, is expected to meet what all of the service have met.
+//! So packets held up by a hole are delivered as evenly as they arrived. Where fewer than a quarter of a
+//! flow's packets wait, as between fades, holding them would help nobody: the minimum round trip is then the
+//! usual one. A new flow, or one that resumes after a pause, is expected to see the average of all flows.
 //!
-//! Invariants: the order within a flow is kept and nothing is lost; no packet is held for longer than [`AT_MOST`]
-//! and than the one before it, and no more packets than the service's window, where the oldest go early.
+//! Invariants: the order within a flow is kept and nothing is lost; no packet is held for longer than
+//! [`AT_MOST`], unless the previous packet of its flow is; at most a service's window of packets is held,
+//! beyond which the oldest leave early.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -26,17 +27,17 @@ use airlane_base::{Duration, Instant};
 
 /// Longest hold.
 const AT_MOST: Duration = Duration::from_millis(250);
-/// What a flow met before it was silent for so long says nothing any more.
+/// After a silence of this length, the history of a flow is obsolete.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Part of the packets that has to wait, in units of 1 / `ONE`, before all do.
+/// The fraction of packets that must wait, in units of 1 / `ONE`, before all are held.
 const MANY: u32 = ONE / 4;
 const ONE: u32 = 1 << 20;
-/// Packets that the average looks back at.
+/// Number of packets in the running average.
 const MEMORY: u32 = 4096;
-/// An unknown link counts as one where half of so many packets had to wait: a flow's first round trips tell its
-/// sender most.
+/// Weight of the assumption that half of the packets wait, in packets: the first round trips of a flow tell
+/// its sender most.
 const UNKNOWN: u32 = 20;
-/// Flows are told apart by so many places; two that share one are held alike.
+/// Number of hashed flow entries; flows that share one are held alike.
 const FLOWS: usize = 256;
 
 /// What the buffer must know of a packet.
@@ -44,13 +45,13 @@ const FLOWS: usize = 256;
 pub(crate) struct About {
     /// A hash of its flow.
     pub(crate) flow: u64,
-    /// When its frame arrived, or was first missed.
+    /// When its frame arrived, or its loss was detected.
     pub(crate) since: Instant,
-    /// A repair has brought it.
+    /// Whether a repair brought it.
     pub(crate) repaired: bool,
 }
 
-/// A packet on its way up, when it goes, and the how-many-th it is.
+/// A held packet, its delivery time, and its sequence number for ties.
 #[derive(Clone, Debug)]
 struct Delayed<T> {
     at: Instant,
@@ -78,26 +79,26 @@ impl<T> PartialEq for Delayed<T> {
 
 impl<T> Eq for Delayed<T> {}
 
-/// What the packets of a flow met.
+/// The history of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    /// Packets that had to wait of all, in units of 1 / `ONE`.
+    /// Fraction of packets that had to wait, in units of 1 / `ONE`.
     waiting: u32,
     /// Packets seen, up to `MEMORY`.
     seen: u32,
-    /// When its last packet came, and when it goes up.
+    /// When its last packet arrived, and when that is delivered.
     last: [Instant; 2],
 }
 
 impl Flow {
-    /// A link of which nothing is known.
+    /// The history assumed for an unknown link.
     const UNKNOWN: Self = Self {
         waiting: ONE / 2,
         seen: UNKNOWN,
         last: [Instant::ORIGIN; 2],
     };
 
-    /// One more packet has come, which had to wait or not.
+    /// Counts a packet, which had to wait or not.
     fn add(&mut self, waits: bool) {
         self.waiting -= self.waiting / self.seen;
         if waits {
@@ -107,29 +108,29 @@ impl Flow {
     }
 }
 
-/// Packets that are held, and how long a repair takes.
+/// Held packets, and the estimate of how long a repair takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Dejitter<T> {
     held: BinaryHeap<Reverse<Delayed<T>>>,
-    /// Packets so far.
+    /// Number of packets so far.
     number: u64,
     room: usize,
     flows: Box<[Flow; FLOWS]>,
-    /// All flows together.
+    /// The history of all flows together.
     all: Flow,
-    /// What a repair should take.
+    /// Expected duration of a repair.
     expected: Duration,
-    /// What most repairs take at least.
+    /// Lower estimate of the duration of most repairs.
     repair: Duration,
 }
 
 impl<T> Dejitter<T> {
-    /// A repair should take so long from now on; what was measured stays.
+    /// Changes the expected duration of a repair; measurements stay.
     pub(crate) fn expect(&mut self, expected: Duration) {
         self.expected = expected;
     }
 
-    /// For at most `room` packets, on a link where a repair should take so long.
+    /// A buffer for at most `room` packets, on a link with this expected duration of a repair.
     pub(crate) fn new(room: u32, expected: Duration) -> Self {
         Self {
             held: BinaryHeap::new(),
@@ -142,14 +143,14 @@ impl<T> Dejitter<T> {
         }
     }
 
-    /// Forgets what the link was like.
+    /// Forgets all measurements of the link.
     pub(crate) fn forget(&mut self) {
         self.flows.fill(Flow::UNKNOWN);
         self.all = Flow::UNKNOWN;
         self.repair = self.expected;
     }
 
-    /// Holds a packet that could go up now.
+    /// Holds a packet that could be delivered now.
     pub(crate) fn push(&mut self, now: Instant, about: About, item: T) {
         let hold = self.learn(now, &about);
         let flow = self.flow(about.flow);
@@ -160,7 +161,7 @@ impl<T> Dejitter<T> {
         self.held.push(Reverse(Delayed { at, number, item }));
     }
 
-    /// The next packet that is due, or has no room.
+    /// The next packet that is due or exceeds the room.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
         let crowded = self.held.len() > self.room;
         let due = crowded || self.deadline()? <= now;
@@ -168,7 +169,7 @@ impl<T> Dejitter<T> {
             .flatten()
     }
 
-    /// When the next packet goes up.
+    /// When the next packet is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.held.peek().map(|Reverse(first)| first.at)
     }
@@ -177,7 +178,7 @@ impl<T> Dejitter<T> {
         &mut self.flows[hash as usize % FLOWS]
     }
 
-    /// Notes how long a packet had to wait; how long it is to be held.
+    /// Learns from how long a packet waited; returns how long to hold it.
     fn learn(&mut self, now: Instant, about: &About) -> Duration {
         let wait = now.saturating_since(about.since);
         let waits = wait > self.repair / 8;
@@ -190,7 +191,7 @@ impl<T> Dejitter<T> {
         let holds = flow.waiting >= MANY;
         self.all.add(waits);
         if about.repaired {
-            // A repair that was lost, too, takes a multiple, and is to pull little.
+            // A repair that was itself lost takes a multiple of the time, and should count little.
             self.repair = match wait < self.repair {
                 true => (self.repair * 7 + wait) / 8,
                 false => (self.repair * 63 + wait) / 64,
@@ -225,7 +226,7 @@ mod tests {
         Dejitter::new(room, MS(50))
     }
 
-    /// Packets that go up, and when.
+    /// Packets delivered, and when.
     fn drain(buffer: &mut Dejitter<u32>, now: Instant) -> Vec<(u32, Instant)> {
         let mut out = Vec::new();
         let mut due = now;
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn what_a_hole_held_up_goes_up_as_evenly_as_it_came() {
         let mut buffer = buffer(100);
-        // Packet 0 was missed at 10 ms and comes at 60; the others came each 10 ms meanwhile.
+        // Packet 0 has been missing since 10 ms and arrives at 60; the others arrive every 10 ms meanwhile.
         let came = |packet: u32| at(10 * u64::from(packet.max(1)));
         for packet in 0..5 {
             buffer.push(at(60), about(0, came(packet), packet == 0), packet);
@@ -276,7 +277,7 @@ mod tests {
         let mut held = 0;
         for packet in 0u32..20_000 {
             let now = at(u64::from(packet) + 100);
-            // One in ten, and then one in two, finds a hole before it.
+            // At first one packet in ten, then one in two, arrives after a hole.
             let waits = match packet {
                 2_000..4_000 => packet % 10 == 0,
                 4_000..8_000 => packet % 2 == 0,
@@ -315,7 +316,7 @@ mod tests {
                 assert_eq!(buffer.flows[1].last[1], now);
             }
         }
-        // One that begins is held if so many of all wait.
+        // A new flow is held if many packets of all flows are.
         buffer.push(at(2_000), about(2, at(2_000), false), 0);
         assert!(buffer.flows[2].last[1] > at(2_040));
     }

@@ -1,4 +1,4 @@
-//! Acknowledgments that ride on whatever frame leaves, or go alone when none leaves in time
+//! Delayed acknowledgments: they are piggybacked on any frame, or sent alone when none leaves in time
 //! (Xylomenos 1999, section 4.3).
 
 use airlane_base::{Duration, Instant, Payload, Seq};
@@ -9,22 +9,22 @@ use crate::wire::{Echo, Frame, FrameKind, Header};
 /// The acknowledgment that this end owes.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct DelayedAck {
-    /// When it has to go alone.
+    /// When it must be sent alone.
     timer: Option<Instant>,
     due: bool,
-    /// The newest original frame and when it came, for the peer's round trip measurement.
+    /// The newest original frame and its arrival, for the peer's round trip measurement.
     newest: Option<(Seq, Noted)>,
 }
 
 impl DelayedAck {
-    /// A frame has come that wants an acknowledgment.
+    /// A frame has arrived that requires an acknowledgment.
     pub(crate) fn owe(&mut self, now: Instant, at_most: Duration) {
         if self.timer.is_none() && !self.due {
             self.timer = Some(now + at_most);
         }
     }
 
-    /// An original frame has come, of which the peer will want to know how long it took.
+    /// An original frame has arrived, from which the peer will measure the round trip.
     pub(crate) fn note_original(&mut self, seq: Seq, now: Instant) {
         self.newest = Some((seq, Noted(now)));
     }
@@ -36,18 +36,18 @@ impl DelayedAck {
         }
     }
 
-    /// Whether it must go alone now.
+    /// Whether it must be sent alone now.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
 
-    /// The frame for an acknowledgment that must go alone now. `next` is the number of the next
-    /// new packet, which means nothing here.
+    /// The frame for an acknowledgment that must be sent alone now. `next` is the number of the next new
+    /// packet, which has no meaning here.
     pub(crate) fn alone<P: Payload>(&self, next: Seq) -> Option<Frame<P>> {
         self.due.then(|| Frame::control(FrameKind::Ack, next))
     }
 
-    /// Nothing is owed.
+    /// Whether no acknowledgment is owed.
     pub(crate) fn is_idle(&self) -> bool {
         self.timer.is_none() && !self.due
     }
@@ -56,7 +56,7 @@ impl DelayedAck {
         self.timer
     }
 
-    /// Puts the acknowledgment on a frame.
+    /// Puts the acknowledgment into a header.
     pub(crate) fn ride(&mut self, header: &mut Header, expected: Seq, now: Instant) {
         header.ack = expected;
         header.echo = self
@@ -66,7 +66,7 @@ impl DelayedAck {
         self.settle();
     }
 
-    /// It has gone.
+    /// The acknowledgment has been sent.
     pub(crate) fn settle(&mut self) {
         self.timer = None;
         self.due = false;

@@ -1,12 +1,11 @@
-//! How long a link is gone when it is, as far as requests show: frames asked for that left one behind the other were
-//! lost together.
+//! Estimates the length of fades from requests: consecutive frames that were requested were lost together.
 
 use airlane_base::{Duration, Instant, Seq, SeqSpace};
 
-/// So many fades make the mean, about.
+/// Approximate number of fades in the mean.
 const MEMORY: u64 = 8;
-/// Frames of a fade are so far apart at most: one may come in it, or is not asked for, as its copy came. More, and
-/// independent losses would look like fades.
+/// Largest distance between lost frames of one fade: a frame in between may have arrived, or its copy did and
+/// spared the request. With a larger distance, independent losses would look like fades.
 const APART: u32 = 2;
 
 /// Frames that were lost together.
@@ -17,7 +16,7 @@ struct Run {
     ended: Instant,
 }
 
-/// The mean length of fades; of single losses it is zero.
+/// The mean length of fades; zero for single losses.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 pub(crate) struct Fades {
     run: Option<Run>,
@@ -26,7 +25,7 @@ pub(crate) struct Fades {
 }
 
 impl Fades {
-    /// A frame that left then is asked for, for the first time.
+    /// A frame that left at that time is requested for the first time.
     pub(crate) fn on_lost(&mut self, space: SeqSpace, seq: Seq, left: Instant) {
         if let Some(run) = &mut self.run {
             if (1..=APART).contains(&space.distance(seq, run.last)) {
@@ -34,7 +33,7 @@ impl Fades {
                 return;
             }
             if left >= run.began && left <= run.ended {
-                // A request for it was lost, and came again.
+                // An earlier request for it was lost, and has been repeated.
                 return;
             }
             let lasted = run.ended.saturating_since(run.began);
@@ -48,7 +47,7 @@ impl Fades {
         });
     }
 
-    /// What was seen so far.
+    /// The mean so far.
     pub(crate) const fn mean(&self) -> Duration {
         self.mean
     }
@@ -70,7 +69,7 @@ mod tests {
             lose(&mut fades, seq);
         }
         assert_eq!(fades.mean(), Duration::ZERO, "single losses are no fades");
-        // Each lasts 100 ms; one frame of each has come, and the second request for another comes late.
+        // Each lasts 100 ms; one frame of each arrives, and the second request for another is delayed.
         for begin in (2_000..6_000).step_by(50) {
             for seq in [0, 1, 3, 4, 5, 2] {
                 lose(&mut fades, begin + seq);

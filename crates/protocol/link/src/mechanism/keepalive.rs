@@ -1,8 +1,8 @@
-//! Keepalives: what is lost at the end of a burst is noticed all the same.
+//! Keepalives, which reveal losses at the end of a burst.
 //!
-//! While nothing leaves, a frame that names the highest number sent goes every T_ka, at most as
-//! often as the configuration says for one burst. Time counts from when the last frame with a packet,
-//! or the last keepalive, has left; it stands still while one waits to leave.
+//! While nothing leaves, a frame with the highest number sent leaves every T_ka, up to a configured number
+//! per burst. The time counts from when the last frame with a packet, or the last keepalive, has left; it
+//! does not run while one waits to leave.
 
 use airlane_base::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub(crate) struct Keepalive {
 }
 
 impl Keepalive {
-    /// At most `limit` of them after each burst; none: without end.
+    /// At most `limit` keepalives after each burst; none: unlimited.
     pub(crate) const fn new(limit: Option<u32>) -> Self {
         Self {
             limit,
@@ -26,12 +26,12 @@ impl Keepalive {
         }
     }
 
-    /// A new packet is handed over: a new burst, or the same.
+    /// A new packet is handed over, which starts or continues a burst.
     pub(crate) fn on_new(&mut self) {
         *self = Self::new(self.limit);
     }
 
-    /// The peer has answered: as many more may follow.
+    /// The peer has answered: the count starts again.
     pub(crate) fn on_progress(&mut self) {
         self.sent = 0;
     }
@@ -46,7 +46,7 @@ impl Keepalive {
         self.quiet_since = Some(left);
     }
 
-    /// Whether the last one of this burst has left.
+    /// Whether the last keepalive of this burst has left.
     pub(crate) fn is_over(&self) -> bool {
         !self.due && !self.is_wanted() && self.quiet_since.is_some()
     }
@@ -62,12 +62,12 @@ impl Keepalive {
         }
     }
 
-    /// Whether one has to be handed over now.
+    /// Whether a keepalive has to be handed over now.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Whether one has to be handed over now; it counts as handed over then.
+    /// Whether a keepalive has to be handed over now; if so, counts it as handed over.
     pub(crate) fn take(&mut self) -> bool {
         let due = std::mem::take(&mut self.due);
         self.sent += u32::from(due);

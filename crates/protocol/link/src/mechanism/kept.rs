@@ -1,7 +1,7 @@
-//! What a Reed-Solomon service keeps of a block: all of its frames, until they are enough.
+//! What a Reed-Solomon service keeps of a block: all of its frames, until they suffice to decode it.
 //!
-//! Packets go up as they come. When as many frames are here as the block has packets, the missing
-//! ones are computed, and the frames are forgotten.
+//! Packets are delivered as received. When as many frames have arrived as the block has packets, the missing
+//! packets are decoded and the frames forgotten.
 
 use airlane_base::Payload;
 
@@ -10,16 +10,16 @@ use super::reed_solomon::ReedSolomon;
 use super::sum::coded_len;
 use crate::context::Context;
 
-/// Frames of a block, and what a scheme notes beside them.
+/// The frames of a block, and a scheme's own note on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<P, N = ()> {
-    /// Place, payload, coded length.
+    /// Position, payload, coded length.
     frames: Vec<(u32, P, u16)>,
     pub(crate) note: N,
 }
 
 impl<P, N> Kept<P, N> {
-    /// How many frames are kept.
+    /// Number of frames kept.
     pub(crate) fn frames(&self) -> u32 {
         self.frames.len() as u32
     }
@@ -41,8 +41,8 @@ impl<P, N: Default> Store for Kept<P, N> {
     }
 }
 
-/// Takes a frame into a place of a block from which none has come. Its packet goes up, and what can
-/// be computed now.
+/// Takes a frame at a position of a block from which none has arrived. Delivers its packet, and any that can
+/// be decoded now.
 pub(crate) fn take<P: Payload, N>(
     block: &mut Block<Kept<P, N>>,
     code: &mut ReedSolomon,
@@ -81,7 +81,7 @@ pub(crate) fn take<P: Payload, N>(
                 cx.deliver(packet, since, true);
             }
         }
-        // Nothing more can come of it.
+        // A second attempt would give the same result.
         block.store.frames.clear();
     }
     if block.here == packets {

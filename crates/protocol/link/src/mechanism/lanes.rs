@@ -1,14 +1,14 @@
-//! Order within flows: which frame has to go up before which.
+//! Order within flows: which frame must be delivered before which.
 //!
-//! A flow has a *lane*, which it may share with others by chance. Each frame says how far back the frame before
-//! it in its lane is, unless the peer is known to have that. A receiver needs no lanes: it gives a frame up when
-//! the one so far back has gone up, whatever is missing elsewhere.
+//! A flow is hashed to a *lane*, which it may share with other flows. Each frame states how far back the
+//! previous frame of its lane is, unless the peer is known to have that. A receiver needs no lanes: it
+//! delivers a frame once the frame that far back has been delivered, regardless of other holes.
 //!
 //! ```text
 //! lane 1   0 ◄────── 3 ◄─ 4      4 says 1, 3 says 3
-//! lane 2       1 ◄───────── 5    5 says 4: it goes up though 3 and 4 are missing
+//! lane 2       1 ◄───────── 5    5 says 4: it is delivered though 3 and 4 are missing
 //! ```
-//! A frame that is too far behind the one before it, or that must not overtake any, waits for all.
+//! A frame that is too far from the previous one, or must not overtake any, waits for all earlier frames.
 
 use std::hash::{Hash, Hasher};
 
@@ -33,7 +33,7 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// What the frame of the next packet says of the one that goes up before it.
+    /// The `back` field for the next packet's frame.
     pub(crate) fn next<P: Payload>(&mut self, lane: Lane, sent: &SendWindow<P>) -> u16 {
         let newest = self.newest[usize::from(lane.number) % LANES].replace(sent.next());
         if lane.behind_all {
@@ -44,7 +44,7 @@ impl Lanes {
     }
 }
 
-/// Of lanes that are in use: most are not.
+/// Hashes only the lanes in use; most are not.
 impl Hash for Lanes {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let all = self.newest.iter().enumerate();

@@ -1,7 +1,7 @@
-//! The parts that schemes are made of. For ARQ: numbered storage, windows, order within
-//! flows, acknowledgments, keepalives, copies and what they may cost, a de-jitter buffer, what TCP sends again, how late frames are, timers started in order, and the policy
-//! that says how long they run. For FEC: open blocks and what is kept of them, the sum of packets,
-//! and Reed-Solomon rows. A scheme is a short file that puts them together.
+//! The building blocks of schemes. For ARQ: storage by sequence number, windows, order within flows,
+//! acknowledgments, keepalives, copies and their cost, a de-jitter buffer, TCP's retransmissions, reordering,
+//! timers in order of their start, and the policy for their durations. For FEC: open blocks and what is kept
+//! of them, the XOR of packets, and Reed-Solomon rows. A scheme is a short file that combines them.
 
 pub(crate) mod blocks;
 pub(crate) mod copies;

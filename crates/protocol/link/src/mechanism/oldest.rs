@@ -1,8 +1,7 @@
-//! One timer for a whole window: it runs for the oldest outstanding frame.
+//! One timer for a whole window, which runs for the oldest outstanding frame.
 //!
-//! It waits for what waits: it stands still while that frame, or a repair, is on its way out. So a
-//! burst of repairs that takes longer than the timer runs does not set it off (the backlog guard of
-//! section 7.11).
+//! It stops while that frame, or a repair, waits to leave. So a burst of repairs that takes longer than the
+//! timeout does not trigger it (the backlog guard of section 7.11).
 
 use airlane_base::{Duration, Instant, Payload};
 
@@ -25,7 +24,7 @@ impl OldestTimer {
         }
     }
 
-    /// Starts or stops with the window's state.
+    /// Starts or stops the timer according to the window's state.
     pub(crate) fn follow<P: Payload>(&mut self, window: &SendWindow<P>, now: Instant) {
         let oldest = window.get(window.base());
         if oldest.is_some_and(|frame| !frame.waits) && !window.repairs_pending() {
@@ -41,13 +40,13 @@ impl OldestTimer {
         self.follow(window, left);
     }
 
-    /// Starts again from now, if there is anything to run for.
+    /// Restarts the timer now, if there is anything to time.
     pub(crate) fn restart<P: Payload>(&mut self, window: &SendWindow<P>, now: Instant) {
         self.since = None;
         self.follow(window, now);
     }
 
-    /// Stops if it has run out by now; whether it has.
+    /// Stops the timer if it has expired, and returns whether it has.
     pub(crate) fn expire(&mut self, now: Instant, runs: Duration) -> bool {
         let expired = self.since.is_some_and(|since| since + runs <= now);
         if expired {

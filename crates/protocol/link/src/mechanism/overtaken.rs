@@ -1,54 +1,56 @@
-//! Frames that others overtake are late, and not lost: a receiver waits a moment before it asks for what it misses.
+//! Tolerates reordering: a receiver waits a moment before it requests a missing frame, which may only be
+//! late.
 //!
-//! For how long is learned, in the manner of RACK's reordering window (RFC 8985, section 6.2), from what RACK has to
-//! guess: how late an original was that came all the same. Where nothing is overtaken, nothing waits.
+//! The wait is learned, in the manner of RACK's reordering window (RFC 8985, section 6.2), but from what RACK
+//! has to guess: how late an original was that arrived after all. Without reordering, no request waits.
 //!
 //! ```text
 //! wait     min(longest, round trip x share)
-//! longest  an eighth more than the lateness of an original that came after it had been asked for;
+//! longest  an eighth more than the lateness of an original that arrived after it had been requested;
 //!          halved after each PAUSE in which no original was late
-//! share    of what was missed of late, the part that came unasked or in spite of it
+//! share    of the frames missed recently, the fraction that arrived without a request or in spite of it
 //! ```
 //!
-//! The share bounds what a wait may cost: where most of what is missed is lost, repairs are not held up for the few that
-//! are late. RACK's first bound, a quarter of a round trip, would be in vain where frames are later than that: a wait
+//! The share bounds the cost of a wait: where most missing frames are lost, repairs are not delayed for the
+//! few that are late. RACK's initial bound of a quarter of a round trip would be useless where frames are
+//! later than that: a wait that is too short costs its time and saves no repair.
 //! that is too short costs its time and spares no repair.
 
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Seq};
 
-/// What was overtaken before that says less.
+/// The time after which observed reordering counts less.
 const PAUSE: Duration = Duration::from_secs(4);
-/// Waits below this are none.
+/// Shorter waits are skipped.
 const LEAST: Duration = Duration::from_micros(100);
-/// Shares are in units of 2^-16, and look back at about so many frames that were missed.
+/// Shares are in units of 2^-16, and average over about this many missed frames.
 const ONE: u32 = 1 << 16;
 const MEMORY: u32 = 32;
 
-/// What is asked for when its wait is over: everything from one number to before another.
+/// A deferred request: for all numbers from `from` to before `upto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Later {
     since: Instant,
     pub(crate) from: Seq,
     pub(crate) upto: Seq,
-    /// What was asked for so often, or less, is asked for again; none: what has just been missed.
+    /// Repeats the request for frames requested at most this often; none: the frames have just been missed.
     pub(crate) again: Option<u32>,
 }
 
-/// Learns how late frames are, and keeps what is asked for later.
+/// Learns how late frames are, and keeps deferred requests.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Overtaken {
     longest: Duration,
     share: u32,
-    /// When an original was late last, or `longest` was halved.
+    /// When an original was last late, or `longest` was halved.
     last: Option<Instant>,
-    /// In the order of their waits.
+    /// In order of time.
     later: VecDeque<Later>,
 }
 
 impl Overtaken {
-    /// A missing original has come so late, after it had been asked for or before.
+    /// A missing original has arrived this late, after it had been requested or before.
     pub(crate) fn note_late(&mut self, now: Instant, late: Duration, asked: bool) {
         self.share += (ONE - self.share) / MEMORY;
         self.last = Some(now);
@@ -57,7 +59,7 @@ impl Overtaken {
         }
     }
 
-    /// A repair has brought what was missing, which had been lost by that.
+    /// A repair has replaced a missing frame, which had therefore been lost.
     pub(crate) fn note_repaired(&mut self) {
         self.share -= self.share / MEMORY;
     }
@@ -73,7 +75,7 @@ impl Overtaken {
         }
     }
 
-    /// Keeps a request for later. False if it is for now.
+    /// Defers a request. False if it has to be sent now.
     pub(crate) fn defer(
         &mut self,
         now: Instant,
@@ -101,13 +103,13 @@ impl Overtaken {
         waits
     }
 
-    /// Whether something is asked for later.
+    /// Whether a request is deferred.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         !self.later.is_empty()
     }
 
-    /// What is asked for now.
+    /// The next request that is due.
     pub(crate) fn pop(
         &mut self,
         now: Instant,
@@ -117,7 +119,7 @@ impl Overtaken {
         due.then(|| self.later.pop_front()).flatten()
     }
 
-    /// When something is asked for.
+    /// When the next request is due.
     pub(crate) fn deadline(&self, round_trip: impl FnOnce() -> Duration) -> Option<Instant> {
         let first = self.later.front()?;
         Some(first.since + self.wait(round_trip()))
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(overtaken.pop(at(217), || ROUND_TRIP), None);
         let later = overtaken.pop(at(218), || ROUND_TRIP).unwrap();
         assert_eq!((later.from, later.upto), (7, 9));
-        // Nothing is late any more, and losses go on.
+        // No more frames are late, and losses continue.
         for second in 1..60 {
             overtaken.defer(at(second * 1_000), ROUND_TRIP, [0, 1], None);
             overtaken.clear();
@@ -179,7 +181,7 @@ mod tests {
             }
         }
         assert!(overtaken.wait(ROUND_TRIP) < MS * 5);
-        // No longer than a round trip, however late frames are.
+        // At most a round trip, however late frames are.
         for ms in 1_000..2_000 {
             overtaken.note_late(at(ms), MS * 400, true);
         }

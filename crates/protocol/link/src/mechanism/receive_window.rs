@@ -1,13 +1,12 @@
-//! The receiver of a scheme that holds what comes behind a hole, and asks for what is missing.
+//! The receiver of a scheme that buffers out-of-order frames, and requests missing ones.
 //!
 //! ```text
-//! expected .. high    held or missing; `high` is next to the newest frame that has come
+//! expected .. high     held or missing; `high` is next to the newest frame that has arrived
 //! ```
 //!
-//! What is stored under a number goes up when the window passes it, or before, where the order is kept within
-//! flows alone (`mechanism::lanes`). Which holes are asked for, and
-//! when, is the scheme's affair; a request that has become needless before it could leave is
-//! forgotten, and two for one hole that have not left are one.
+//! A stored packet is delivered when the window passes it, or earlier, where the order is kept only within
+//! flows (`mechanism::lanes`). The scheme decides which holes to request, and when. A request that has become
+//! unnecessary before it could leave is forgotten, and two pending requests for one hole are merged.
 
 use std::collections::VecDeque;
 
@@ -17,12 +16,12 @@ use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::wire::{Bitmap, Frame, FrameKind, Header};
 
-/// What has become of a number between `expected` and `high`.
+/// The state of a number between `expected` and `high`.
 #[derive(Clone, Debug, Hash)]
 enum Content<P> {
     Missing,
     Held(P),
-    /// It went up before something that is missing.
+    /// Delivered while something earlier is missing.
     Given,
 }
 
@@ -30,15 +29,15 @@ enum Content<P> {
 #[derive(Clone, Debug, Hash)]
 struct Place<P> {
     content: Content<P>,
-    /// The frame that goes up as soon as this one has.
+    /// The frame to deliver as soon as this one has been delivered.
     next: Option<Seq>,
-    /// A repair brought it.
+    /// Whether a repair brought it.
     repaired: bool,
-    /// NAKs sent for it, or about to be.
+    /// Number of NAKs for it, sent or pending.
     asked: u32,
-    /// A NAK for it has not been handed over yet.
+    /// Whether a NAK for it has not been handed over yet.
     waits: bool,
-    /// When it arrived or was first missed.
+    /// When it arrived, or when its loss was detected.
     since: Noted,
 }
 
@@ -62,17 +61,17 @@ impl<P> Place<P> {
 /// What a frame's number means to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It is behind the window, or beyond it.
+    /// It is before the window, or beyond it.
     Outside,
-    /// It is here already.
+    /// It has been received already.
     Held,
-    /// It has been missing since then, and has been asked for this many times.
+    /// It has been missing since then, and has been requested this many times.
     Missing { asked: u32, since: Instant },
-    /// It is newer than everything that has come.
+    /// It is newer than all received frames.
     Newest,
 }
 
-/// What has come and cannot go up yet, and what is missing before it.
+/// The packets that cannot be delivered yet, and the holes before them.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct ReceiveWindow<P> {
     space: SeqSpace,
@@ -95,22 +94,22 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// The next number to go up.
+    /// The next number to deliver.
     pub(crate) fn expected(&self) -> Seq {
         self.expected
     }
 
-    /// The number behind the newest frame that has come.
+    /// The number after the newest frame received.
     pub(crate) fn high(&self) -> Seq {
         self.high
     }
 
-    /// The number behind `seq`.
+    /// The number after `seq`.
     pub(crate) fn after(&self, seq: Seq) -> Seq {
         self.space.next(seq)
     }
 
-    /// This number, or the next to go up if that is beyond it.
+    /// This number, or the next one to deliver if that is later.
     pub(crate) fn inside(&self, seq: Seq) -> Seq {
         let span = self.space.distance(self.high, self.expected);
         match self.space.distance(seq, self.expected) <= span {
@@ -119,7 +118,7 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Nothing is held, so nothing is known to be missing.
+    /// Whether nothing is held, so that nothing is known to be missing.
     pub(crate) fn is_empty(&self) -> bool {
         self.expected == self.high
     }
@@ -134,7 +133,7 @@ impl<P: Payload> ReceiveWindow<P> {
         self.place(seq).is_some_and(Place::is_missing)
     }
 
-    /// What a frame with this number is.
+    /// Classifies a frame by its number.
     pub(crate) fn arrival(&self, seq: Seq) -> Arrival {
         let ahead = self.space.distance(seq, self.expected);
         if ahead >= self.window {
@@ -152,7 +151,7 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Notes that everything from `high` to before `seq` is missing.
+    /// Marks everything from `high` to before `seq` as missing.
     pub(crate) fn miss_up_to(&mut self, seq: Seq, now: Instant) {
         while self.high != seq {
             self.places
@@ -161,7 +160,7 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Stores a frame that is missing, or the newest with nothing missing between it and `high`.
+    /// Stores a missing frame, or the newest with nothing missing between it and `high`.
     pub(crate) fn store(&mut self, seq: Seq, packet: P, original: bool, now: Instant) {
         if seq == self.high {
             let mut place = Place::new(Content::Held(packet), now);
@@ -174,8 +173,8 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Gives a frame that has just been stored to the layer above, unless the one `back` before it has to go up
-    /// first and has not. With it goes what waits for it.
+    /// Delivers a frame that has just been stored and those waiting for it, unless the frame `back` before it
+    /// must be delivered first and has not been.
     pub(crate) fn give_behind(&mut self, cx: &mut Context<'_, P>, seq: Seq, back: u16) {
         if back == Header::BEHIND_ALL {
             return;
@@ -186,7 +185,7 @@ impl<P: Payload> ReceiveWindow<P> {
             if let Some(place) = self.places.get_mut(before)
                 && !matches!(place.content, Content::Given)
             {
-                // One frame has one next, by a sender that makes no mistake. Another waits for all.
+                // A correct sender names each predecessor once. Any further frame waits for all earlier ones.
                 place.next.get_or_insert(seq);
                 return;
             }
@@ -194,7 +193,7 @@ impl<P: Payload> ReceiveWindow<P> {
         self.give(cx, seq);
     }
 
-    /// Gives a frame that is held, and those that wait for it, one for the other.
+    /// Delivers a held frame, and then the chain of frames that wait for it.
     fn give(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
         let mut next = Some(seq);
         while let Some(place) = next.and_then(|seq| self.places.get_mut(seq))
@@ -207,8 +206,8 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Gives the next frame to go up straight to the layer above, if none is missing before it and none
-    /// held behind it, which is the rule. The packet, if not so.
+    /// Delivers the next frame at once if nothing before it is missing and nothing after it is held, as is
+    /// the rule. Otherwise returns the packet.
     #[inline]
     pub(crate) fn pass(
         &mut self,
@@ -226,21 +225,21 @@ impl<P: Payload> ReceiveWindow<P> {
         None
     }
 
-    /// Asks for a missing frame.
+    /// Requests a missing frame.
     pub(crate) fn ask(&mut self, seq: Seq) {
         if self.is_missing(seq)
             && let Some(place) = self.places.get_mut(seq)
         {
             place.asked += 1;
-            // One NAK on its way out says it all: the queue stays within the window.
+            // One pending NAK suffices: the queue stays within the window.
             if !std::mem::replace(&mut place.waits, true) {
                 self.naks.push_back(seq);
             }
         }
     }
 
-    /// Asks for every missing frame before `seq` for which `wanted` says so, given how often it
-    /// has been asked for; ascending.
+    /// Requests every missing frame before `seq` for which `wanted` holds, given the number of its requests
+    /// so far; ascending.
     pub(crate) fn ask_before(&mut self, from: Seq, seq: Seq, wanted: impl Fn(u32) -> bool) {
         let mut m = from;
         while m != seq {
@@ -254,7 +253,7 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Gives everything before the first hole to the layer above. Whether the window has moved.
+    /// Delivers everything before the first hole. Returns whether the window has moved.
     pub(crate) fn release(&mut self, cx: &mut Context<'_, P>) -> bool {
         let before = self.expected;
         while self.expected != self.high {
@@ -282,13 +281,13 @@ impl<P: Payload> ReceiveWindow<P> {
         bitmap
     }
 
-    /// How often a missing frame has been asked for, unless a request for it waits.
+    /// The number of requests for a missing frame, unless one is pending.
     pub(crate) fn asked(&self, seq: Seq) -> Option<u32> {
         let place = self.place(seq)?;
         (place.is_missing() && !place.waits).then_some(place.asked)
     }
 
-    /// Whether requests wait.
+    /// Whether requests are pending.
     pub(crate) fn has_naks(&self) -> bool {
         !self.naks.is_empty()
     }
@@ -306,7 +305,7 @@ impl<P: Payload> ReceiveWindow<P> {
         None
     }
 
-    /// Forgets NAKs for what has come meanwhile, so that they do not pile up on a busy link.
+    /// Forgets NAKs for frames that have arrived meanwhile, so that they do not pile up on a busy link.
     pub(crate) fn prune_naks(&mut self) {
         while let Some(seq) = self.naks.front()
             && !self.is_missing(*seq)
@@ -315,7 +314,7 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
-    /// Forgets all numbers. What is held goes up, what is missing is lost.
+    /// Forgets all numbers. Held packets are delivered, missing ones are lost.
     pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) {
         while self.expected != self.high {
             if let Some(place) = self.places.remove(self.expected) {
@@ -335,7 +334,7 @@ impl<P: Payload> ReceiveWindow<P> {
 
 #[cfg(test)]
 impl<P: Payload> ReceiveWindow<P> {
-    /// Packets that are held behind a hole.
+    /// The packets that are held out of order.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
         let count = self.space.distance(self.high, self.expected);
         let places = (0..count).map(|at| self.places.get(self.space.add(self.expected, at)));

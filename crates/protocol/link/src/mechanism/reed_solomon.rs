@@ -1,15 +1,15 @@
-//! Reed-Solomon erasure coding of packets: with any n of n packets and h parities all are there.
+//! Reed-Solomon erasure coding of packets: any n of n packets and h parities restore all packets.
 //!
-//! A packet enters as its length (two bytes) and its image, padded to the longest of its block and
-//! to an even number, as the code works on pairs of bytes. The coded length of a parity frame is
-//! the first two bytes of its row, the rest is its payload.
+//! A packet is coded as its length (two bytes) and its image, padded to the longest of its block and to an
+//! even number of bytes, because the code works on pairs. The coded length of a parity frame is the first two
+//! bytes of its row; the rest is its payload.
 
 use std::fmt;
 
 use airlane_base::Payload;
 use reed_solomon_simd::{Error, ReedSolomonDecoder, ReedSolomonEncoder};
 
-/// Coder for blocks of one shape. The work space is made at the first block and kept; a clone makes
+/// Coder for blocks of one shape. The work space is allocated for the first block and kept; a clone allocates
 /// its own.
 pub(crate) struct ReedSolomon {
     packets: usize,
@@ -19,7 +19,7 @@ pub(crate) struct ReedSolomon {
     row: Vec<u8>,
 }
 
-/// Bytes of the length in front of each image.
+/// Bytes of the length before each image.
 const LEN: usize = 2;
 
 impl ReedSolomon {
@@ -50,7 +50,7 @@ impl ReedSolomon {
         row.resize(width, 0);
     }
 
-    /// Gives the parities of a full block with their coded lengths, in order.
+    /// The parities of a full block with their coded lengths, in order.
     pub(crate) fn encode<P: Payload>(
         &mut self,
         packets: &[P],
@@ -85,8 +85,8 @@ impl ReedSolomon {
         Ok(())
     }
 
-    /// Gives the packets that are missing from `frames` (place, payload, coded length if it is a
-    /// parity), by place; none in a place whose bytes are no packet.
+    /// The packets that are missing from `frames` (position, payload, coded length if it is a parity), by
+    /// position; none at a position whose bytes are not a packet.
     pub(crate) fn decode<P: Payload>(
         &mut self,
         frames: &[(u32, P, u16)],
@@ -110,7 +110,7 @@ impl ReedSolomon {
             let image = image.as_ref();
             let place = *place as usize;
             if place >= n {
-                // Parities of a block are equally long, so that none is filled up.
+                // Parities of a block are equally long, so none is padded.
                 Self::fill(&mut self.row, *len, image, LEN + image.len());
                 decoder.add_recovery_shard(place - n, &self.row)?;
             } else {
@@ -180,7 +180,7 @@ mod tests {
             }
         }
 
-        /// Whatever a peer sends: an error or packets, no panic.
+        /// Arbitrary frames from a peer yield an error or packets, never a panic.
         #[test]
         fn any_frames_are_survived(
             frames in prop::collection::vec(

@@ -1,18 +1,20 @@
-//! What TCP sends again stays behind what left before it, where packets go up as they come.
+//! Holds TCP's retransmissions until earlier segments have been repaired, on a service that delivers out of
+//! order.
 //!
-//! A receiver of TCP with timestamps drops what is older than what it acknowledged last (PAWS, RFC 7323, section 5). A
-//! segment that TCP sends again fills the first hole and is acknowledged with a new timestamp, so that what the link lost
-//! before it and repairs behind it is dropped, and TCP sends that again, too: at 5 % of losses over 50 ms and 20 Mbit/s one such
-//! segment costs four more, and soon TCP itself repairs all that the link loses. So it waits for as long as a repair takes.
+//! A TCP receiver with timestamps drops segments older than the last one it acknowledged (PAWS, RFC 7323,
+//! section 5). A retransmitted segment fills the first hole and is acknowledged with a new timestamp, so
+//! earlier segments that the link repairs after it are dropped, and TCP retransmits those, too: at 5 % loss
+//! over 50 ms and 20 Mbit/s one such segment costs four more, and soon TCP itself repairs all losses of the
+//! link. So a retransmission waits for as long as a repair takes.
 //!
 //! ```text
-//! as it comes   lost 7, lost 9, again 3 ──► up: 3, then 7 and 9, which are too old
+//! as received   lost 7, lost 9, again 3 ──► up: 3, then 7 and 9, which are too old
 //! held          lost 7, lost 9, again 3 ──► up: 7, 9, 3
 //! ```
-//! Who cannot be looked into has no timestamps that could be read, and goes up as it comes.
+//! Packets that cannot be looked into show no timestamps, and are delivered as received.
 //!
-//! Invariants: nothing is lost; nothing is held for longer than [`AT_MOST`], nor more than [`ROOM`] packets, of which the oldest
-//! go early.
+//! Invariants: nothing is lost; nothing is held for longer than [`AT_MOST`]; at most [`ROOM`] packets are
+//! held, beyond which the oldest leave early.
 
 use std::collections::VecDeque;
 
@@ -23,23 +25,23 @@ use crate::flow::TcpView;
 /// Longest hold.
 const AT_MOST: Duration = Duration::from_millis(250);
 const ROOM: usize = 256;
-/// Flows are told apart by so many places; of two that share one, neither is held.
+/// Number of hashed flow entries; of two flows that share one, neither is held.
 const FLOWS: usize = 256;
-/// So many repairs make the mean, about.
+/// Approximate number of repairs in the mean.
 const WEIGHT: u64 = 16;
 
-/// Packets that are held, and what tells them from others.
+/// The held packets, and the state of flows by which retransmissions are recognised.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeats<T> {
     held: VecDeque<(Instant, T)>,
-    /// By place a hash of the flow, and the number behind the last byte that has come.
+    /// By hash: the flow, and the number after the last byte that has arrived.
     flows: Box<[Option<(u64, u32)>; FLOWS]>,
-    /// How long a repair takes in the mean: to wait for one that was lost itself would be too long for most.
+    /// Mean duration of a repair: to wait for one that was itself lost would be too long for most.
     repair: Duration,
 }
 
 impl<T> Repeats<T> {
-    /// A repair should take so long.
+    /// `repair` is the expected duration of a repair.
     pub(crate) fn new(repair: Duration) -> Self {
         Self {
             held: VecDeque::with_capacity(ROOM),
@@ -48,12 +50,12 @@ impl<T> Repeats<T> {
         }
     }
 
-    /// A repair took so long.
+    /// A repair took this long.
     pub(crate) fn on_repair(&mut self, took: Duration) {
         self.repair = (self.repair * (WEIGHT - 1) + took.min(AT_MOST)) / WEIGHT;
     }
 
-    /// Whether this segment of a flow, which no repair has brought, is to be held.
+    /// Whether to hold this segment of a flow, which did not arrive in a repair.
     pub(crate) fn is_repeat(&mut self, flow: u64, segment: &TcpView) -> bool {
         if segment.end == segment.seq {
             return false;
@@ -74,9 +76,9 @@ impl<T> Repeats<T> {
         }
     }
 
-    /// Holds a packet; gives the oldest where there is no room.
+    /// Holds a packet; returns the oldest if there is no room.
     pub(crate) fn hold(&mut self, now: Instant, item: T) -> Option<T> {
-        // Those before it may wait longer: repairs took longer then.
+        // Earlier packets may wait longer, if repairs took longer then.
         let due = now + self.repair;
         let due = self.held.back().map_or(due, |(last, _)| due.max(*last));
         let first = (self.held.len() == ROOM).then(|| self.held.pop_front());
@@ -84,7 +86,7 @@ impl<T> Repeats<T> {
         first.flatten().map(|(_, item)| item)
     }
 
-    /// The next that has waited.
+    /// The next packet whose hold has ended.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
         let due = self.deadline().is_some_and(|due| due <= now);
         due.then(|| self.held.pop_front())

@@ -1,13 +1,13 @@
-//! Storage under sequence numbers.
+//! Storage by sequence number.
 
 use airlane_base::{Seq, SeqSpace};
 
 /// Values stored under the numbers of a span no longer than its capacity.
 ///
-/// The capacity is a power of two that divides the modulus, so two numbers of one span never share a slot, also
-/// across the wrap; a window modulo an odd size would collide there (section 7.3 of docs/spec/multi-service.md).
-/// Where no such power holds the span, each number of the ring has a slot of its own. There are slots once something is
-/// stored: a base has hundreds of services that nobody uses.
+/// The capacity is a power of two that divides the modulus, so two numbers of one span never share a slot,
+/// also across the wrap; a window modulo an odd size would collide there (section 7.3 of
+/// docs/spec/multi-service.md). Where no such power holds the span, each number of the space has a slot of
+/// its own. Slots are allocated with the first value: a base station has hundreds of unused services.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Ring<T> {
     slots: Box<[Option<T>]>,

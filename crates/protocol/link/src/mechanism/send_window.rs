@@ -1,10 +1,10 @@
-//! The sender of a scheme with a window: packets that are kept until the peer has them.
+//! The sender of a scheme with a window: packets are kept until the peer acknowledges them.
 //!
 //! ```text
 //! base .. next    outstanding, at most `window`; a number is reused only after its acknowledgment
 //! ```
 //!
-//! Which frames are sent again, and when, is the scheme's affair.
+//! The scheme decides which frames to retransmit, and when.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use crate::context::Noted;
 use crate::mechanism::ring::Ring;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
-/// A frame that the peer has not acknowledged.
+/// An unacknowledged frame.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Outstanding<P> {
     pub(crate) packet: P,
-    /// Transmissions handed over so far.
+    /// Number of transmissions handed over so far.
     pub(crate) attempt: u32,
-    /// A transmission is asked for or under way; no timer runs.
+    /// Whether a transmission is requested or under way; meanwhile no timer runs.
     pub(crate) waits: bool,
     /// When the original left, for round trip samples.
     pub(crate) left: Noted,
-    /// What its header says of the frame that has to go up before.
+    /// The `back` field of its header.
     back: u16,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct SendWindow<P> {
     bytes: usize,
     frames: Ring<Outstanding<P>>,
     repairs: VecDeque<Seq>,
-    /// Repairs handed over that have not left yet.
+    /// Number of repairs handed over that have not left yet.
     repairs_under_way: u32,
 }
 
@@ -66,7 +66,7 @@ impl<P: Payload> SendWindow<P> {
         }
     }
 
-    /// The oldest number that is not acknowledged.
+    /// The oldest unacknowledged number.
     pub(crate) fn base(&self) -> Seq {
         self.base
     }
@@ -85,7 +85,7 @@ impl<P: Payload> SendWindow<P> {
         self.base == self.next
     }
 
-    /// How far behind the number of the next packet an outstanding frame is; none if it is not outstanding.
+    /// Distance from an outstanding frame to the number of the next packet; none if it is not outstanding.
     pub(crate) fn behind_next(&self, seq: Seq) -> Option<u32> {
         self.spans(seq).then(|| self.space.distance(self.next, seq))
     }
@@ -103,12 +103,13 @@ impl<P: Payload> SendWindow<P> {
         self.spans(seq).then(|| self.frames.get_mut(seq)).flatten()
     }
 
-    /// The peer has everything before `ack`. Whether that is news.
+    /// The peer has everything before `ack`. Returns whether that is news.
     pub(crate) fn acknowledge(&mut self, ack: Seq) -> bool {
         self.acknowledge_each(ack, |_| ())
     }
 
-    /// Acknowledges as [`acknowledge`](Self::acknowledge) does, and tells which frames were outstanding until now.
+    /// Like [`acknowledge`](Self::acknowledge), and calls `freed` with each frame that was outstanding until
+    /// now.
     pub(crate) fn acknowledge_each(&mut self, ack: Seq, mut freed: impl FnMut(Seq)) -> bool {
         let count = self.space.distance(ack, self.base);
         if count == 0 || count > self.space.distance(self.next, self.base) {
@@ -123,10 +124,10 @@ impl<P: Payload> SendWindow<P> {
         true
     }
 
-    /// The peer has this frame, and perhaps not those before it. Whether that is news.
+    /// The peer has this frame, but perhaps not the earlier ones. Returns whether that is news.
     pub(crate) fn acknowledge_one(&mut self, seq: Seq) -> bool {
         let news = self.spans(seq) && self.forget(seq);
-        // The oldest number is always that of a frame.
+        // The base is always an outstanding frame.
         while self.base != self.next && self.frames.get(self.base).is_none() {
             self.base = self.space.next(self.base);
         }
@@ -139,12 +140,12 @@ impl<P: Payload> SendWindow<P> {
         frame.is_some()
     }
 
-    /// Bytes of the packets that are not acknowledged.
+    /// Bytes of the unacknowledged packets.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Asks for one more transmission, unless one is asked for or under way.
+    /// Requests a retransmission, unless one is requested or under way.
     pub(crate) fn repeat(&mut self, seq: Seq) {
         if let Some(frame) = self.get_mut(seq)
             && !frame.waits
@@ -154,7 +155,7 @@ impl<P: Payload> SendWindow<P> {
         }
     }
 
-    /// Asks for one more transmission of everything, in order.
+    /// Requests a retransmission of all outstanding frames, in order.
     pub(crate) fn repeat_all(&mut self) {
         self.repairs.clear();
         let mut seq = self.base;
@@ -164,7 +165,7 @@ impl<P: Payload> SendWindow<P> {
         }
     }
 
-    /// Whether repairs wait.
+    /// Whether repairs are pending.
     pub(crate) fn has_repairs(&self) -> bool {
         !self.repairs.is_empty()
     }
@@ -189,18 +190,18 @@ impl<P: Payload> SendWindow<P> {
         self.space.distance(self.next, self.base) < self.window
     }
 
-    /// One more transmission of a frame that has been sent once, and that nobody has asked for again.
+    /// A copy of a frame that has been sent once, and that the peer has not requested.
     pub(crate) fn copy(&self, seq: Seq) -> Option<Frame<P>> {
         let frame = self.get(seq).filter(|f| f.attempt == 1 && !f.waits)?;
         Some(frame.frame(FrameKind::Copy, seq))
     }
 
-    /// The frame of a new packet, for which there is room.
+    /// The frame of a new packet; the window must have room.
     pub(crate) fn send(&mut self, packet: P) -> Frame<P> {
         self.send_behind(packet, 0)
     }
 
-    /// The frame of a new packet that goes up behind the one so far back.
+    /// The frame of a new packet that must be delivered after the frame `back` before it.
     pub(crate) fn send_behind(&mut self, packet: P, back: u16) -> Frame<P> {
         debug_assert!(self.has_room(), "asked before");
         let seq = self.next;
@@ -219,7 +220,7 @@ impl<P: Payload> SendWindow<P> {
         first
     }
 
-    /// A frame has left, or has been handed over. Its attempt, if it carries an outstanding packet.
+    /// A frame has left, or has been handed over. Returns its attempt, if it carries an outstanding packet.
     pub(crate) fn started(&mut self, header: &Header, left: Instant) -> Option<u32> {
         if header.kind == FrameKind::Retransmission {
             self.repairs_under_way = self.repairs_under_way.saturating_sub(1);
@@ -234,12 +235,12 @@ impl<P: Payload> SendWindow<P> {
         Some(frame.attempt)
     }
 
-    /// Whether repairs are asked for or under way.
+    /// Whether repairs are pending or under way.
     pub(crate) fn repairs_pending(&self) -> bool {
         self.repairs_under_way > 0 || !self.repairs.is_empty()
     }
 
-    /// The round trip of the link, from what the header of a frame of the peer says of the newest original.
+    /// The round trip of the link, from the echo in the header of the peer's frame.
     #[inline]
     pub(crate) fn round_trip(&self, header: &Header, now: Instant) -> Option<Duration> {
         header.echo.and_then(|echo| self.since_echoed(echo, now))
@@ -268,12 +269,12 @@ impl<P: Payload> SendWindow<P> {
 
 #[cfg(test)]
 impl<P: Payload> SendWindow<P> {
-    /// Packets that are kept.
+    /// The packets kept.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
         self.outstanding().map(|frame| &frame.packet)
     }
 
-    /// The most transmissions of one frame.
+    /// The largest number of transmissions of one frame.
     pub(crate) fn attempts(&self) -> u32 {
         let attempts = self.outstanding().map(|frame| frame.attempt);
         attempts.max().unwrap_or(0)

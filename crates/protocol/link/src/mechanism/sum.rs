@@ -1,4 +1,4 @@
-//! The bytewise sum of packets: what an XOR code keeps of a block, however many packets it has.
+//! The XOR of packets: all that an XOR code keeps of a block, whatever the number of its packets.
 
 use airlane_base::Payload;
 
@@ -13,7 +13,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// Adds a packet, or the parity of others, whose lengths combine to `coded_len`.
+    /// Adds a packet, or the parity of others; `coded_len` is the XOR of their lengths.
     pub(crate) fn add(&mut self, payload: &impl Payload, coded_len: u16) {
         let image = payload.image();
         let image = image.as_ref();
@@ -27,7 +27,7 @@ impl Sum {
         self.longest = self.longest.max(payload.len());
     }
 
-    /// What the lengths combine to.
+    /// The XOR of the lengths.
     pub(crate) const fn coded_len(&self) -> u16 {
         self.len
     }
@@ -37,7 +37,7 @@ impl Sum {
         lender.coded(&self.image, self.longest)
     }
 
-    /// The one packet that is missing from packets and their parity, if that is what this is.
+    /// The missing packet, if this is the sum of the parity and all other packets.
     pub(crate) fn missing<P: Payload>(&self, lender: &P) -> Option<P> {
         lender.recovered(&self.image, usize::from(self.len))
     }
@@ -50,7 +50,7 @@ impl Store for Sum {
     }
 }
 
-/// What [`Sum::add`] needs to know of a packet's length, which no frame header exceeds.
+/// The length of a packet for [`Sum::add`]; no frame exceeds 16 bits.
 pub(crate) fn coded_len(packet: &impl Payload) -> u16 {
     packet.len() as u16
 }

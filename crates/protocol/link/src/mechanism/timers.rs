@@ -1,6 +1,7 @@
-//! How long timers run: fixed values times a sharing factor, or measured round trips.
+//! Timer durations: fixed values times a sharing factor, or measured round trips.
 //!
-//! Fixed values follow section 7.11 of docs/spec/multi-service.md (the dissertation is silent, XYL-S-1):
+//! Fixed values follow section 7.11 of docs/spec/multi-service.md (the dissertation does not give them,
+//! XYL-S-1):
 //!
 //! ```text
 //! R_busy  = 2D + 2 T_d + T_c                                        T_ack = 2 T_d
@@ -9,16 +10,15 @@
 //! buffer    T_nak = W T_d / (N+1), N=3, W=127   T_ka = 4 T_nak   T_rto = 5 T_nak
 //! ```
 //!
-//! A keepalive too early costs a frame. A NAK timer too early costs one of the N attempts, after
-//! which the packet is lost; so relaxed stretches this one, about as far as a receiver that asks
-//! N = 3 times can go on the slowest link without outliving the peer's buffer (section 7.6:
-//! T_detect + N T_nak < W T_d). A frame received behind a hole is acknowledged when the hole is
-//! filled, 2 R_busy + T_ack after it was sent at the earliest (section 7.11), so where NAKs repair
-//! the losses a tight T_rto sends it twice; relaxed stretches that one as far. Go back N has no
-//! other repair than its timer and stays tight.
+//! A keepalive too early costs a frame. A NAK timeout too early costs one of the N attempts, after which the
+//! packet is lost; so `relaxed` extends it to about the longest time for which a receiver that asks N = 3
+//! times does not outlive the peer's buffer on the slowest link (section 7.6: T_detect + N T_nak < W T_d). A
+//! frame received out of order is acknowledged when the hole is filled, 2 R_busy + T_ack after it was sent at
+//! the earliest (section 7.11), so where NAKs repair the losses a tight T_rto retransmits it needlessly;
+//! `relaxed` extends that as far. Go back N has no other repair than its timer and stays tight.
 //!
-//! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
-//! second, because the peer is one hop away, and no tick.
+//! Measured values follow RFC 6298, with two differences that a link allows: no minimum of one second,
+//! because the peer is one hop away, and no clock granularity.
 
 use std::hash::{Hash, Hasher};
 
@@ -34,19 +34,19 @@ pub(crate) struct LinkTiming {
     pub(crate) rate: Rate,
     pub(crate) delay: Duration,
     pub(crate) max_payload: usize,
-    /// Header of the scheme's data frames plus what lies below, bytes.
+    /// Overhead of the scheme's data frames: header and lower layers, bytes.
     pub(crate) data_overhead: usize,
     /// A control frame with all overhead, bytes.
     pub(crate) control_len: usize,
-    /// Overhead of an RLP data frame; the buffer profile is anchored to it for all schemes.
+    /// Overhead of an RLP data frame; the buffer profile uses it for all schemes.
     pub(crate) rlp_overhead: usize,
 }
 
 impl LinkTiming {
-    /// Of a port, for frames with this layout.
+    /// The timing of a port, for frames with this layout.
     pub(crate) fn new(facts: &PortFacts, layout: &Layout) -> Self {
         let header = |layout| facts.codec.header_len(layout) + facts.frame_overhead;
-        // The longest frame without a packet is the one that comes after a loss.
+        // The longest control frame is the one that follows a loss.
         let bits = if layout.is_fixed() {
             0
         } else {
@@ -92,7 +92,7 @@ impl LinkTiming {
             .transmission_time(self.max_payload + self.data_overhead)
     }
 
-    /// A round trip when a full frame is on the air in each direction.
+    /// A round trip with a full frame on the air in each direction.
     fn busy(&self) -> Duration {
         let control = self.rate.transmission_time(self.control_len);
         self.delay * 2 + self.data() * 2 + control
@@ -146,7 +146,7 @@ impl LinkTiming {
     }
 }
 
-/// How long the timers of one service run.
+/// The timer durations of one service.
 #[derive(Clone, Debug)]
 pub(crate) struct TimerPolicy {
     base: Values,
@@ -154,17 +154,17 @@ pub(crate) struct TimerPolicy {
     factor: f64,
     /// The product of both.
     fixed: Values,
-    /// Present where timers follow the measured round trip.
+    /// The estimator, where timers follow the measured round trip.
     rtt: Option<RttEstimator>,
-    /// Timeouts since the last progress; measured timers back off by it.
+    /// Timeouts since the last progress, by which measured timers back off.
     timeouts_in_a_row: u32,
-    /// When the last of them was.
+    /// The time of the last one.
     backed_off: Instant,
-    /// How long answers took that came in spite of a timeout, or none, and when that was learned or halved.
+    /// The longest recent response time after a spurious timeout, or zero, and when it was learned or halved.
     late: (Duration, Instant),
 }
 
-/// Without what is always the same in one service.
+/// Leaves out what never changes within a service.
 impl Hash for TimerPolicy {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (
@@ -201,13 +201,13 @@ impl TimerPolicy {
         }
     }
 
-    /// Inflates fixed timers for sharing. Measured ones see the sharing themselves.
+    /// Stretches fixed timers for sharing. Measured timers observe the sharing themselves.
     pub(crate) fn set_factor(&mut self, factor: f64) {
         self.factor = factor;
         self.fixed = self.base.times(factor);
     }
 
-    /// Runs as `fresh` does, whose link has another rate; what was measured stays.
+    /// Takes over the values of `fresh`, which is configured for another link rate; measurements stay.
     pub(crate) fn retime(&mut self, fresh: &Self) {
         self.base = fresh.base;
         self.fixed = self.base.times(self.factor);
@@ -236,21 +236,21 @@ impl TimerPolicy {
         self.measured().unwrap_or(self.fixed.nak)
     }
 
-    /// How long an answer may take where the one to an earlier request took so long: answers come in the order of
-    /// requests, so that of many the last take longer than a round trip.
+    /// The NAK timeout when the answer to an earlier request took this long: answers come in the order of
+    /// requests, so the last of many take longer than a round trip.
     pub(crate) fn nak_behind(&self, took: Duration) -> Duration {
         let nak = self.nak();
         nak.max(took + nak.saturating_sub(self.round_trip()))
     }
 
-    /// How long a request and its answer take.
+    /// The time of a request and its answer.
     pub(crate) fn round_trip(&self) -> Duration {
-        // Fixed timers are half as long again as a round trip.
+        // A fixed NAK timeout is one and a half round trips.
         self.srtt().unwrap_or(self.nak() * 2 / 3)
     }
 
-    /// A measured round trip leaves out how long the peer held its acknowledgment, which a timer
-    /// must wait for all the same.
+    /// A measured round trip excludes the time that the peer delays its acknowledgment, which the timeout has
+    /// to include.
     pub(crate) fn rto(&self) -> Duration {
         match self.measured() {
             Some(measured) => (measured + self.ack()).max(self.late.0),
@@ -258,8 +258,8 @@ impl TimerPolicy {
         }
     }
 
-    /// How long the timer runs after timeouts without progress. The first repetition is quick, for a lost tail; an
-    /// unreachable peer is asked ever less, but often enough to find it soon when it is back.
+    /// The timeout after timeouts without progress. The first retransmission is early, for a tail loss; an
+    /// unreachable peer is tried ever less often, but often enough to find it soon after it returns.
     pub(crate) fn rto_now(&self) -> Duration {
         const AT_MOST: Duration = Duration::from_millis(500);
         let rto = self.rto();
@@ -272,8 +272,8 @@ impl TimerPolicy {
         }
     }
 
-    /// A retransmission timer has run out that was started at `since`. What was on its way when another
-    /// one ran out was lost with that: a burst is one timeout.
+    /// A retransmission timer started at `since` has expired. Frames that were in flight at the previous
+    /// timeout were lost together with it: a burst counts as one timeout.
     pub(crate) fn on_timeout(&mut self, since: Instant, now: Instant) {
         if since >= self.backed_off {
             self.timeouts_in_a_row += 1;
@@ -281,7 +281,8 @@ impl TimerPolicy {
         }
     }
 
-    /// Forgets by and by how late answers were. Timers run shorter by it, so it comes before any is looked at.
+    /// Gradually forgets how late answers were. This shortens timers, so it comes before any timer is
+    /// checked.
     pub(crate) fn forget_late(&mut self, now: Instant) {
         const LATE_FOR: Duration = Duration::from_secs(4);
         if now.saturating_since(self.late.1) >= LATE_FOR {
@@ -289,20 +290,20 @@ impl TimerPolicy {
         }
     }
 
-    /// A timer ran out in vain: what it was for was only late, as frames are that others overtake, and was answered after so
-    /// long. Timers run as long from now on, up to two round trips.
+    /// A timeout was spurious: the frame was only late, as reordered frames are, and was answered after this
+    /// time. Timers are extended to match, up to two round trips.
     pub(crate) fn on_needless(&mut self, took: Duration, now: Instant) {
         let most = self.srtt().unwrap_or(took) * 2 + self.ack();
         self.late = (self.late.0.max(took + took / 8).min(most), now);
     }
 
-    /// The peer has acknowledged something new, or all is forgotten.
+    /// The peer has acknowledged something new, or everything is forgotten.
     pub(crate) fn on_progress(&mut self) {
         (self.timeouts_in_a_row, self.backed_off) = (0, Instant::ORIGIN);
     }
 
-    /// Live, a keepalive half a round trip after the last frame finds a lost tail early, and costs
-    /// little as their number is limited.
+    /// On a live link, a keepalive half a round trip after the last frame finds a tail loss early, and costs
+    /// little because their number is limited.
     pub(crate) fn keepalive(&self) -> Duration {
         const AT_LEAST: Duration = Duration::from_millis(10);
         self.srtt()
@@ -313,13 +314,13 @@ impl TimerPolicy {
 /// Smoothed round trip time and its variation (RFC 6298, section 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RttEstimator {
-    /// It is none until the first sample.
+    /// None until the first sample.
     smoothed: Option<(Duration, Duration)>,
 }
 
 impl RttEstimator {
     const AT_LEAST: Duration = Duration::from_millis(1);
-    /// No measured timer runs longer.
+    /// Upper bound of measured timers.
     pub(crate) const AT_MOST: Duration = Duration::from_secs(10);
 
     pub(crate) fn sample(&mut self, rtt: Duration) {
@@ -358,8 +359,8 @@ mod tests {
         }
     }
 
-    /// Table of section 7.11, milliseconds: tight T_nak (RLP) and T_rto (SR), and T_nak, T_ka and
-    /// T_rto of what it calls relaxed.
+    /// Table of section 7.11, milliseconds: tight T_nak (RLP) and T_rto (SR), and T_nak, T_ka and T_rto of
+    /// its relaxed profile.
     #[test]
     fn fixed_timers_match_the_specification() {
         for (rate, delay, payload, nak, rto, buffer) in [
@@ -392,7 +393,7 @@ mod tests {
         }
     }
 
-    /// Section 7.6, with a hole noticed by the next frame: T_d + N T_nak < W T_d.
+    /// Section 7.6, where the next frame reveals a hole: T_d + N T_nak < W T_d.
     #[test]
     fn relaxed_timers_give_up_before_the_peers_buffer_is_overwritten() {
         for (rate, delay, payload) in [

@@ -1,8 +1,8 @@
 //! The true order of transmissions (the "FTO" of IS-54, section 8.1 of docs/spec/multi-service.md).
 //!
-//! Every frame that is handed over, first or again, gets the next number of a count that never
-//! wraps. Frames arrive in that order or not at all; so when one has arrived, whatever was sent
-//! before it and has not arrived is lost.
+//! Every transmission, first or repeated, gets the next number of a counter that never wraps. Frames arrive
+//! in that order or not at all; so when one has arrived, every earlier transmission that has not arrived is
+//! lost.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,13 @@ use airlane_base::{Seq, SeqSpace};
 
 use super::ring::Ring;
 
-/// Which frames were sent in which order, and up to where they can be judged.
+/// The order in which frames were sent, and up to where they can be judged lost.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Transmissions {
     sent: u64,
-    /// Of the last transmission of each number.
+    /// The number of each frame's last transmission.
     latest: Ring<u64>,
-    /// Transmissions not judged yet, oldest first. Those that are not the latest of their number
-    /// mean nothing any more.
+    /// Transmissions not judged yet, oldest first. Those that are not the latest of their frame are ignored.
     queue: VecDeque<(u64, Seq)>,
     /// The newest transmission that has arrived.
     arrived: u64,
@@ -54,7 +53,7 @@ impl Transmissions {
         }
     }
 
-    /// The next frame, in the order of transmission, that is overtaken by one that has arrived.
+    /// The next frame, in order of transmission, that one sent later has overtaken.
     pub(crate) fn next_overtaken(&mut self) -> Option<Seq> {
         while let Some((order, seq)) = self.queue.front().copied() {
             let judged = self.latest.get(seq) != Some(&order);

@@ -1,36 +1,40 @@
-//! Headers that shrink where packets may be lost or overtake each other: each says how it differs from a packet that the
-//! receiving host has acknowledged, so that nothing else need have come.
+//! Header compression for services that lose or reorder packets: each header is sent as its differences from
+//! a packet that the receiving host has acknowledged, so it depends on nothing else.
 //!
 //! ```text
 //! host A ── opening (seq 1000) ──► ... ──► host B
-//! host A ◄── acknowledgment of 2000 ────── host B       passes here: the peer knows the headers of 1000
-//! host A ── seq 9000: 7000 further ──────► host B       short
+//! host A ◄── acknowledgment of 2000 ────── host B    passes here: the peer knows the headers of 1000
+//! host A ── seq 9000: 7000 further ──────► host B    short
 //! ```
-//! An opening carries its headers whole behind a mark of its context, so it can be read by itself; if it is lost, what follows
-//! stays whole until another one is acknowledged.
+//! An opening packet carries its full headers and the number of its context, so it can be read by itself. If
+//! it is lost, the following headers are sent in full until another opening is acknowledged.
 //!
-//! - Acknowledgments are those of TCP itself, as they pass on their way up. Where they take another way, all headers stay whole.
-//! - What TCP sends again goes whole, so that whatever went wrong ends there; of what it covers, an acknowledgment says nothing.
-//! - A context is named again for another packet only when no frame that names it can come any more.
+//! - The acknowledgments are TCP's own, seen as they are delivered. Where they take another path, all headers
+//!   are sent in full.
+//! - TCP's retransmissions are sent in full, which ends any error; an acknowledgment of data that was
+//!   retransmitted proves nothing about a context.
+//! - A context is reused for another packet only when no frame that names it can arrive any more.
 //!
-//! Invariant: what is short differs from a packet that has come out of the peer, whatever has become of the rest.
+//! Invariant: a short header differs from a packet that the peer has delivered, whatever happened to all
+//! others.
 
 use super::headers::{CONTEXTS, Form, Headers, LONGEST_SHORT, OPENING_HEAD};
 use crate::flow::Packet;
 
-/// Connections that are known. Each needs two contexts, and what it named before until that is free.
+/// Capacity in connections. Each needs two contexts, and retains its earlier ones until they are free.
 const CONNECTIONS: usize = 16;
-/// How often a connection opens a packet while as many frames leave as are in reach: differences stay small, and contexts suffice.
+/// Openings of a connection per `reach` frames: enough to keep differences small, and few enough for the
+/// contexts.
 const OPENINGS_IN_REACH: u64 = 4;
 
 /// The sending end; the receiving one is [`Expander`](super::shorten::Expander).
 #[derive(Clone, Debug)]
 pub(crate) struct Anchors {
-    /// A frame can come when so many have left behind it.
+    /// A frame can still arrive until this many later ones have left.
     reach: u64,
-    /// Frames that have been filled.
+    /// Number of frames filled.
     frames: u64,
-    /// By context: in which frame it was named last.
+    /// For each context, the last frame that named it.
     named: [Option<u64>; CONTEXTS],
     connections: Vec<Connection>,
 }
@@ -38,24 +42,24 @@ pub(crate) struct Anchors {
 #[derive(Clone, Debug)]
 struct Connection {
     flow: u64,
-    /// The number behind the last byte that was sent.
+    /// The number after the last byte sent.
     high: u32,
     since_opened: u64,
     used_at: u64,
-    /// What has come.
+    /// The packet known to have arrived.
     anchor: Option<Anchor>,
-    /// What an acknowledgment is waited for.
+    /// The opening that awaits its acknowledgment.
     opening: Option<Anchor>,
 }
 
-/// A packet from which others may differ.
+/// A packet that others can refer to.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
     context: usize,
     headers: Headers,
 }
 
-/// Whether a sequence number is before another.
+/// Whether one sequence number precedes another.
 const fn is_before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
@@ -74,7 +78,7 @@ impl Connection {
 }
 
 impl Anchors {
-    /// A frame can come when up to `reach` have left behind it.
+    /// A frame can still arrive until `reach` later ones have left.
     pub(crate) const fn new(reach: u32) -> Self {
         Self {
             reach: reach as u64,
@@ -84,12 +88,12 @@ impl Anchors {
         }
     }
 
-    /// Another frame is filled.
+    /// Counts the next frame.
     pub(crate) const fn begin_frame(&mut self) {
         self.frames += 1;
     }
 
-    /// What is sent in place of a packet: nothing longer.
+    /// The packet to send in place of this one; it is never longer.
     pub(crate) fn shorten<P: Packet>(&mut self, packet: P) -> P {
         self.shortened(&packet).unwrap_or(packet)
     }
@@ -151,7 +155,7 @@ impl Anchors {
         }
     }
 
-    /// The place of a connection: its own, a free one, or that of one of which nothing is under way.
+    /// The entry of a connection: its own, a free one, or that of a connection with nothing in flight.
     fn find(&mut self, flow: u64, seq: u32) -> Option<usize> {
         let known = self.connections.iter().position(|c| c.flow == flow);
         if known.is_some() {
@@ -168,7 +172,7 @@ impl Anchors {
         Some(at)
     }
 
-    /// A context that no frame names which can still come, and no connection needs.
+    /// A context that no frame in flight names, and no connection needs.
     fn vacant(&self) -> Option<usize> {
         let mut needed = [false; CONTEXTS];
         for connection in &self.connections {
@@ -181,7 +185,7 @@ impl Anchors {
         })
     }
 
-    /// The other end begins anew.
+    /// The other end has reset.
     pub(crate) fn reset(&mut self) {
         self.connections.clear();
         self.named = [None; CONTEXTS];
@@ -269,12 +273,12 @@ mod tests {
             let sent = anchors.shorten(Segment::new(port).packet());
             opened += usize::from(sent != Segment::new(port).packet());
         }
-        // Sixteen connections at the start, and one whenever another has been quiet for so long.
+        // Sixteen connections at first, and another whenever one has been quiet long enough.
         assert!(opened > 2 * CONNECTIONS, "{opened}");
         assert!(anchors.connections.len() == CONNECTIONS);
     }
 
-    /// A host that has some of what was sent, and says how much without a hole.
+    /// A host that has received some of the data, and acknowledges up to the first hole.
     #[derive(Default)]
     struct Host {
         ranges: BTreeMap<u32, u32>,
@@ -295,7 +299,7 @@ mod tests {
     }
 
     proptest! {
-        /// Frames are lost, overtake others and come late; hosts send again what has come and what has not.
+        /// Frames are lost, reordered and delayed; hosts retransmit data that arrived and data that did not.
         #[test]
         fn whatever_comes_comes_out_as_it_was(
             steps in prop::collection::vec(
@@ -307,7 +311,7 @@ mod tests {
             hosts.resize_with(20, || (1_000, Vec::new(), Host::default()));
             let mut under_way: BTreeMap<(u64, usize), (Bytes, Segment)> = BTreeMap::new();
             for (n, (port, again, fate, late, data, other)) in steps.into_iter().enumerate() {
-                // A few connections have most.
+                // A few connections carry most packets.
                 let port = if port < 16 { port % 3 } else { port };
                 let (next, sent, host) = &mut hosts[usize::from(port)];
                 let segment = match sent.get(usize::from(other) % sent.len().max(1)) {

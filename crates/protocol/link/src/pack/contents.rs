@@ -1,16 +1,17 @@
-//! What a live frame carries where that is not one packet: several, or a part of one.
+//! The payload of a live frame where it is not one packet: several, or a fragment of one.
 //!
 //! ```text
 //! packet     | 4 or 6 ...                  an IP packet, as it is
-//! short      | 3, 5 or 7 ...               one with other headers (`headers`)
+//! short      | 3, 5 or 7 ...               one with compressed headers (`headers`)
 //! aggregate  | 0x10 | length | packet | length | packet ...      two packets or more
-//! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, the one behind the other
+//! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, sent one after the other
 //! ```
-//! The first byte of an IP packet is its version, so a frame with one packet, as most are, pays nothing.
-//! A length is one byte up to 127, else two, the first with its highest bit set. `packet` counts the
-//! packets that a service has cut.
+//! The first byte of an IP packet holds its version, so a frame with one packet, as most are, has no
+//! overhead. A length is one byte up to 127, else two, the first with its highest bit set. `packet` counts
+//! the packets that a service has fragmented.
 //!
-//! Reading never panics: bytes that are none of these are malformed, and an aggregate is whole or is none.
+//! Parsing never panics: other bytes are malformed, and an aggregate with one bad entry is malformed as a
+//! whole.
 
 use std::ops::Range;
 
@@ -23,22 +24,22 @@ pub const AGGREGATE_HEAD: usize = 1;
 pub const FRAGMENT_HEAD: usize = 4;
 /// The longest packet in an aggregate.
 pub const LONGEST_TOGETHER: usize = 0x7fff;
-/// Packets that an aggregate may have: as many as a usual frame has room for, with whole headers. So what a
-/// frame grows to is bounded, whatever its sender does.
+/// Maximum number of packets in an aggregate: as many as fit an ordinary frame with full headers. This bounds
+/// what a frame can expand to, whatever its sender does.
 pub const MOST_TOGETHER: usize = 64;
-/// Parts that a packet may have.
+/// Maximum number of fragments of a packet.
 pub const MOST_FRAGMENTS: usize = 255;
 
 const AGGREGATE: u8 = 0x10;
 const FRAGMENT: u8 = 0x20;
 const LAST: u8 = 1;
 
-/// Bytes that a packet of `len` bytes takes in an aggregate.
+/// Bytes that a packet of `len` bytes occupies in an aggregate.
 pub const fn len_together(len: usize) -> usize {
     len + if len < 0x80 { 1 } else { 2 }
 }
 
-/// What these bytes are.
+/// Classifies a payload.
 pub fn contents(bytes: &[u8]) -> Contents {
     match bytes {
         _ if let Some(form) = headers::form(bytes) => match form {
@@ -69,7 +70,7 @@ pub fn contents(bytes: &[u8]) -> Contents {
     }
 }
 
-/// Where the packets of an aggregate are; ends early in one that is none.
+/// The ranges of an aggregate's packets; ends early if the bytes are malformed.
 pub fn packets(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = AGGREGATE_HEAD;
     std::iter::from_fn(move || {
@@ -79,8 +80,8 @@ pub fn packets(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// Where the packet of an aggregate is whose length stands at `at`: the first at [`AGGREGATE_HEAD`], the
-/// next at the end of the one before. None behind the last.
+/// The range of the packet of an aggregate whose length field is at `at`: the first at [`AGGREGATE_HEAD`],
+/// the next at the end of the previous one. None after the last.
 pub fn packet_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let (len, start) = match *bytes.get(at..)? {
         [high, low, ..] if high >= 0x80 => {
@@ -93,8 +94,8 @@ pub fn packet_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     (len > 0 && end <= bytes.len()).then_some(start..end)
 }
 
-/// Writes an aggregate to the start of `buf` and gives its length. None if there is too little room, or
-/// a packet is too long. More than [`MOST_TOGETHER`] are none to their receiver.
+/// Writes an aggregate to the start of `buf` and returns its length. None if there is too little room, or a
+/// packet is too long. A receiver rejects more than [`MOST_TOGETHER`].
 pub fn write_aggregate<'a>(
     packets: impl IntoIterator<Item = &'a [u8]>,
     buf: &mut [u8],
@@ -118,7 +119,7 @@ pub fn write_aggregate<'a>(
     Some(at)
 }
 
-/// What stands before a part of a packet.
+/// The header of a fragment.
 pub const fn fragment_head(which: Fragment) -> [u8; FRAGMENT_HEAD] {
     let [high, low] = which.packet.to_be_bytes();
     [FRAGMENT | which.last as u8, which.index, high, low]
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(contents(&aggregate(&[&packet[..]; 2])), Contents::Aggregate);
         let nested = aggregate(&[&packet, &[0x10, 0]]);
         let lone = aggregate(&[&packet]);
-        // No packet is shorter than its header, nor are there more of them than a frame has room for.
+        // No packet is shorter than its header, and their number is limited.
         let stubs = aggregate(&[&[0x45; 19][..]; 2]);
         let stubs_v6 = aggregate(&[&[0x60; 39][..]; 2]);
         let many = aggregate(&[&[0x30, 0, 0, 0, 0, 0, 0][..]; MOST_TOGETHER + 1]);

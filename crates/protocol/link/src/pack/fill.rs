@@ -1,17 +1,17 @@
-//! What a service puts into its frames: a packet each, several small ones together, or a large one in
-//! parts.
+//! Fills the frames of a service: with a packet each, several small ones, or a fragment of a large one.
 //!
-//! The service below sees payloads alone: one number, one copy, one repair for each, whatever is in it. So
-//! every scheme takes all three, but those that look into packets.
+//! The service below sees only payloads: each has one number, one copy, one repair, whatever it contains. So
+//! all three work with every scheme, except those that look into packets.
 //!
-//! - **Together** go packets that wait in the queue when a frame is made, in the order in which the queue
-//!   gives them: no flow gains, and nothing is waited for unless the file says so. Where the order is kept
-//!   within flows alone, they are of one. The first that does not
-//!   fit, or must not be in one frame with the others as the outer header would have to have two marks,
-//!   is first in the next frame.
-//! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between. Where frames have a
-//!   length that they aim at, parts are equal while it stays the same, and as many as come nearest to it.
-//! - **Shorter** goes what has headers that the other end can tell. It is the last thing that happens to a packet: none is dropped or overtaken behind it.
+//! - **Aggregates** join packets that are in the queue when a frame is built, in the queue's order: no flow
+//!   gains an advantage, and nothing waits for more packets unless the configuration asks for it. Where the
+//!   order is kept only within flows, they are of one flow. The first packet that does not fit, or whose
+//!   traffic class would need another outer header, goes into the next frame.
+//! - **Fragments** carry a packet that is longer than a frame, one after the other with nothing in between.
+//!   Where frames have a target length, fragments are equal while it stays the same, and their number comes
+//!   as near to it as possible.
+//! - **Short headers** replace those that the other end can restore. Shortening is the last step: no packet
+//!   is dropped or reordered after it.
 //!
 //! Invariants: packets leave in the order in which they are given; at most one is held beyond the queue's
 //! limit; nothing is allocated once a frame has been filled.
@@ -28,7 +28,7 @@ use crate::context::Origin;
 use crate::flow::{Lane, Packet, endures};
 use crate::ledger::ServiceLedger;
 
-/// A packet, and when it came.
+/// A packet and its arrival time.
 type Came<P> = (P, Instant);
 
 /// Fills frames from a queue.
@@ -36,35 +36,36 @@ type Came<P> = (P, Instant);
 pub(crate) struct Packer<P> {
     /// Longest payload of a frame.
     longest: usize,
-    /// What frames should carry, where they have a length that they aim at.
+    /// Target length of a frame's payload, where there is one.
     aim: Option<usize>,
-    /// Without it, each packet has its own frame.
+    /// Aggregation; without it, each packet has its own frame.
     together: Option<Together>,
     shortening: Shortening,
-    /// Taken from the queue, with when it came, and not sent yet.
+    /// Taken from the queue and not sent yet.
     held: Option<Came<P>>,
     cutting: Option<Cutting<P>>,
     gathered: Vec<P>,
-    /// Number of the next packet that is cut.
+    /// Number of the next packet to fragment.
     next: u16,
     wait: Wait,
-    /// For the hashes of flows, where packets keep their order within these alone.
+    /// Salt for flow hashes, where only flows keep their order.
     flows: Option<u64>,
 }
 
-/// How headers shrink.
+/// How headers are compressed.
 #[derive(Clone, Debug)]
 pub(crate) enum Shortening {
-    /// They travel as they are.
+    /// Not at all.
     None,
-    /// To what has changed since the packet before.
+    /// As differences from the previous packet.
     Before(Shortener),
-    /// To what has changed since one that has come.
+    /// As differences from a packet known to have arrived.
     Anchored(Box<Anchors>),
 }
 
 impl Shortening {
-    /// What suits a service, which is `reliable` or of which a frame can come when `reach` have left behind it.
+    /// The method for a service that is `reliable`, or whose frames can still arrive until `reach` later ones
+    /// have left.
     pub(crate) fn of(reliable: bool, reach: u32) -> Self {
         match reliable {
             true => Self::Before(Shortener::default()),
@@ -81,24 +82,24 @@ struct Together {
     most: usize,
     /// How long packets wait for others.
     wait: Duration,
-    /// Bits of the traffic class in which they must be alike.
+    /// Bits of the traffic class that must be equal.
     alike: u8,
 }
 
-/// A packet of which fragments are still to be sent.
+/// A packet with fragments still to send.
 #[derive(Clone, Debug)]
 struct Cutting<P> {
     packet: P,
-    /// Bytes of its headers that do not travel.
+    /// Header bytes saved by compression.
     spared: u64,
     number: u16,
     index: u8,
     at: usize,
-    /// Where its next part comes from.
+    /// The origin of its next fragment.
     from: Origin,
 }
 
-/// Whether packets that wait shall wait on for others.
+/// Whether queued packets should wait for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     /// Nothing waits.
@@ -113,11 +114,11 @@ enum Wait {
 struct Filled {
     packets: u64,
     bytes: u64,
-    /// Bytes of headers among them that need not travel.
+    /// Header bytes saved by compression.
     spared: u64,
     /// Whether it is a fragment.
     fragment: bool,
-    /// Where it comes from: the youngest of several packets.
+    /// Its origin: of several packets, that of the youngest.
     from: Origin,
 }
 
@@ -137,7 +138,8 @@ impl Filled {
 }
 
 impl<P: Packet> Packer<P> {
-    /// Frames carry up to `longest` bytes; of several packets, if they are copied, up to what is copied.
+    /// Frames carry up to `longest` bytes. Where short packets are copied, an aggregate carries no more than
+    /// `copied` bytes, so that it is copied as well.
     pub(crate) fn new(
         longest: usize,
         aggregate: Option<&AggregateOptions>,
@@ -167,8 +169,9 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// A packet goes as it is, and is counted; gives where it comes from.
-    // Apart from who gives the packet on: what has been looked into is moved in pieces.
+    /// Counts a packet that is sent unchanged, and returns its origin.
+    // A function apart from the one that moves the packet on: a packet that has been inspected is moved in
+    // pieces.
     #[inline(never)]
     pub(crate) fn pass(&self, packet: &P, came: Instant, ledger: &mut ServiceLedger) -> Origin {
         let filled = self.whole(packet, came);
@@ -199,8 +202,8 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// The payload of the next frame, of what is held and then packets that `pop` gives, and where it comes from. It is
-    /// counted.
+    /// Builds and counts the payload of the next frame, from the held packet and then packets that `pop`
+    /// returns, and its origin.
     #[inline]
     pub(crate) fn fill(
         &mut self,
@@ -212,7 +215,7 @@ impl<P: Packet> Packer<P> {
             filled.count(ledger);
             return Some((payload, filled.from));
         }
-        // None is ever held that cannot be joined.
+        // A packet is held only for aggregation.
         let (packet, came) = pop(ledger)?;
         let from = self.pass(&packet, came, ledger);
         Some((packet, from))
@@ -249,12 +252,13 @@ impl<P: Packet> Packer<P> {
         let mut len = AGGREGATE_HEAD + len_together(first.len());
         let class = class & together.alike;
         self.gathered.push(first);
-        // Another cannot be so short that it would not be worth a look.
+        // No further packet is short enough to be worth taking.
         while len < most && self.gathered.len() < MOST_TOGETHER {
             let Some((packet, came)) = pop() else {
                 break;
             };
-            // It goes as it is, since what is shortened can no longer be left for the next frame.
+            // The uncompressed length counts, since a compressed packet could no longer be left for the next
+            // frame.
             let with = len + len_together(packet.len());
             let fits = packet.len() <= together.largest && with <= most;
             let lane = self.lane(&packet).number;
@@ -290,7 +294,7 @@ impl<P: Packet> Packer<P> {
         matches!(self.shortening, Shortening::Anchored(_))
     }
 
-    /// A packet goes up, which may say what of those that went the other way has come.
+    /// A packet is delivered, which may acknowledge packets of the other direction.
     pub(crate) fn handle_up(&mut self, packet: &P) {
         if let Shortening::Anchored(anchors) = &mut self.shortening
             && let Some(ack) = packet.tcp().and_then(|segment| segment.ack)
@@ -307,12 +311,12 @@ impl<P: Packet> Packer<P> {
             Shortening::Anchored(anchors) => (anchors.shorten(packet), false),
         };
         filled.spared += (whole - short.len()) as u64;
-        // The peer must have made whole what is short by the context of another connection.
+        // The peer must first have restored all packets that use the context of the other connection.
         filled.from.lane.behind_all |= takes_over;
         short
     }
 
-    /// The next fragment of the packet that is being cut.
+    /// The next fragment of the current packet.
     fn next_fragment(&mut self) -> Option<(P, Filled)> {
         let cutting = self.cutting.as_ref()?;
         let len = cutting.packet.len();
@@ -321,7 +325,7 @@ impl<P: Packet> Packer<P> {
             Some(_) => rest.div_ceil(self.parts(rest)),
             None => self.longest.saturating_sub(FRAGMENT_HEAD).max(1),
         };
-        // There are no more parts than these, so that of a very long packet all are longer.
+        // The number of fragments is limited, so those of a very long packet are longer.
         let part = part.max(rest.div_ceil(MOST_FRAGMENTS - usize::from(cutting.index)));
         let Cutting {
             packet,
@@ -354,8 +358,8 @@ impl<P: Packet> Packer<P> {
         Some((payload, filled))
     }
 
-    /// Whether what waits shall wait on for others: `queued` bytes in the queue, and a packet of
-    /// `arriving` bytes that comes now.
+    /// Whether packets should wait for others: `queued` bytes are in the queue, and a packet of `arriving`
+    /// bytes comes now.
     pub(crate) fn waits(&mut self, now: Instant, queued: usize, arriving: Option<usize>) -> bool {
         let Some(together) = self.together.filter(|t| t.wait > Duration::ZERO) else {
             return false;
@@ -388,7 +392,7 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// Whether packets have waited long enough for others by now, and had not before.
+    /// Whether the wait of packets for others ends now.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
         let due = self.poll_timeout().is_some_and(|until| until <= now);
         if due {
@@ -397,18 +401,18 @@ impl<P: Packet> Packer<P> {
         due
     }
 
-    /// The packet that waits here, if one does.
+    /// The held packet, if there is one.
     pub(crate) fn held(&self) -> Option<&P> {
         self.held.as_ref().map(|(packet, _)| packet)
     }
 
-    /// Takes away the packet that waits here, if it is one that came at such a time.
+    /// Removes the held packet, if the predicate on it and its arrival time holds.
     pub(crate) fn take_held_if(&mut self, which: impl Fn(&P, Instant) -> bool) -> Option<P> {
         let held = self.held.take_if(|(packet, came)| which(packet, *came));
         held.map(|(packet, _)| packet)
     }
 
-    /// A new epoch: what is left of a packet in parts would be of no use, nor what the peer knew.
+    /// A new epoch: the rest of a fragmented packet is useless, and the peer's header contexts are gone.
     pub(crate) fn reset(&mut self, lost: &mut EpochLoss) {
         if let Some(cutting) = self.cutting.take() {
             lost.add_part(cutting.number, cutting.packet.len() - cutting.at);
@@ -420,7 +424,7 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// Whether there is nothing to send but what the queue has.
+    /// Whether there is nothing to send but the queue's packets.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_none() && self.cutting.is_none()
     }
@@ -430,23 +434,23 @@ impl<P: Packet> Packer<P> {
         self.is_empty() && self.wait == Wait::Idle
     }
 
-    /// Frames carry up to so many bytes from now on.
+    /// Sets the longest payload of later frames.
     pub(crate) fn set_longest(&mut self, longest: usize) {
         self.longest = longest;
     }
 
-    /// Frames that can should carry about `aim` bytes from now on.
+    /// Sets the target length of later payloads that can be split.
     pub(crate) fn set_aim(&mut self, aim: usize) {
         self.aim = Some(aim.max(1));
     }
 
-    /// What frames carry at most where nothing has to be longer.
+    /// The longest payload, unless a packet needs more.
     fn room(&self) -> usize {
         self.aim.map_or(self.longest, |aim| aim.min(self.longest))
     }
 
-    /// In how many parts so many bytes travel: in as few as frames have room for, or as many as come nearest to what they
-    /// aim at, as a ratio.
+    /// Number of fragments for this many bytes: the fewest that fit, or the number whose length is nearest,
+    /// as a ratio, to the target.
     fn parts(&self, len: usize) -> usize {
         let least = len.div_ceil(self.longest.saturating_sub(FRAGMENT_HEAD).max(1));
         let Some(aim) = self.aim.map(|aim| aim.min(self.longest)) else {
@@ -489,7 +493,7 @@ mod tests {
         }
     }
 
-    /// Also what did not fit the frame before.
+    /// Also one that did not fit the previous frame.
     #[test]
     fn a_frame_endures_where_one_of_its_packets_does() {
         let options = AggregateOptions {
@@ -511,7 +515,7 @@ mod tests {
         );
     }
 
-    /// So many of the shortest parts as a packet may have would not be all of a long one.
+    /// The maximum number of the shortest fragments would not hold all of a long packet.
     #[test]
     fn no_part_is_longer_than_a_frame_may_be_however_short_they_should_be() {
         for aim in [None, Some(60), Some(900)] {

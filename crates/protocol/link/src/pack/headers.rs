@@ -1,9 +1,9 @@
-//! TCP/IP headers in a few bytes: what has changed since another packet of the same connection
-//! (after Jacobson, RFC 1144, with the timestamps of RFC 7323).
+//! Compressed TCP/IP headers: the differences from another packet of the same connection (after Jacobson, RFC
+//! 1144, with the timestamps of RFC 7323).
 //!
-//! Both ends of a service keep headers of each connection, in numbered *contexts*. Where every packet arrives, once and
-//! in order, which the reliable services promise, a *short* packet differs from the one before (`shorten`); elsewhere an
-//! *anchored* one differs from the one that opened its context (`anchors`).
+//! Both ends of a service keep the headers of each connection in numbered *contexts*. Where every packet
+//! arrives once and in order, as the reliable services promise, a *short* packet differs from the previous
+//! one (`shorten`); elsewhere an *anchored* one differs from the packet that opened its context (`anchors`).
 //!
 //! ```text
 //! opening  | the packet, but: version 5 for 4 and 7 for 6, and the context in place of the length
@@ -17,30 +17,32 @@
 //!   0x04 timestamp    how much further, n           0x40 PSH            (no field) the flag is set
 //!   0x08 its echo     how much further, n
 //! ```
-//! `n` is a 32-bit number, seven bits a byte, the lowest first, the highest bit set but in the last. The
-//! length is the frame's, the sequence number of a short packet what the one before left off with, the checksum of IPv4 is
-//! computed. TCP's checksum travels, so what was put together wrongly ends at the receiving host.
+//! `n` is a 32-bit number, seven bits per byte, the lowest first; the highest bit is set in all bytes but the
+//! last. The IP length follows from the frame's, the sequence number of a short packet from the previous one,
+//! and the checksum of IPv4 is computed. TCP's checksum is sent, so the receiving host discards a wrongly
+//! restored packet.
 //!
-//! An opening packet is no longer than it was: versions 5 and 7 are nobody's (IANA), the length says
-//! itself. The traffic class stands in every packet, where marks of the link can be added.
+//! An opening packet is no longer than the original: IP versions 5 and 7 are unassigned (IANA), and its
+//! length need not be sent. Every packet carries its traffic class, where the link can add marks.
 //!
-//! Opened anew, or left whole, is whatever differs elsewhere: SYN, FIN and RST, segments sent again, marks of ECN in TCP.
-//! Left whole: everything but TCP, options of IPv4, extensions of IPv6, urgent data, and fragments.
+//! A packet that differs in other fields opens its context anew or is sent in full: SYN, FIN and RST,
+//! retransmissions, ECN flags in TCP. Always sent in full: everything but TCP, IPv4 options, IPv6 extension
+//! headers, urgent data, and fragments.
 
-/// Contexts that a service may have.
+/// Maximum number of contexts of a service.
 pub const CONTEXTS: usize = 64;
 /// The longest header that is understood: IPv6 with all of TCP's options.
 pub const LONGEST: usize = V6 + 20 + MOST_OPTIONS;
-/// What may stand before the data of a short packet: everything has changed.
+/// Longest header of a short packet: everything has changed.
 pub const LONGEST_SHORT: usize = FIELDS_AT + 5 + 5 + 2 + 1 + MOST_OPTIONS + 2;
-/// Where a short packet has its traffic class.
+/// Offset of the traffic class in a short packet.
 pub const CLASS_AT: usize = 2;
-/// Bytes of an opening packet that differ from the packet's.
+/// Bytes of an opening packet that differ from the original.
 pub const OPENING_HEAD: usize = 6;
 
 const SHORT: u8 = 0x30;
 const ANCHORED: u8 = 0x31;
-/// The bit that makes version 5 of 4, and 7 of 6.
+/// The bit that turns version 4 into 5, and 6 into 7.
 const OPENS: u8 = 0x10;
 const FIELDS_AT: usize = 6;
 
@@ -57,33 +59,33 @@ const CHANGED_NUMBER: u8 = 0x20;
 const PUSHED: u8 = 0x40;
 const MOVED: u8 = 0x80;
 
-/// Flags of TCP.
+/// TCP flags.
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const URG: u8 = 0x20;
 
-/// NOP, NOP, timestamps: how everybody writes them, and how long they are.
+/// NOP, NOP, timestamps: the common encoding of the option, and its length.
 const STAMPS: [u8; 4] = [1, 1, 8, 10];
 const STAMPS_LEN: usize = 12;
-/// Bytes of TCP options.
+/// Maximum bytes of TCP options.
 const MOST_OPTIONS: usize = 40;
 
-/// What bytes of a frame are, as far as headers go.
+/// How the headers in a frame are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Headers as they are.
+    /// In full.
     Whole,
-    /// Opens a context.
+    /// In full, opening a context.
     Opening,
-    /// Differs from the packet before.
+    /// As differences from the previous packet.
     Short,
-    /// Differs from the packet that opened its context.
+    /// As differences from the packet that opened the context.
     Anchored,
 }
 
-/// Which form a packet has; none if it is none.
+/// The encoding of a packet; none if it is not a packet.
 pub fn form(bytes: &[u8]) -> Option<Form> {
     match bytes.first()? >> 4 {
         4 if bytes.len() >= V4 => Some(Form::Whole),
@@ -97,31 +99,31 @@ pub fn form(bytes: &[u8]) -> Option<Form> {
     }
 }
 
-/// Makes an opening packet's version that of IP, or back.
+/// Converts an opening packet's version to that of IP, or back.
 fn toggle_opening(bytes: &mut [u8]) {
     if let Some(first) = bytes.first_mut() {
         *first ^= OPENS;
     }
 }
 
-/// The IP and TCP headers of a packet, and where the next one of its connection goes on.
+/// The IP and TCP headers of a packet, and the sequence number after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     bytes: [u8; LONGEST],
     len: usize,
-    /// Length of IP's.
+    /// Length of the IP header.
     ip: usize,
-    /// Number of the byte behind the data.
+    /// Number of the byte after the data.
     next: u32,
 }
 
 impl Headers {
-    /// The headers of a packet, if they are of a kind that can be short.
+    /// The headers of a packet, if they can be compressed.
     pub fn of(packet: &[u8]) -> Option<Self> {
         Self::read(packet, packet.len())
     }
 
-    /// The context that a packet opens, and the headers that it had. None if no packet had them.
+    /// The context that a packet opens, and its original headers. None if no valid packet had them.
     pub fn opened(packet: &[u8]) -> Option<(usize, Self)> {
         let at = match form(packet)? {
             Form::Opening => length_at(packet[0] & !OPENS),
@@ -138,7 +140,7 @@ impl Headers {
         (context < CONTEXTS).then_some((context, headers))
     }
 
-    /// The headers of a packet of `len` bytes that begins so.
+    /// The headers of a packet of `len` bytes that begins with these.
     fn read(bytes: &[u8], len: usize) -> Option<Self> {
         let first = *bytes.first()?;
         let ip = match first >> 4 {
@@ -163,7 +165,7 @@ impl Headers {
         headers.next = headers.seq().wrapping_add(data).wrapping_add(ends);
 
         let tcp_alone = match ip {
-            // "Don't fragment" is no fragment.
+            // "Don't fragment" does not make it a fragment.
             V4 => {
                 let fragment = u16_at(bytes, 6) & 0xbfff != 0;
                 bytes[9] == TCP && !fragment && headers.ip_checksum() == u16_at(bytes, 10)
@@ -175,7 +177,7 @@ impl Headers {
         (tcp_alone && plain && stated + uncounted(first) == len).then_some(headers)
     }
 
-    /// Their bytes.
+    /// The bytes of both headers.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -189,7 +191,7 @@ impl Headers {
             && self.bytes[addresses.clone()] == other.bytes[addresses]
     }
 
-    /// What an opening packet with these headers begins with, in place of as many bytes.
+    /// The first bytes of an opening packet with these headers, in place of as many original ones.
     pub fn opening(&self, context: usize) -> [u8; OPENING_HEAD] {
         let mut head = [0; OPENING_HEAD];
         head.copy_from_slice(&self.bytes[..OPENING_HEAD]);
@@ -199,8 +201,9 @@ impl Headers {
         head
     }
 
-    /// Writes what stands for the headers `now` of a packet of the same connection, behind these of the one
-    /// before, or of the one that opened the context, and gives its length. None if the context has to be opened anew.
+    /// Writes the compressed form of the headers `now`, a packet of the same connection, relative to these:
+    /// those of the previous packet or of the one that opened the context. Returns its length, or none if the
+    /// context has to be opened anew.
     pub fn shortened(
         &self,
         now: &Self,
@@ -275,8 +278,8 @@ impl Headers {
         matches!(form(short)?, Form::Short | Form::Anchored).then(|| usize::from(short[1]))
     }
 
-    /// The headers of a short packet behind these of the packet before, or of an anchored one, and how many of its bytes
-    /// stood for them. None if nobody would have written it.
+    /// Restores the headers of a short packet from these of the previous packet, or of an anchored one, and
+    /// tells how many of its bytes encoded them. None if no correct sender would have written it.
     pub fn expanded(&self, short: &[u8]) -> Option<(Self, usize)> {
         let moves = match form(short)? {
             Form::Short => 0,
@@ -349,23 +352,23 @@ impl Headers {
         &self.tcp()[20..]
     }
 
-    /// Number of the first byte.
+    /// Sequence number of the first byte.
     pub fn seq(&self) -> u32 {
         u32_at(self.tcp(), 4)
     }
 
-    /// The number behind the last byte.
+    /// The number after the last byte.
     pub const fn next(&self) -> u32 {
         self.next
     }
 
-    /// Whether a connection begins with it.
+    /// Whether it begins a connection.
     pub fn begins(&self) -> bool {
         self.tcp()[13] & SYN != 0
     }
 
-    /// What no packet of a connection changes: flags and fragments, time to live, protocol; the flow label
-    /// of IPv6.
+    /// Fields that stay constant within a connection: flags and fragment offset, time to live, protocol; the
+    /// flow label of IPv6.
     fn lasting(&self) -> [u8; 5] {
         let [_, class, label, more, ..] = self.bytes;
         let of = |at: usize| self.bytes[at];
@@ -382,7 +385,7 @@ impl Headers {
         }
     }
 
-    /// The last of what changes: the checksum of IPv4 is over all of it.
+    /// Must be the last change, because it recomputes the checksum of IPv4.
     fn set_class(&mut self, class: u8) {
         if self.ip == V4 {
             self.bytes[1] = class;
@@ -394,7 +397,7 @@ impl Headers {
         }
     }
 
-    /// Of IPv4 (RFC 1071).
+    /// The checksum of IPv4 (RFC 1071).
     fn ip_checksum(&self) -> u16 {
         let words = (0..V4).step_by(2).filter(|at| *at != 10);
         let sum: u32 = words.map(|at| u32::from(u16_at(&self.bytes, at))).sum();
@@ -411,12 +414,12 @@ impl Headers {
     }
 }
 
-/// Where a header that begins so has the length.
+/// Offset of the length field in a header with this first byte.
 const fn length_at(first: u8) -> usize {
     if first >> 4 == 4 { 2 } else { 4 }
 }
 
-/// Bytes that the length leaves out.
+/// Bytes that the length field does not count.
 const fn uncounted(first: u8) -> usize {
     if first >> 4 == 4 { 0 } else { V6 }
 }
@@ -433,7 +436,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from(u16_at(bytes, at)) << 16 | u32::from(u16_at(bytes, at + 2))
 }
 
-/// What follows the head of a short packet, from front to back.
+/// The fields after the head of a short packet, read front to back.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

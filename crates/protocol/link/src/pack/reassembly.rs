@@ -1,12 +1,12 @@
-//! Packets whose fragments arrive: each goes up when the last of them is there.
+//! Reassembles fragmented packets: each is delivered when its last fragment has arrived.
 //!
-//! The service below has repaired what it repairs. A reliable one delivers every fragment, in order,
-//! however long it takes, so a packet waits as long as it must and there is never a second. Otherwise a
-//! packet may wait in vain: it is dropped and counted when its oldest fragment has waited for
-//! [`PATIENCE`], longer than any scheme asks for a frame, or when too many others are begun.
+//! The service below has done its repairs already. A reliable one delivers every fragment in order, however
+//! long it takes, so a packet waits as long as it must, and only one is incomplete at a time. With other
+//! services a packet may wait in vain: it is dropped and counted when its oldest fragment has waited for
+//! [`PATIENCE`], longer than any scheme requests a frame, or when too many others are incomplete.
 //!
-//! Invariants: at most [`PACKETS`] packets and [`FRAGMENTS`] fragments wait; a packet that is complete
-//! waits no longer. Left out: fragments that overlap, which nobody sends.
+//! Invariants: at most [`PACKETS`] packets and [`FRAGMENTS`] fragments wait; a complete packet waits no
+//! longer. Left out: overlapping fragments, which no sender makes.
 
 use airlane_base::{Duration, Instant};
 
@@ -15,40 +15,40 @@ use crate::ledger::ServiceLedger;
 
 /// How long fragments wait for others of their packet.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Packets of which something has come.
+/// Maximum number of incomplete packets.
 const PACKETS: usize = 64;
-/// Fragments of all of them.
+/// Maximum number of their fragments.
 const FRAGMENTS: usize = 1024;
 
-/// A packet of which not everything has come.
+/// An incomplete packet.
 #[derive(Clone, Debug)]
 struct Begun<P> {
     packet: u16,
-    /// When its first fragment came.
+    /// When its first fragment arrived.
     since: Instant,
     parts: Vec<Option<P>>,
     have: usize,
-    /// How many there are, once the last has come.
+    /// Number of its fragments, once the last has arrived.
     all: Option<usize>,
 }
 
-/// The packets that a receiver puts together.
+/// The incomplete packets of a receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly<P> {
-    /// Without a limit, parts wait for as long as it takes.
+    /// None: fragments wait without limit.
     patience: Option<Duration>,
     /// The oldest first.
     begun: Vec<Begun<P>>,
     fragments: usize,
-    /// Room that packets had, for the next.
+    /// Fragment buffers of ended packets, for reuse.
     spare: Vec<Vec<Option<P>>>,
-    /// Packets that are complete or given up, in turn: what comes of them still begins nothing.
+    /// A ring of packets completed or given up: a late fragment of one does not begin it again.
     ended: [Option<u16>; PACKETS],
     next_ended: usize,
 }
 
 impl<P: Divisible> Reassembly<P> {
-    /// `reliable`: every fragment comes some day.
+    /// `reliable`: every fragment arrives eventually.
     pub(crate) fn new(reliable: bool) -> Self {
         Self {
             patience: (!reliable).then_some(PATIENCE),
@@ -60,7 +60,7 @@ impl<P: Divisible> Reassembly<P> {
         }
     }
 
-    /// Takes a fragment; gives the packet that it completes.
+    /// Takes a fragment; returns the packet that it completes.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -93,7 +93,7 @@ impl<P: Divisible> Reassembly<P> {
             None => !which.last || begun.parts.len() <= index + 1,
         };
         if !fits {
-            // It is of another packet with this number, or of nobody's, and nothing of it can be believed.
+            // It is of another packet with this number, or forged, and nothing of the packet can be trusted.
             ledger.malformed += 1;
             self.give_up(at, ledger);
             return None;
@@ -128,7 +128,7 @@ impl<P: Divisible> Reassembly<P> {
         Some(self.begun.first()?.since + self.patience?)
     }
 
-    /// Drops what has waited for too long.
+    /// Drops packets that have waited too long.
     pub(crate) fn handle_timeout(&mut self, now: Instant, ledger: &mut ServiceLedger) {
         while self.poll_timeout().is_some_and(|due| due <= now) {
             self.give_up(0, ledger);
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// A packet of zeros, or a part of one that says how long it is.
+    /// A packet of zeros, or a fragment with the length of its packet.
     impl Reassembly<Part> {
         fn arrives(
             &mut self,
@@ -202,7 +202,7 @@ mod tests {
                 let (whole, ledger) = reassembly.arrives(0, 9, index, index == 2);
                 assert_eq!(whole, n == 2, "{order:?}");
                 assert_eq!(ledger, ServiceLedger::default());
-                // A part of another packet comes in between.
+                // A fragment of another packet comes in between.
                 assert!(!reassembly.arrives(0, 10, index, false).0);
             }
             assert_eq!(reassembly.fragments, 3);
@@ -231,12 +231,12 @@ mod tests {
         assert!(reassembly.poll_timeout().is_some_and(|next| next > due));
         reassembly.reset(&mut ledger);
         assert_eq!((ledger.packets_incomplete, reassembly.fragments), (64, 0));
-        // Long ones fill it as well.
+        // Long packets reach the limit as well.
         for packet in 0..10u16 {
             (0..200).for_each(|index| _ = reassembly.arrives(0, packet, index, false));
         }
         assert!(reassembly.fragments <= FRAGMENTS && reassembly.begun.len() == 5);
-        // Where everything comes some day, so long it waits.
+        // Where every fragment arrives eventually, packets wait without limit.
         assert_eq!(Reassembly::<Part>::new(true).poll_timeout(), None);
     }
 

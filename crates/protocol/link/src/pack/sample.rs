@@ -1,10 +1,10 @@
-//! TCP/IP packets as hosts send them, for tests of their headers.
+//! TCP/IP packets as hosts send them, for tests of header compression.
 
 use super::Divisible;
 use crate::flow::{FlowKey, Packet, TCP};
 use crate::sample::{flow, payload};
 
-/// A packet of which all bytes are seen.
+/// A packet with visible bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bytes(pub(super) Vec<u8>);
 
@@ -97,7 +97,7 @@ impl Segment {
     }
 }
 
-/// TCP's option of timestamps.
+/// TCP's timestamp option.
 pub(super) fn stamps(value: u32, echo: u32) -> Vec<u8> {
     let words = [value.to_be_bytes(), echo.to_be_bytes()].concat();
     [&[1, 1, 8, 10][..], &words].concat()

@@ -1,23 +1,23 @@
-//! Headers that shrink: what a service keeps of the connections whose packets pass through it, to send
-//! what has changed and to put it back.
+//! Header compression for reliable services: a service keeps the headers of its connections, sends the
+//! differences, and restores them.
 //!
-//! Invariants: what a [`Shortener`] gives, once, in order and completely to an [`Expander`] that began
-//! with it, comes out as it was, to the bit. Neither keeps more than [`CONTEXTS`] headers. What the expander
-//! has no context for it refuses, and the next packet that opens one helps.
+//! Invariants: what a [`Shortener`] sends, delivered once, in order and completely to an [`Expander`] that
+//! started with it, is restored bit for bit. Neither keeps more than [`CONTEXTS`] headers. The expander
+//! refuses a packet without a context; the next opening packet restores the context.
 //!
-//! Left out: agreeing on it. Every end can expand; which services shorten is their sender's affair.
+//! Left out: negotiation. Every end can expand; the sender decides which services compress.
 
 use super::Divisible;
 use super::headers::{self, CONTEXTS, Form, Headers, LONGEST_SHORT, OPENING_HEAD};
 
-/// A context is opened again behind so many packets: what may have gone wrong ends there, for 0.1 B each.
+/// A context is opened again after this many packets, which ends any error, for 0.1 B per packet.
 const OPENED_AGAIN_BEHIND: u16 = 512;
 
 /// The sending end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shortener {
     contexts: Vec<Sent>,
-    /// Where the last packet's is.
+    /// Index of the last packet's context.
     last: usize,
     clock: u64,
 }
@@ -31,8 +31,8 @@ struct Sent {
 }
 
 impl Shortener {
-    /// What is sent in place of a packet: nothing longer. And whether it takes over the context of another
-    /// connection, whose packets must all have been put back before.
+    /// The packet to send in place of this one; it is never longer. Also whether it takes over the context of
+    /// another connection, whose packets must all have been restored before.
     pub(crate) fn shorten<P: Divisible>(&mut self, packet: P) -> (P, bool) {
         let Some(now) = packet.visible().and_then(Headers::of) else {
             return (packet, false);
@@ -74,7 +74,7 @@ impl Shortener {
             .or_else(|| (0..self.contexts.len()).find(is))
     }
 
-    /// A context for a new connection: a free one, or the one that was used the longest ago.
+    /// A context for a new connection: a free one, or the least recently used.
     fn vacant(&mut self, now: Headers) -> usize {
         if self.contexts.len() < CONTEXTS {
             self.contexts.push(Sent {
@@ -89,7 +89,7 @@ impl Shortener {
             .map_or(0, |(at, _)| at)
     }
 
-    /// The other end begins anew.
+    /// The other end has reset.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -102,7 +102,7 @@ pub(crate) struct Expander {
 }
 
 impl Expander {
-    /// The packet that was sent. None if it cannot be known.
+    /// The original packet. None if it cannot be restored.
     pub(crate) fn expand<P: Divisible>(&mut self, payload: P) -> Option<P> {
         let bytes = payload.visible()?;
         match headers::form(bytes)? {
@@ -118,7 +118,7 @@ impl Expander {
             Form::Short => {
                 let context = Headers::context_of(bytes)?;
                 let before = self.contexts.get_mut(context)?;
-                // What nobody would have written spoils what is written behind it.
+                // A packet that no correct sender would have written invalidates the context.
                 let expanded = before.take().and_then(|headers| headers.expanded(bytes));
                 let (headers, cut) = expanded?;
                 *before = Some(headers);
@@ -132,7 +132,7 @@ impl Expander {
         }
     }
 
-    /// The other end begins anew.
+    /// The other end has reset.
     pub(crate) fn reset(&mut self) {
         self.contexts.clear();
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     impl Link {
-        /// The bytes that travel in place of a packet, which must come out as it was.
+        /// Passes a packet, which must be restored exactly, and returns the bytes sent in its place.
         fn pass(&mut self, packet: &Bytes) -> usize {
             let (sent, _) = self.shortener.shorten(packet.clone());
             let expected = if sent == *packet {
@@ -215,7 +215,7 @@ mod tests {
             ..first.clone()
         };
         assert_eq!(link.pass(&reset.packet()), reset.packet().len());
-        // A segment is expected where a FIN ends.
+        // The segment after a FIN.
         let last = Segment {
             flags: 0x11,
             data: 0,
@@ -241,7 +241,7 @@ mod tests {
             Bytes(bytes)
         };
         let truncated = Bytes(tcp.0[..tcp.len() - 1].to_vec());
-        // These are UDP, options of IP, a fragment, a wrong checksum, urgent data, and no IP.
+        // In turn: UDP, IP options, a fragment, a wrong checksum, urgent data, and not IP.
         let odd = [(9, 17), (0, 0x46), (6, 0x20), (10, 0), (33, 0x30), (0, 0)]
             .map(|(at, to)| changed(at, to));
         for packet in odd.into_iter().chain([truncated, Bytes(vec![])]) {
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(link.expander.contexts.len(), CONTEXTS);
     }
 
-    /// Packets of several connections may be put back in another order, but for one that takes a context over.
+    /// Packets of several connections may be restored in any order, except one that takes over a context.
     #[test]
     fn who_takes_over_a_context_says_so() {
         let mut shortener = Shortener::default();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever hosts send: what follows on, what jumps, what is cut off.
+        /// Arbitrary traffic from hosts: consecutive segments, jumps, truncated packets.
         #[test]
         fn everything_comes_out_as_it_went_in(
             flows in prop::collection::vec((flow(), 0u8..8, any::<u32>()), 1..80), marks in any::<bool>(),

@@ -1,6 +1,6 @@
-//! What becomes of the payloads that a service gives up: split or put together, their headers made whole, held
-//! against jitter, counted, delivered. What may be many packets is opened when somebody asks for the
-//! next of them, so that a filled hole does not become a thousand buffers at once.
+//! Unpacks the payloads that a service delivers: splits or reassembles them, restores headers, holds packets
+//! against jitter, counts and delivers. An aggregate is opened only when its next packet is requested, so
+//! that a filled hole does not become a thousand buffers at once.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::ledger::ServiceLedger;
 use crate::mechanism::dejitter::{About, Dejitter};
 use crate::mechanism::repeats::Repeats;
 
-/// The way up from one service.
+/// The delivery path of one service.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacker<P> {
     holds: Holds<Opened<P>>,
@@ -23,14 +23,14 @@ pub(crate) struct Unpacker<P> {
     expander: Expander,
 }
 
-/// What a service has its packets held by.
+/// The buffer that holds a service's packets before delivery.
 #[derive(Clone, Debug)]
 pub(crate) enum Holds<T> {
-    /// Packets go up at once.
+    /// None: packets are delivered at once.
     Nothing,
-    /// Against jitter.
+    /// A de-jitter buffer.
     Jitter(Dejitter<T>),
-    /// What TCP sends again.
+    /// A buffer for TCP's retransmissions.
     Repeats(Repeats<T>),
 }
 
@@ -53,20 +53,20 @@ impl<T> Holds<T> {
     }
 }
 
-/// A packet out of a payload.
+/// A packet from a payload.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened<P> {
     packet: P,
     since: Instant,
     repaired: bool,
-    /// Another of its frame has been counted.
+    /// Whether another packet of its frame has been counted.
     joined: bool,
-    /// It came in parts.
+    /// Whether it came in fragments.
     reassembled: bool,
 }
 
 impl<P: Packet> Opened<P> {
-    /// The packet, which goes up now.
+    /// Counts the packet as delivered now, and returns it.
     #[inline]
     fn counted(self, now: Instant, ledger: &mut ServiceLedger) -> P {
         let held = now.saturating_since(self.since);
@@ -78,7 +78,7 @@ impl<P: Packet> Opened<P> {
 }
 
 impl<P: Packet> Unpacker<P> {
-    /// `reliable`: the service gives every payload up some day.
+    /// `reliable`: the service delivers every payload eventually.
     pub(crate) fn new(holds: Holds<Opened<P>>, reliable: bool) -> Self {
         Self {
             holds,
@@ -87,20 +87,20 @@ impl<P: Packet> Unpacker<P> {
         }
     }
 
-    /// A repair should take so long on the link as it is now.
+    /// Changes the expected duration of a repair on the link.
     pub(crate) fn expect(&mut self, repair: Duration) {
         if let Holds::Jitter(buffer) = &mut self.holds {
             buffer.expect(repair);
         }
     }
 
-    /// Whether what is opened may have a deadline.
+    /// Whether opened packets may have a deadline.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
         P::DIVISIBLE || !matches!(self.holds, Holds::Nothing)
     }
 
-    /// Gives up what need not be held any longer, and drops what has waited in vain.
+    /// Delivers packets whose hold has ended, and drops those that have waited in vain.
     pub(crate) fn handle_timeout(
         &mut self,
         now: Instant,
@@ -121,8 +121,8 @@ impl<P: Packet> Unpacker<P> {
         earliest(held, self.reassembly.poll_timeout())
     }
 
-    /// A new epoch: what is held goes up, then the `given` that stood behind holes, of which headers that
-    /// differ from what was in the hole say nothing; parts of packets are lost.
+    /// A new epoch: held packets are delivered, then the `given` payloads after holes, whose headers cannot
+    /// be restored if they differ from a packet in a hole; fragments are lost.
     pub(crate) fn reset(
         &mut self,
         now: Instant,
@@ -143,8 +143,9 @@ impl<P: Packet> Unpacker<P> {
         self.expander.reset();
     }
 
-    /// Opens a payload: gives its packet, or the one that it completes; several go `up`, and what is held goes
-    /// up later. `expands`: what went before has been opened, too, so headers that differ from it can be known.
+    /// Opens a payload: returns its packet, or the one that it completes; several packets go to `up`, and
+    /// held ones later. `expands`: every earlier payload has been opened, so compressed headers can be
+    /// restored.
     #[inline]
     pub(crate) fn open(
         &mut self,
@@ -199,7 +200,7 @@ impl<P: Packet> Unpacker<P> {
         self.leave(now, opened, up, ledger)
     }
 
-    /// Makes headers whole, where they are short.
+    /// Restores headers that are compressed.
     fn expand(
         &mut self,
         opened: Opened<P>,
@@ -215,7 +216,7 @@ impl<P: Packet> Unpacker<P> {
         packet.map(|packet| Opened { packet, ..opened })
     }
 
-    /// A packet goes up, unless it is held; what is due then goes `up`.
+    /// Delivers a packet, unless it is held; packets due then go to `up`.
     #[inline]
     fn leave(
         &mut self,
@@ -230,7 +231,7 @@ impl<P: Packet> Unpacker<P> {
         self.hold(now, opened, up, ledger)
     }
 
-    /// Holds a packet, and moves what is due to what goes up.
+    /// Holds a packet, and delivers those that are due.
     fn hold(
         &mut self,
         now: Instant,
@@ -266,7 +267,7 @@ impl<P: Packet> Unpacker<P> {
         held.map(|opened| opened.counted(now, ledger))
     }
 
-    /// Moves what is due to what goes up.
+    /// Delivers the packets that are due.
     fn release(&mut self, now: Instant, up: &mut VecDeque<P>, ledger: &mut ServiceLedger) {
         while let Some(next) = self.holds.pop(now) {
             up.push_back(next.counted(now, ledger));
@@ -287,7 +288,7 @@ mod tests {
     use crate::pack::{Divisible, Fragment};
     use crate::sample;
 
-    /// A fragment of a packet whose headers are short.
+    /// A fragment of a packet with compressed headers.
     #[derive(Clone, Debug)]
     struct Part(Contents);
 
@@ -308,7 +309,7 @@ mod tests {
         }
     }
 
-    /// A peer may send in parts what opens no context: two frames came, and no packet.
+    /// A peer may fragment a packet whose context does not exist: two frames arrived, and no packet.
     #[test]
     fn a_packet_that_nobody_can_expand_is_not_delivered_in_parts_either() {
         let mut unpacker = Unpacker::new(Holds::Nothing, true);

@@ -1,5 +1,5 @@
-//! Administration of a running port (Xylomenos 1999, section 6.2.6): its rate, its epochs, what it tells of its services,
-//! and what they have of each other when [`Port::set_services`] lets them come, go and change their rates.
+//! Administration of a running port (Xylomenos 1999, section 6.2.6): its rate, its epochs, the status of its
+//! services, and the changes that [`Port::set_services`] makes to them.
 
 use airlane_base::{Instant, Rate};
 use serde::Serialize;
@@ -26,37 +26,37 @@ use crate::wire::Layout;
 /// Removed services whose ledgers are kept.
 const RETIRED: usize = 64;
 
-/// Why an administrative call was refused. Nothing has changed then.
+/// Why an administrative call was refused. A refused call changes nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
     /// No service has this number.
     #[error("there is no service with number {number}")]
     NoSuchService {
-        /// The number asked for.
+        /// The requested number.
         number: u8,
     },
-    /// The default service cannot be removed, nor another put in its place.
+    /// The default service can be neither removed nor replaced.
     #[error(
         "service 0 takes unrecognised traffic: it cannot be removed, nor changed but for its rate, while \
          the port runs"
     )]
     DefaultService,
-    /// A share that is no share.
+    /// The rate is not a valid share.
     #[error("a rate of {rate} gives the service nothing; a rate is a share above 0")]
     BadRate {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
     },
-    /// The new table would not work.
+    /// The new table is invalid.
     #[error("{}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Config {
-        /// What is wrong with it.
+        /// Its problems.
         problems: Vec<ConfigError>,
     },
 }
 
-/// A service as others see it.
+/// The status of a service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceStatus {
     /// Service number.
@@ -67,28 +67,28 @@ pub struct ServiceStatus {
     pub scheme: &'static str,
     /// Configured share of the link.
     pub rate: f64,
-    /// Being removed.
+    /// Whether it is being removed.
     pub draining: bool,
-    /// It is not used: the peer has no such service, or another one of its number.
+    /// Whether it is unused, because the peer has no such service, or a different one with its number.
     pub waiting: bool,
-    /// Packets that wait in its queue, or for it at IP.
+    /// Packets in its queue, or waiting for it at IP.
     pub queue_packets: usize,
-    /// Bytes of the packets that wait.
+    /// Bytes of these packets.
     pub queue_bytes: usize,
     /// Smoothed round trip of the link, where the service measures it, seconds.
     pub srtt_s: Option<f64>,
-    /// What it did.
+    /// Its counters.
     pub ledger: ServiceLedger,
-    /// What its scheme told of, by name, as it came up.
+    /// Counts of its scheme's events, in the order of their first occurrence.
     pub events: Vec<EventCount>,
-    /// What a Snoop agent at this end did, by application.
+    /// Counters of a Snoop agent at this end, by application.
     pub snoop: Vec<SnoopCounts>,
-    /// What it offers.
+    /// Its metrics.
     pub metrics: ServiceMetrics,
 }
 
 impl<P: Packet> Port<P> {
-    /// Changes the share of a service, for frames that are handed over from now on.
+    /// Changes the share of a service, for frames handed over from now on.
     ///
     /// # Errors
     /// If there is no such service, or the rate is not above zero.
@@ -106,8 +106,8 @@ impl<P: Packet> Port<P> {
         Ok(())
     }
 
-    /// The link has another rate: frames leave at it from now on, and timers, budgets and pacing are what
-    /// they would be had it been so from the start. Nothing is lost or begun anew; what was measured stays.
+    /// Changes the rate of the link: later frames leave at it, and timers, budgets and pacing become what
+    /// they would be had the rate been so from the start. Nothing is lost or reset; measurements stay.
     pub fn set_link_rate(&mut self, rate: Rate) {
         self.config.rate = rate;
         if let Some(pacer) = &mut self.pacer {
@@ -120,7 +120,7 @@ impl<P: Packet> Port<P> {
         self.retime(found.unwrap_or(rate));
     }
 
-    /// Gives timers, budgets and bounds this rate.
+    /// Applies this rate to timers, budgets and bounds.
     pub(super) fn retime(&mut self, rate: Rate) {
         self.facts.rate = rate;
         self.next_timer.set(None);
@@ -129,15 +129,14 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Begins a new epoch: every service starts anew; packets that wait stay, those on their way
-    /// are counted as lost.
+    /// Begins a new epoch: every service is reset; queued packets stay, those in flight are counted as lost.
     pub fn reset(&mut self, now: Instant) {
         self.forget_all(now);
-        // While the link is busy nobody asks, and with an empty scheduler there is no deadline.
+        // While the link is busy no frame is requested, and with an empty scheduler there is no deadline.
         self.hand_over_ready(now);
     }
 
-    /// Begins a new epoch, in which nothing has been handed over yet.
+    /// Begins a new epoch, without handing over frames.
     fn forget_all(&mut self, now: Instant) {
         self.forget(now, u16::MAX);
         self.scheduler.link_idle();
@@ -163,8 +162,8 @@ impl<P: Packet> Port<P> {
         self.ready |= services;
     }
 
-    /// The link is taken away, as by a handoff: every service starts anew, and packets that wait are
-    /// dropped and counted. The port can be used again once there is a link.
+    /// Disconnects the link, as for a handoff: every service is reset, and queued packets are dropped and
+    /// counted. The port can be used again once there is a link.
     pub fn disconnect(&mut self, now: Instant) {
         self.forget_all(now);
         for slot in self.slots.iter_mut().flatten() {
@@ -189,7 +188,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// All services with what they did and offer.
+    /// The status of all services.
     pub fn services(&self) -> impl Iterator<Item = ServiceStatus> + '_ {
         self.slots.iter().flatten().map(|slot| ServiceStatus {
             number: slot.config.number,
@@ -213,13 +212,13 @@ impl<P: Packet> Port<P> {
         self.slot(number).map(|slot| &slot.ledger)
     }
 
-    /// Names and ledgers of the services that were removed last.
+    /// Names and ledgers of recently removed services.
     pub fn retired(&self) -> &[(String, ServiceLedger)] {
         &self.retired
     }
 
-    /// From now on keeps the packets that it drops; [`take_dropped`](Self::take_dropped) them after
-    /// each input, or they pile up.
+    /// Keeps dropped packets from now on. Call [`take_dropped`](Self::take_dropped) after each input, or they
+    /// pile up.
     pub fn keep_dropped(&mut self) {
         self.keeps_dropped = true;
         self.slots
@@ -228,8 +227,8 @@ impl<P: Packet> Port<P> {
             .for_each(|slot| slot.keep_dropped());
     }
 
-    /// Packets that were dropped since the last call, with the number of their service: by service,
-    /// oldest first. None before [`keep_dropped`](Self::keep_dropped).
+    /// Packets dropped since the last call, with the number of their service: by service, oldest first. None
+    /// before [`keep_dropped`](Self::keep_dropped).
     pub fn take_dropped(&mut self) -> impl Iterator<Item = (u8, DropReason, P)> + '_ {
         self.slots.iter_mut().flatten().flat_map(|slot| {
             let number = slot.config.number;
@@ -238,19 +237,19 @@ impl<P: Packet> Port<P> {
         })
     }
 
-    /// The service that the last packet from IP was put on.
+    /// The service chosen for the last packet from IP.
     #[inline]
     pub fn chosen(&self) -> u8 {
         self.chosen
     }
 
-    /// What the service with this number exports; none if there is no such service.
+    /// The interface that the service with this number exports; none if there is no such service.
     pub fn interface(&self, number: u8) -> Option<Interface> {
         let (rate, longest) = (self.rate(), self.config.max_payload);
         self.slot(number).map(|slot| slot.interface(rate, longest))
     }
 
-    /// The service that packets of a flow get, by what is known of it.
+    /// The service for packets of a flow, by what is known of it.
     pub fn service_of_flow(&self, flow: &FlowKey) -> u8 {
         self.classifier.service_of(flow)
     }
@@ -260,14 +259,14 @@ impl<P: Packet> Port<P> {
         self.slot(number).map(|slot| &*slot.config.name)
     }
 
-    /// The flows that the classifier knows, where it asks what they do.
+    /// The known flows, where the classifier learns their behaviour.
     pub fn flows(&self, now: Instant) -> Vec<FlowStatus> {
         let name = |number| self.service_name(number).map(str::to_owned);
         self.classifier.flows(now, name)
     }
 
-    /// The service table as both ends of a link must have it: what would misdeliver if it differed,
-    /// one line a service. Shares and timers may differ from end to end.
+    /// The part of the service table that both ends of a link must share to deliver correctly, one line per
+    /// service. Shares and timers may differ between the ends.
     pub fn service_table(&self) -> String {
         self.table(SchemeConfig::clone)
     }
@@ -288,9 +287,9 @@ impl<P: Packet> Port<P> {
         table
     }
 
-    // ---- inside
+    // ---- internal
 
-    /// What there is of the service with this number.
+    /// The slot of the service with this number.
     pub(super) fn slot(&self, number: u8) -> Option<&Slot<P>> {
         self.slots.get(usize::from(number))?.as_deref()
     }
@@ -325,8 +324,8 @@ impl<P: Packet> Port<P> {
         self.classifier = next.succeeding(before, self.config.flow_salt);
     }
 
-    /// The two heuristics of Xylomenos 1999, section 6.2.2. The raw service that every port has
-    /// without being asked counts for neither.
+    /// The two heuristics of Xylomenos 1999, section 6.2.2. The raw service that is added by default counts
+    /// for neither.
     pub(super) fn update_timer_factors(&mut self) {
         self.next_timer.set(None);
         let counts = |slot: &Slot<P>| {
@@ -356,7 +355,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Whether any service has gone.
+    /// Removes drained services; returns whether any was removed.
     pub(super) fn retire_drained(&mut self, now: Instant) -> bool {
         let mut retired = false;
         for number in numbers(self.installed) {

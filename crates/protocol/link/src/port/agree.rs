@@ -1,9 +1,7 @@
-//! Which services both ends have: how a running link's table of services changes without a new
-//! session.
+//! Agreement on services: how the service table of a running link changes without a new session.
 //!
-//! Each end offers the services that it has, and uses those alone that the peer offers too. An operator
-//! changes one end after the other; in between, the service waits, its classes are inert, and nobody
-//! else notices.
+//! Each end offers its services, and uses only those that the peer offers too. An operator changes one end
+//! after the other; in between, the service waits, its classes are inert, and no other service is affected.
 //!
 //! ```text
 //!  left                                   right
@@ -12,22 +10,23 @@
 //!  pair ◄─── offer 3, instance 5 ───────── pair with 2
 //!  open ◄─── offer 3, instance 5 pair 2 ──
 //!   └──────  offer 3, instance 2 pair 5 ─► open
-//!  remove 3: drains ── no offer of 3 ───►  drains, then begins anew and waits
+//!  remove 3: drains ── no offer of 3 ───►  drains, then starts anew and waits
 //! ```
 //!
 //! Rules:
-//! 1. Every service that is begun has an *instance*, a number that no other of its number had in this
-//!    session. At the beginning of a session both ends begin all services anew, as instance 1.
-//! 2. A service without a partner pairs with the instance that the peer offers, if its terms fit and it
-//!    has not paired with an earlier one of ours. Frames are taken by paired services alone
-//!    ([`Port::is_agreed`]), so none of an earlier instance can reach a later one.
-//! 3. A service is open, that is, classified to, once the peer says that it has paired with it.
-//! 4. One whose partner is gone or another is drained, then begun anew. So is one that the operator
-//!    replaced.
-//! 5. Service 0 takes what nobody else does: it is open from the beginning to the end of a session, and
-//!    its terms must fit for a session to begin.
+//! 1. Every service that is started has an *instance*, a number that no other service with its number had in
+//!    this session. At the beginning of a session both ends start all services anew, as instance 1.
+//! 2. A service without a partner pairs with the instance that the peer offers, if its terms fit and that
+//!    instance has not paired with an earlier one of ours. Only paired services accept frames
+//!    ([`Port::is_agreed`]), so no frame of an earlier instance can reach a later one.
+//! 3. A service is open, which means that packets are classified to it, once the peer reports that it has
+//!    paired with it.
+//! 4. A service whose partner is gone or has changed is drained, then started anew. So is one that the
+//!    operator replaced.
+//! 5. Service 0 takes all remaining traffic: it is open from the beginning to the end of a session, and its
+//!    terms must fit for a session to begin.
 //!
-//! Left out: ports that were never told of a peer's offers, as in simulations, are open throughout.
+//! Left out: ports that never receive a peer's offers, as in simulations, keep all services open.
 
 use airlane_base::Instant;
 use airlane_base::random::fnv1a;
@@ -44,7 +43,7 @@ use crate::schedule::Schedule;
 use airlane_session::{OwnService, ServiceOffer};
 
 impl<P: Packet> Port<P> {
-    /// A session begins, after [`Port::reset`]: what the peer offered when it was accepted.
+    /// Begins a session, after [`Port::reset`], with the offers that the peer was accepted with.
     pub fn begin_agreement(&mut self, now: Instant, offers: &[ServiceOffer]) {
         let offers = offers.iter().map(|offer| ServiceOffer {
             instance: FIRST,
@@ -63,7 +62,7 @@ impl<P: Packet> Port<P> {
             };
         }
         self.agree(now);
-        // The peer may never have these services, and frames of theirs would be sent again for ever.
+        // The peer may never have these services, and their frames would be retransmitted for ever.
         let slots = self.slots.iter().enumerate();
         let closed = slots.filter(|(_, slot)| slot.as_ref().is_some_and(|s| !s.agreement.open));
         let closed = closed.fold(0, |closed, (number, _)| closed | 1 << number);
@@ -76,7 +75,7 @@ impl<P: Packet> Port<P> {
         self.hand_over_ready(now);
     }
 
-    /// What the peer offers now, in the same session.
+    /// Takes the peer's new offers in the same session.
     pub fn handle_offers(&mut self, now: Instant, offers: &[ServiceOffer]) {
         if let Some(peer) = &mut self.peer {
             peer.offers = offers.to_vec();
@@ -84,13 +83,13 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Whether frames of this service may be taken: it is paired with the peer's.
+    /// Whether this service accepts frames: it is paired with the peer's.
     pub fn is_agreed(&self, service: u8) -> bool {
         let paired = |slot: &Slot<P>| slot.agreement.partner.is_some();
         service == 0 || self.slot(service).is_some_and(paired)
     }
 
-    /// What this end offers, and what the peer must offer for it to fit.
+    /// What this end offers, and what the peer must offer for each service to pair.
     pub fn own_services(&self) -> Vec<OwnService> {
         let live = self.slots.iter().flatten().filter(|slot| !slot.draining);
         let own = live.map(|slot| OwnService {
@@ -105,18 +104,17 @@ impl<P: Packet> Port<P> {
         own.collect()
     }
 
-    /// Whether [`Port::own_services`] may have changed since the last question.
+    /// Whether [`Port::own_services`] may have changed since the last call.
     pub fn services_changed(&mut self) -> bool {
         std::mem::take(&mut self.offers_changed)
     }
 
-    /// Changes the whole table of services and the classes while the port runs. Services that stay as
-    /// they are notice nothing; the others come, drain and go, or drain and begin anew. What was done,
-    /// in words.
+    /// Replaces the service table and the classes while the port runs. Unchanged services are not affected;
+    /// the others are added, drained and removed, or drained and started anew. Returns a description of the
+    /// changes.
     ///
     /// # Errors
-    /// If the table would not work, or changes more of service 0 than its rate. Nothing has changed
-    /// then.
+    /// If the table is invalid, or changes more of service 0 than its rate. A refused call changes nothing.
     pub fn set_services(
         &mut self,
         now: Instant,
@@ -153,7 +151,7 @@ impl<P: Packet> Port<P> {
                 (Some(a), Some(b)) if a == b => {}
                 (Some(a), Some(b)) if same_but_rate(&a, &b) => {
                     let (name, rate) = (&b.name, b.rate);
-                    // The raw service has the smallest of all rates, without being asked.
+                    // The implicit raw service always has the smallest of all rates.
                     if name != IMPLICIT_NAME {
                         changes.push(format!(
                             "service \"{name}\" has rate {rate}, was {}",
@@ -180,7 +178,7 @@ impl<P: Packet> Port<P> {
             }
         }
         changes.extend(differences(&self.config.classes, classes));
-        // The raw service that is there without being asked for stays one that was not.
+        // An implicit raw service stays implicit.
         let asked = |s: &&ServiceConfig| {
             let known = self.config.services.iter().any(|old| old.number == 0);
             s.number != 0 || s.name != IMPLICIT_NAME || known
@@ -195,9 +193,9 @@ impl<P: Packet> Port<P> {
         Ok(changes)
     }
 
-    // ---- inside
+    // ---- internal
 
-    /// What both ends must have in common of a service with this scheme.
+    /// A hash of the options that both ends of a service with this scheme must agree on.
     fn terms(&self, slot: &Slot<P>, scheme: &SchemeConfig) -> u64 {
         let modulus = self.facts.space(slot.frames.layout).modulus();
         let text = format!("{}{} modulus {modulus}", scheme.kind(), scheme.terms());
@@ -230,7 +228,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Brings each service in line with what the peer offers.
+    /// Brings each service in line with the peer's offers.
     pub(super) fn agree(&mut self, now: Instant) {
         let Some(peer) = &self.peer else { return };
         let fits: Vec<_> = self
@@ -268,7 +266,7 @@ impl<P: Packet> Port<P> {
         }
         for number in numbers(leaving) {
             if let Some(slot) = &mut self.slots[number] {
-                // It keeps its own configuration, which the operator of this end still wants.
+                // It keeps its own configuration, which is still what the operator of this end wants.
                 let mut next = slot.config.clone();
                 if let Some(own) = self
                     .config

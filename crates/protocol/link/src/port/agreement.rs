@@ -1,21 +1,21 @@
-//! How one service stands with the peer's of its number: what the port keeps of it.
+//! The port's record of how a service is paired with the peer's service of the same number.
 
 use airlane_session::ServiceOffer;
 
 /// The instance of every service at the beginning of a session.
 pub(super) const FIRST: u32 = 1;
 
-/// How a service stands with the peer's of its number.
+/// The pairing of a service with the peer's.
 #[derive(Clone, Debug)]
 pub(super) struct Agreement {
     pub(super) instance: u32,
     /// The peer's instance that this one exchanges frames with.
     pub(super) partner: Option<u32>,
-    /// The peer's has paired with this one.
+    /// Whether the peer's service has paired with this one.
     pub(super) open: bool,
 }
 
-/// What the peer offers, and which number an instance gets next.
+/// The peer's offers, and the next instance number.
 #[derive(Clone, Debug)]
 pub(super) struct PeerOffers {
     pub(super) offers: Vec<ServiceOffer>,
@@ -23,7 +23,7 @@ pub(super) struct PeerOffers {
 }
 
 impl Agreement {
-    /// Of a service that begins: without a peer to ask, it is open.
+    /// The state of a new service: open where there is no peer to agree with.
     pub(super) fn new(peer: Option<&mut PeerOffers>) -> Self {
         match peer {
             None => Self {

@@ -1,11 +1,11 @@
-//! Frames of a port as bytes.
+//! The frames of a port as bytes.
 
 use super::Port;
 use crate::flow::Packet;
 use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 
 impl<P: Packet> Port<P> {
-    /// Bytes of a frame with its header, without what lies below.
+    /// Length of a frame with its header, without lower layers, bytes.
     #[inline]
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
         match self.slot(frame.header.service) {
@@ -19,16 +19,16 @@ impl<P: Packet> Port<P> {
         self.slot(service).map(|slot| slot.frames.layout)
     }
 
-    /// Writes everything of a frame but its packet to `buf`, see [`Codec::encode`].
+    /// Writes a frame without its packet to `buf`, see [`Codec::encode`].
     pub fn encode_header(&self, frame: &Frame<P>, session: u32, buf: &mut [u8]) -> Option<usize> {
         let layout = self.layout_of(frame.header.service)?;
         self.facts.codec.encode(frame, layout, session, buf)
     }
 
-    /// Reads a frame's header, see [`Codec::decode`].
+    /// Parses a frame's header, see [`Codec::decode`].
     ///
     /// # Errors
-    /// A [`FrameError`] for bytes that are no frame of this port.
+    /// A [`FrameError`] for bytes that are not a frame of this port.
     pub fn decode(&self, bytes: &[u8]) -> Result<Decoded, FrameError> {
         self.facts
             .codec

@@ -1,35 +1,37 @@
-//! A frame on its way out of a port: handed over, given out with a token, done.
+//! The stages of a departing frame: handed over, given out with a token, done.
 
 use airlane_base::Instant;
 
 use crate::wire::{Frame, Header};
 
-/// A frame, and when its packet came, where it is the first with it.
+/// A frame, and the arrival time of its packet, if the frame is the first that carries it.
 #[derive(Clone, Debug)]
 pub(super) struct Handed<P> {
     pub(super) frame: Frame<P>,
     pub(super) came: Option<Instant>,
 }
 
-/// Stands for a frame that a port has given out, until the medium says what became of it.
+/// Identifies a frame that a port has given out, until the medium reports its outcome.
 ///
-/// It goes back to the same port, by [`Port::frame_done`](super::Port::frame_done), when the frame has left or never will.
+/// It goes back to the same port, by [`Port::frame_done`](super::Port::frame_done), when the frame has left
+/// or never will.
 #[derive(Debug)]
 #[must_use = "timers and pacing start when the port is told that the frame is done"]
 pub struct Token {
     pub(super) header: Header,
-    /// Bytes with all that is below the frame.
+    /// Bytes with all overhead below the frame.
     pub(super) len: usize,
     pub(super) came: Option<Instant>,
-    /// Which epoch of its service it is of.
+    /// The epoch of its service at that time.
     pub(super) epoch: u32,
 }
 
-/// What became of a frame that a medium was given.
+/// The outcome of a frame that was given to a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is on its way since then: its first bit left at that time.
+    /// It is on its way: its first bit left at that time.
     Sent(Instant),
-    /// The medium has given it up, and does not know that the peer has it: services that can send it again at once.
+    /// The medium has given it up, and does not know whether the peer has it: services that retransmit do so
+    /// at once.
     Failed,
 }

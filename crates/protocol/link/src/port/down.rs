@@ -1,4 +1,5 @@
-//! The way down: a packet is classified, held or let in, queued, and handed over as a frame when its service may.
+//! The transmit path: a packet is classified, paced or admitted, queued, and handed over as a frame when its
+//! service may.
 
 use airlane_base::Instant;
 
@@ -14,8 +15,8 @@ use crate::wire::Frame;
 impl<P: Packet> Port<P> {
     /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
     ///
-    /// Whether the port may have something to give by that, or another deadline: not, if the packet only
-    /// waits behind others, or is dropped, while the link is busy.
+    /// Returns whether the port may now have a frame to give, or another deadline. It does not, if the packet
+    /// only waits in a queue, or is dropped, while the link is busy.
     #[inline]
     pub fn handle_packet(&mut self, now: Instant, mut packet: P) -> bool {
         let classifier = &mut self.classifier;
@@ -35,18 +36,18 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Takes a packet from IP and gives its frame, where nothing stands in front of it: the link is free and
-    /// nobody waits for it. That is what [`Port::handle_packet`] and [`Port::poll_transmit`] do, without the way
-    /// through queue and scheduler. None where the packet has to wait or to be dropped: nothing has happened then,
-    /// and it is [`Port::handle_packet`]'s.
+    /// Takes a packet from IP and returns its frame at once, if the link is free and nothing else waits. This
+    /// equals [`Port::handle_packet`] followed by [`Port::poll_transmit`], without the detour through queue
+    /// and scheduler. None if the packet has to wait or be dropped: then nothing has happened, and the packet
+    /// goes to [`Port::handle_packet`].
     #[inline]
     pub fn pass(&mut self, now: Instant, packet: &P) -> Option<Frame<P>> {
         let idle = now >= self.free_at
             && self.scheduler.is_empty()
             && self.under_way == 0
             && self.ready == 0;
-        // A packet that may share its frame with others waits for them; one of which something is learnt is asked about
-        // once.
+        // A packet that may share its frame waits for others, and the classifier may learn from each packet
+        // only once.
         if !idle
             || P::DIVISIBLE
             || self.classifier.learns()
@@ -80,7 +81,7 @@ impl<P: Packet> Port<P> {
         Some(frame)
     }
 
-    /// Takes a packet for a service.
+    /// Admits a packet to a service.
     pub(super) fn admit(&mut self, now: Instant, number: usize, packet: P) -> bool {
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
@@ -106,8 +107,8 @@ impl<P: Packet> Port<P> {
         self.take(now, number, packet)
     }
 
-    /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
-    /// counted. Whether it did more than wait.
+    /// Takes an admitted packet: its service hands it over, or it is queued, or dropped and counted. Returns
+    /// whether it did more than wait.
     #[inline]
     pub(super) fn take(&mut self, now: Instant, number: usize, packet: P) -> bool {
         if let Some(shares) = &mut self.shares {
@@ -118,7 +119,7 @@ impl<P: Packet> Port<P> {
             && slot.handed_over() >= limit
             && !slot.draining
         {
-            // As a rule a queue stands, and this starts no timer.
+            // Usually there is a queue, and this starts no timer.
             slot.wait(now, packet);
             return now >= self.free_at;
         }
@@ -126,8 +127,8 @@ impl<P: Packet> Port<P> {
         true
     }
 
-    /// Lets one service hand over frames while it may.
-    // In place, since it mostly may not.
+    /// Lets one service hand over frames as far as it may.
+    // Inlined, since usually it may not.
     #[inline(always)]
     pub(super) fn hand_over(&mut self, now: Instant, number: usize) {
         self.ready &= !(1 << number);
@@ -146,7 +147,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Hands over frames of what waits in the queue, and then of the packet that is `arriving`.
+    /// Hands over frames with the queued packets, and then with the packet that is `arriving`.
     pub(super) fn hand_over_frames(
         &mut self,
         now: Instant,
@@ -158,7 +159,7 @@ impl<P: Packet> Port<P> {
             self.link_idle(now);
         }
         let limit = self.config.handed_over.limit();
-        // Copies may be what a link does not carry of which nothing is known.
+        // An unknown link may not be able to carry copies.
         let spare = self
             .finder
             .as_ref()

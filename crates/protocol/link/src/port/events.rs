@@ -1,4 +1,4 @@
-//! What services tell of themselves by name, and those that begin anew because their scheme demands it.
+//! The events that services report by name, and the resets that their schemes demand.
 
 use airlane_base::Instant;
 
@@ -7,23 +7,23 @@ use crate::context::ServiceEvent;
 use crate::flow::Packet;
 use crate::ledger::EventCount;
 
-/// Events that are kept for somebody who does not take them; of what is more the port keeps the counts.
+/// Capacity for events that the driver has not taken; further ones are only counted.
 const KEPT: usize = 1024;
 
 impl<P: Packet> Port<P> {
-    /// From now on keeps what services tell of; [`take_events`](Self::take_events) it after each input, or what is
-    /// more than a thousand is only counted.
+    /// Keeps the services' events from now on. Call [`take_events`](Self::take_events) after each input;
+    /// beyond a thousand, events are only counted.
     pub fn keep_events(&mut self) {
         self.events.get_or_insert_default();
     }
 
-    /// What services have told of since the last call, in its order. Nothing before
-    /// [`keep_events`](Self::keep_events).
+    /// The services' events since the last call, in order. Nothing before [`keep_events`](Self::keep_events).
     pub fn take_events(&mut self) -> impl Iterator<Item = ServiceEvent> + '_ {
         self.events.iter_mut().flat_map(|events| events.drain(..))
     }
 
-    /// Hears what the service that has just worked tells, and begins it anew if it demands that: whether it did.
+    /// Processes the events of the service that has just been called, and resets it if it demands that.
+    /// Returns whether it did.
     #[inline]
     pub(super) fn heed(&mut self, now: Instant, number: usize) -> bool {
         !self.out.told.is_empty() && self.hear(now, number)
@@ -41,7 +41,8 @@ impl<P: Packet> Port<P> {
         reset
     }
 
-    /// Counts what a service tells, and keeps it if somebody wants it: whether it demands a reset.
+    /// Counts a service's events, and keeps them if the driver wants them. Returns whether one demands a
+    /// reset.
     pub(super) fn note_told(&mut self, number: usize) -> bool {
         let mut resets = false;
         for told in self.out.told.drain(..) {
@@ -78,7 +79,8 @@ mod tests {
     use crate::ledger::ServiceLedger;
     use crate::wire::{FrameKind, HeaderProfile};
 
-    /// Services 1 and 2 go back N and have ten packets each; of each a frame is under way and others wait for the link.
+    /// Services 1 and 2 use Go-Back-N and have ten packets each; of each, one frame is under way and others
+    /// wait for the link.
     fn port(scheduler: SchedulerConfig) -> Port<To> {
         let service = |number: u8| {
             let text = format!(
@@ -135,7 +137,7 @@ mod tests {
                 .collect();
             assert_eq!(told, [(1, "slow", false), (1, "lost-step", true)]);
 
-            // Frames of the epoch before are nobody's; the other service's are its own.
+            // Frames of the previous epoch are ignored; those of the other service count.
             for (_, token) in under_way {
                 port.frame_done(token, now, Outcome::Sent(now));
             }

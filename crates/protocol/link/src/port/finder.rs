@@ -1,40 +1,42 @@
-//! The rate that a link is found to carry (`rate-limit = "estimated"` or `"found"`).
+//! Estimates the rate that a link carries (`rate-limit = "estimated"` or `"found"`).
 //!
-//! Nobody states what a radio carries today. This end marks what it sends: a mark says nothing but its number
-//! and leaves among the frames. The other end answers each with a report: how many bytes have come until then,
-//! and when the mark came, by a clock of its own. Two reports show how long the bytes between their marks took to
-//! arrive, and what a mark took beyond the quickest of the last 10 to 20 s is a queue, whoever made it.
+//! The current rate of a radio link is usually unknown. This end sends marks among its frames, which carry
+//! only a number. The other end answers each with a report: how many bytes had arrived before the mark, and
+//! when the mark arrived by the peer's clock. Two reports show how long the bytes between their marks took to
+//! arrive. The delay of a mark beyond the minimum of the last 10 to 20 s is queueing delay, no matter whose
+//! traffic causes it.
 //!
 //! ```text
-//! round        marks since the last change of the rate: at least four, more where delays jitter, over 30 ms; four over 300 ms
-//! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter, 40 ms more where
-//!              queue after queue shows another rate
-//! q <= allowed, busy       rate x (1 + gain); the gain grows 2.5 times each round once the rate is 5 % beyond the
-//!                          last queue's, up to a half, and to twice the rate beyond twice that
-//! marks rise               at first, by more than 2 x allowed: as if all of them had found a queue
-//! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
-//!                          link carries, as it was never idle. Send at c/4, c/2 or 3c/4 until the queue is gone, then
-//!                          a bit below c
-//! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays; twice in a row, it is
-//!                          kept filled by another sender, and this end sends what TCP would (`rival.rs`)
-//! much is on its way       what leaves the queue now x (least round trip of late + 100 ms + 2 x jitter), and nothing is known of
-//!                          it: an eighth of the rate is sent until something is
+//! round                  marks since the last change of the rate: at least four, more where delays jitter, over 30 ms;
+//!                        four over 300 ms
+//! q                      min delay of a round - min delay of the last 10 to 20 s;   allowed: 6 ms + jitter, up to 40 ms
+//!                        more where successive queues show different rates
+//! q <= allowed, busy     rate x (1 + gain); the gain grows 2.5 times each round once the rate exceeds that of the last
+//!                        queue by 5 %, up to a half, and up to doubling the rate beyond twice that
+//! marks rise             in the beginning, by more than 2 x allowed: as if all of them had found a queue
+//! q >  allowed           c = bytes / time between the first and the last mark that found this queue: the capacity, since
+//!                        the link was never idle. Send at c/4, c/2 or 3c/4 until the queue is gone, then just below c
+//! q did not fall         it is not ours: the present delay becomes the base delay, and the rate stays; twice in a row,
+//!                        another sender keeps it filled, and this end sends what TCP would (`rival.rs`)
+//! much in flight         more without a report than rate of departure x (recent min round trip + 100 ms + 2 x jitter):
+//!                        send an eighth of the rate until a report arrives
 //! ```
 //!
-//! Loss is not congestion. But a link that polices, or whose queue is shorter than what is allowed, shows nothing
-//! else: what is lost at which rate is judged by what arrives (`losses.rs`). Fades do not count: they take what lies
-//! between two marks, and nothing else.
+//! Loss is not congestion. But a policer, or a link with a queue shorter than the allowed delay, gives no
+//! other sign: there `losses.rs` relates the loss to the rate by what arrives. Fades do not count: they only
+//! remove what was sent between two marks.
 //!
-//! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
-//! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms or each packet. The first mark leaves behind the first frame, before there
-//! can be a queue. Where marks go unanswered the rate is halved, or quartered before any queue was seen, four times in
-//! a row at most: a link that became much slower answers late. The rate that was last confirmed, by a busy round
-//! without a queue, is kept meanwhile: the first answer that comes without a queue brings it back, however many silences
-//! there were, and only a queue or losses under load end it. A rate only grows while it is used: an idle link shows no
-//! limit. An unstated rate begins as slow start does, and doubles each round until a queue or losses show.
+//! Minimum delays are used rather than means, because occasional late marks are not a queue. Reports are
+//! rare: one for every 8 kB or 10 ms, whichever is longer; below 3 Mbit/s one for every 20 ms or packet. The
+//! first mark follows the first frame, before there can be a queue. If marks remain unanswered, the rate is
+//! halved, or quartered before any queue was seen, at most four times in a row: a link that has become much
+//! slower answers late. The last confirmed rate, from a busy round without a queue, is kept meanwhile: the
+//! first answer without a queue restores it, after any number of silences, and only a queue or losses under
+//! load revoke it. A rate only grows while it is used: an idle link shows no limit. An unknown rate starts as
+//! in slow start, and doubles each round until a queue or losses appear.
 //!
-//! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
-//! back does to reports beyond their delay, which the marks' own times do not contain.
+//! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out:
+//! effects of the reverse path on reports other than their delay, which the marks' own times exclude.
 
 mod compete;
 mod losses;
@@ -56,123 +58,128 @@ use marks::Marks;
 use rival::{NotOurs, Rival};
 use seen::{Least, Sample, Stretch, Variation};
 
-/// Reports of late that are remembered.
+/// Number of recent reports kept.
 const SAMPLES: usize = 64;
-/// Delays are allowed to grow by this before they are a queue.
+/// Increase in delay that does not yet count as a queue.
 const ALLOWED_US: i64 = 6_000;
-/// And by this more where the link's rate varies: a queue is what bridges the time until a rise is seen.
+/// Further allowance where the link's rate varies: a queue bridges the time until a rise is detected.
 const ALLOWED_MORE_US: i64 = 40_000;
-/// A round has as many marks at least, and lasts as long; a long one needs no more than these.
+/// Minimum number of marks in a round, and the number to which jitter raises it at most. A long round needs
+/// only the minimum.
 const LEAST_MARKS: usize = 4;
 const MOST_MARKS: usize = 16;
-/// Marks of a queue that say what the link carries, at least and at most.
+/// Minimum and maximum number of marks of a queue that determine the capacity.
 const FOUND: usize = 3;
 const STRETCH: usize = 24;
 const LEAST_ROUND: Duration = Duration::from_millis(30);
 const LONG_ROUND: Duration = Duration::from_millis(300);
-/// The least delay is that of 10 to 20 s, and the least round trip that of 0.5 to 1 s: a path that became longer holds more.
+/// Memories of the minimum delay (10 to 20 s) and the minimum round trip (0.5 to 1 s): a path that became
+/// longer holds more.
 const LEAST_OF: Duration = Duration::from_secs(10);
 const QUICKEST_OF: Duration = Duration::from_millis(500);
-/// So much may be on its way of which nothing is known yet: the least round trip, this time and twice the jitter at what
-/// leaves the queue, and ten packets in any case. What that is, is seen over this time.
+/// Limit of data in flight without a report: rate of departure times the minimum round trip, this time and
+/// twice the jitter, but at least ten packets. The rate of departure is measured over `OF_LATE_US`.
 const AHEAD_S: f64 = 0.1;
 const LEAST_AHEAD: f64 = 15_000.0;
 const OF_LATE_US: i64 = 40_000;
-/// A rate that rises is seen because a bit more may be on its way than left of late.
+/// Slightly more than the recent rate of departure may be in flight, so that a rising rate can be detected.
 const LEAVES: f64 = 1.25;
-/// Nothing heard for so long is a fade, which takes whatever is sent.
+/// A silence of this length is a fade, which takes everything sent.
 const SILENT: Duration = Duration::from_millis(100);
-/// Beyond that this part of the rate is sent, at most half of what leaves, and this where much more is on its way.
+/// Above that limit the rate is divided by `HELD`, and from `FAR_AHEAD` times the limit on by
+/// `HELD_FAR_AHEAD`; it is at most half the rate of departure.
 const HELD: u64 = 8;
 const HELD_FAR_AHEAD: u64 = 32;
 const FAR_AHEAD: f64 = 1.25;
-/// An unstated rate begins here, and none falls below the least.
+/// The initial value of an unknown rate, and the minimum of any rate.
 const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
-/// So much leaves at that before something is heard of it.
+/// Data sent at the initial rate before the first report.
 const FIRST_FLIGHT: u64 = 60_000;
-/// So often nothing heard halves the rate.
+/// Number of silences that halve the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
-/// At this rate growth is as it is said here; slower ones grow faster: those below the second, at which a packet takes as long
-/// as a round may add to the queue, by this power only, and the slowest, up to the last, not at all.
+/// Growth is as stated at `FAIR_BPS`, and faster on slower links. Below `LONG_PACKET_BPS`, where a packet
+/// takes as long as a round may add to the queue, it increases only by the power `FASTER_BELOW`, and up to
+/// `SLOWEST_BPS` it does not increase.
 const FAIR_BPS: f64 = 20e6;
 const LONG_PACKET_BPS: f64 = 6e6;
 const FASTER_BELOW: f64 = 0.1;
 const SLOWEST_BPS: f64 = 0.1e6;
-/// What a round may add to the queue while the rate is near to what the link was found to carry.
+/// What a round may add to the queue while the rate is near the known capacity.
 const STEP: Duration = Duration::from_millis(2);
-/// By so much it grows at most while it is near, and below that.
+/// Maximum growth per round while near the known capacity, and the growth below that capacity.
 const FAST_STEP: f64 = 1.0 / 32.0;
-/// By so much a second it grows at least, and by so much a round at most, while it is near.
+/// Minimum growth per second, and maximum per round, while near the known capacity.
 const LEAST_GROWTH: f64 = 0.07;
 const MOST_STEP: f64 = 0.25;
-/// The rate is near to what was found up to this; by so much the gain grows each round beyond.
+/// The rate is near the known capacity up to this factor; beyond it the gain grows by the second each round.
 const NEAR: f64 = 1.05;
 const FASTER: f64 = 2.5;
 
-/// What is being tried.
+/// The current activity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Sends at the rate, and more each round in which it was used.
+    /// Sends at the rate, which grows each round in which it was used.
     Grows,
-    /// Sends less until then, so that a queue can go.
+    /// Sends less until then, so that a queue can drain.
     Drains { until: Instant },
 }
 
-/// Why the rate was last taken back: what must be better by that, or was not ours.
+/// Why the rate was last reduced: the reduction must help, or the cause was not ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Doubt {
     None,
     Queue(Taken),
 }
 
-/// What was taken back because of a queue.
+/// A reduction because of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Taken {
-    /// How long it was, microseconds, and the rate.
+    /// The queueing delay, microseconds, and the rate.
     was: i64,
     bps: u64,
-    /// How often it has not fallen since, and how often it has not, or grew.
+    /// How often the queue has not fallen since, and how often it has not or has even grown.
     tries: u32,
     vain: u32,
 }
 
-/// Finds what the link carries, and says it as the rate to send at.
+/// Estimates what the link carries, and the rate to send at.
 #[derive(Clone, Debug)]
 pub(super) struct Finder {
     most: u64,
-    /// What the link is taken to carry.
+    /// Estimated capacity of the link.
     bps: u64,
     /// The rate of the last busy round without a queue, if there was one.
     confirmed: Option<u64>,
     phase: Phase,
-    /// Part of `bps` that is sent at while the queue drains.
+    /// Fraction of `bps` to send at while the queue drains.
     part: f64,
     doubt: Doubt,
     not_ours: NotOurs,
-    /// Somebody keeps a queue filled.
+    /// The state while another sender keeps a queue filled.
     rival: Option<Rival>,
     gain: f64,
-    /// What the last queue showed; none before the first.
+    /// The capacity that the last queue showed; none before the first.
     carried: Option<f64>,
     variation: Variation,
-    /// A queue was last made to go.
+    /// When a queue was last drained.
     drained: Instant,
-    /// The rate has been as it is since then.
+    /// When the rate last changed.
     since: Instant,
     busy: bool,
     marks: Marks,
-    /// How long the last report was under way with its mark, and how often none has come.
+    /// Round trip of the last mark and its report, and the number of consecutive silences.
     round_trip: Duration,
-    /// The least round trip of late, microseconds.
+    /// The recent minimum round trip, microseconds.
     quickest: Option<Least>,
     silent: u32,
-    /// The rate before nothing was heard, and what a queue had shown then, until load shows otherwise.
+    /// The rate before a silence, and the capacity that a queue had shown by then, until the link under load
+    /// shows otherwise.
     before_silence: Option<(u64, Option<f64>)>,
-    /// No more than this is sent for now, bit/s.
+    /// Present upper bound of the sending rate, bit/s.
     held: u64,
-    // These say what came.
+    // What has been observed.
     samples: VecDeque<Sample>,
     base: Option<Least>,
     jitter_us: i64,
@@ -180,7 +187,7 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Finds at most this rate. One that somebody stated is right until a queue shows.
+    /// Estimates at most this rate. A stated rate is assumed to be right until a queue appears.
     pub(super) fn new(most: Rate, stated: bool) -> Self {
         let most = most.as_bps();
         Self {
@@ -211,10 +218,10 @@ impl Finder {
         }
     }
 
-    /// The configured rate is another one; what was found stays, as far as it may.
+    /// Changes the configured rate; the estimate stays, as far as it may.
     pub(super) fn set_most(&mut self, most: Rate) {
         let was = std::mem::replace(&mut self.most, most.as_bps());
-        // A rate that was stated is right; that nobody states one any more says nothing of the link.
+        // A stated rate is assumed to be right; withdrawing one tells nothing about the link.
         let is_stated = self.most < RateLimit::UNSTATED.as_bps();
         self.bps = match self.bps == was && is_stated {
             true => self.most,
@@ -222,7 +229,7 @@ impl Finder {
         };
     }
 
-    /// At what rate to send now.
+    /// The rate to send at now.
     pub(super) fn rate(&self) -> Rate {
         let bps = match self.phase {
             Phase::Grows => self.bps,
@@ -232,11 +239,11 @@ impl Finder {
         Rate::from_bps(bps.max(LEAST_BPS.min(self.most))).expect("it is not zero")
     }
 
-    /// The most that is sent because so much was sent of which nothing is known yet: a queue that stands below takes
-    /// no more than that, however fast the rate falls.
+    /// Upper bound of the rate because of unreported data in flight: a queue below never gets more than that,
+    /// however fast the capacity falls.
     fn restraint(&self, now: Instant) -> u64 {
         if self.rival.is_some() {
-            // Its window is what may be on its way.
+            // The window limits the data in flight.
             return u64::MAX;
         }
         let Some(last) = self.samples.back() else {
@@ -259,7 +266,8 @@ impl Finder {
         }
     }
 
-    /// What leaves the queue below now, and a bit more; the rate where there is no queue.
+    /// Slightly above the rate at which the queue below drains now; the estimated rate where there is no
+    /// queue.
     fn leaves_bps(&self) -> f64 {
         let (bps, base, least) = (self.bps as f64, self.base_us(), self.allowed_us() / 2);
         if self.queue_us(FOUND) < least {
@@ -271,24 +279,24 @@ impl Finder {
         carried.map_or(bps, |carried| bps.min(LEAVES * carried))
     }
 
-    /// Whether anything is known of the link, or was stated.
+    /// Whether the rate is stated or anything has been observed.
     pub(super) fn knows_something(&self) -> bool {
         let is_stated = self.bps == self.most;
         is_stated || self.confirmed.is_some() || !self.samples.is_empty()
     }
 
-    /// What the link is taken to carry.
+    /// The estimated capacity.
     pub(super) fn carries(&self) -> Rate {
         Rate::from_bps(self.bps).expect("it is not below the least")
     }
 
-    /// The least round trip of late, as far as one is known.
+    /// The recent minimum round trip, where one is known.
     pub(super) fn round_trip(&self) -> Duration {
         let us = self.quickest.map_or(0, Least::get);
         Duration::from_micros(u64::try_from(us).unwrap_or(0))
     }
 
-    /// The same, and why it is not taken to carry more.
+    /// The estimate, and what limits it.
     pub(super) fn found(&self) -> FoundRate {
         let limit = match () {
             () if self.silent > 0 => RateLimitCause::Silence,
@@ -305,13 +313,14 @@ impl Finder {
         }
     }
 
-    /// What was last seen to be carried, however little is sent for now.
+    /// The last confirmed capacity, however little is sent for now.
     fn known(&self) -> u64 {
         let bps = self.losses.before_trial().unwrap_or(self.bps);
         self.confirmed.map_or(bps, |confirmed| confirmed.min(bps))
     }
 
-    /// Forgets what was seen: there may be another link below. What was found is where it begins.
+    /// Forgets all observations, because the link below may be another one. The estimate is the starting
+    /// point.
     pub(super) fn reset(&mut self) {
         self.bps = self.known();
         if let Some((before, _)) = self.before_silence.take() {
@@ -328,8 +337,8 @@ impl Finder {
         self.losses = Losses::new();
     }
 
-    /// The path takes longer or shorter frames from now on. What was lost while it swallowed the long ones says nothing of
-    /// its rate, which is that of before.
+    /// The path accepts longer or shorter frames from now on. Losses while it swallowed long ones do not
+    /// count, and the earlier rate is restored.
     pub(super) fn path_changed(&mut self) {
         let sound = self.losses.sound().unwrap_or(0).min(self.most);
         if sound > self.bps {
@@ -339,14 +348,14 @@ impl Finder {
         (self.carried, self.gain) = (None, 1.0);
     }
 
-    /// Whether losses have had less sent since this was asked.
+    /// Whether losses have reduced the rate since the last call.
     pub(super) const fn take_losing(&mut self) -> bool {
         self.losses.take_news()
     }
 
     // ---- marks
 
-    /// A frame has left; `sent` bytes have by now.
+    /// A frame has left; `sent` bytes have left in total.
     #[inline]
     pub(super) fn departed(&mut self, now: Instant, sent: u64) {
         let at_first = self.carried.is_none();
@@ -357,10 +366,10 @@ impl Finder {
         }
     }
 
-    /// Nothing is heard of what was sent: the link may have become much slower, or be gone.
+    /// Marks remain unanswered: the link may have become much slower, or be gone.
     fn miss(&mut self, now: Instant) {
         (self.since, self.rival) = (now, None);
-        // Where no queue has shown what the link carries, the rate may be anything above that.
+        // If no queue has shown the capacity, the rate may exceed it by any factor.
         let part = match self.carried {
             Some(carried) if carried > 0.0 => 2,
             _ => 4,
@@ -375,13 +384,13 @@ impl Finder {
         }
     }
 
-    /// Whether a mark is to leave next.
+    /// Whether the next frame is to be a mark.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.marks.is_due()
     }
 
-    /// A mark leaves, behind so many bytes: its number.
+    /// Sends a mark after this many bytes and returns its number.
     pub(super) fn mark(&mut self, now: Instant, sent: u64) -> u32 {
         let number = self.marks.take(now, sent);
         self.held = self.restraint(now);
@@ -390,14 +399,14 @@ impl Finder {
 
     // ---- reports
 
-    /// The peer tells of a mark.
+    /// Takes the peer's report on a mark.
     pub(super) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
         self.go_on(now);
         let Some(mark) = self.marks.answer(now, number) else {
             return;
         };
         if std::mem::take(&mut self.silent) > 0 {
-            // Unless it was an outage the search begins anew.
+            // Unless it was an outage, the search starts again.
             (self.gain, self.carried) = (0.25, Some(0.0));
         }
         self.round_trip = now.saturating_since(mark.left);
@@ -435,7 +444,7 @@ impl Finder {
             self.bps = self.bps.max(before).min(self.most);
             (self.since, self.carried) = (now, carried);
         }
-        // Where the rate varies an empty queue is lost capacity.
+        // If the rate varies, an empty queue is lost capacity.
         let part = 0.25 + 0.25 * self.variation.degree();
         let is_gone = (queue as f64) < part * self.allowed_us() as f64;
         match self.phase {
@@ -453,7 +462,7 @@ impl Finder {
         base.add(now, delay);
         self.not_ours.seen(now, delay);
         if let [.., before, last] = self.samples.make_contiguous() {
-            // Jitter is what does not follow from growing or shrinking evenly.
+            // Jitter is the deviation from steady growth or decline.
             let bend = (delay - 2 * last.delay_us + before.delay_us).abs() / 2;
             self.jitter_us += (bend.min(50_000) - self.jitter_us) / 8;
         }
@@ -476,7 +485,7 @@ impl Finder {
         ALLOWED_US + self.jitter_us + more as i64
     }
 
-    /// The queue has had its time to go.
+    /// Ends a drain whose time is over.
     #[inline]
     fn go_on(&mut self, now: Instant) {
         if let Phase::Drains { until } = self.phase
@@ -486,7 +495,7 @@ impl Finder {
         }
     }
 
-    /// What the marks of this round show, once they are enough.
+    /// Judges the marks of this round, once there are enough.
     fn judge(&mut self, now: Instant) {
         let begin = self
             .samples
@@ -497,7 +506,8 @@ impl Finder {
             return;
         };
         let marks = self.samples.len() - begin;
-        // Where delays jitter by as much as is allowed, the least of a few is too much too often.
+        // Where jitter is as large as the allowed delay, the minimum of only a few marks exceeds it too
+        // often.
         let needs = (LEAST_MARKS + (self.jitter_us / 1_000) as usize).min(MOST_MARKS);
         let allowed = self.allowed_us();
         let until = last.left;
@@ -545,7 +555,7 @@ impl Finder {
                 self.look_below(now);
             }
             Advice::Hold => {
-                // What left since then left at this rate, too.
+                // Everything sent since then was sent at this rate, too.
                 self.since = until;
                 if self.losses.limit() == Some(self.bps) {
                     self.confirmed = Some(self.bps);
@@ -559,8 +569,8 @@ impl Finder {
         }
     }
 
-    /// Whether each of the last marks waited longer than the one before: a burst, which fills a queue that is gone before
-    /// the next, so that no round shows it. TCP that fills no rate yet sends so.
+    /// Whether each of the last marks waited longer than the previous one: a burst, whose queue is gone
+    /// before the next burst, so that no round shows it. TCP below the link's rate sends like this.
     fn rises(&self) -> bool {
         let delays = || self.samples.iter().rev().map(|sample| sample.delay_us);
         let pairs = delays().zip(delays().skip(1));
@@ -570,7 +580,7 @@ impl Finder {
         marks >= LEAST_MARKS && last - first > 2 * self.allowed_us()
     }
 
-    /// The queue that the last marks have found, all of them.
+    /// The minimum queueing delay of the last marks.
     fn queue_us(&self, marks: usize) -> i64 {
         let last = self.samples.iter().rev().take(marks);
         last.map(|sample| sample.delay_us).min().unwrap_or(0) - self.base_us()
@@ -579,10 +589,10 @@ impl Finder {
     fn grow(&mut self, now: Instant, round: Duration) {
         let round = round.as_secs_f64();
         let step = (STEP.as_secs_f64() / round).clamp(1.0 / 128.0, FAST_STEP);
-        // Where rounds are long, no limit stays near for long.
+        // Where rounds are long, the capacity may change between them.
         let step = step.max((LEAST_GROWTH * round).min(MOST_STEP));
         let step = step * fair(self.bps);
-        // How far it is beyond what the last queue showed.
+        // How far the rate exceeds what the last queue showed.
         let beyond = self.carried.map(|carried| self.bps as f64 / carried);
         if self.busy {
             match beyond {
@@ -596,7 +606,7 @@ impl Finder {
                 .limit()
                 .map_or(self.most, |bps| bps.min(self.most));
             self.bps = ((self.bps as f64 * (1.0 + self.gain)) as u64 + 1).min(most.max(self.bps));
-            // Twice that is another link.
+            // Beyond twice that, it is effectively another link.
             let fastest = match beyond {
                 Some(beyond) if beyond < 2.0 => 0.5,
                 _ => 1.0,
@@ -609,8 +619,9 @@ impl Finder {
     }
 }
 
-/// By what factor the rate grows near a limit: less than in proportion to the rate, but for the slowest. Of two that share a
-/// link the smaller gains what the larger loses, as both give back in proportion. A slow link has little room for that.
+/// Factor for the growth near a limit: less than proportional to the rate, except for the slowest. Of two
+/// senders that share a link the smaller thus gains on the larger, as both reduce proportionally. A slow link
+/// has little room for that.
 fn fair(bps: u64) -> f64 {
     let bps = bps as f64;
     let slow = (LONG_PACKET_BPS / bps).max(1.0);

@@ -1,43 +1,43 @@
-//! What a port that follows its link takes the link to carry, and why: for tables and logs.
+//! The estimated rate of a link and its limit, for tables and logs.
 
 use serde::{Deserialize, Serialize};
 
-/// A rate that was found.
+/// An estimated rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundRate {
-    /// What the link is taken to carry, bit/s.
+    /// Estimated capacity of the link, bit/s.
     pub bps: u64,
-    /// What showed that it carries no more.
+    /// What limits the estimate.
     pub limit: RateLimitCause,
-    /// The part of what is sent that is lost at any rate, 0 to 1.
+    /// Fraction of the sent data that is lost at any rate, 0 to 1.
     pub loss: f64,
 }
 
-/// Why a rate is not taken to be higher.
+/// What limits an estimated rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateLimitCause {
-    /// Nothing has shown a limit: the link was not used beyond this rate yet.
+    /// Nothing yet: the link has not been used beyond this rate.
     NotYetSeen,
-    /// More makes a queue.
+    /// A higher rate builds a queue.
     Queue,
-    /// Somebody else keeps a queue filled, beside which this end takes what TCP would.
+    /// Another sender keeps a queue filled, beside which this end sends what TCP would.
     Rival,
-    /// What exceeds it is dropped, as by a policer.
+    /// The excess is dropped, as by a policer.
     Policed,
     /// The peer does not answer.
     Silence,
-    /// The file allows no more.
+    /// The configuration.
     Configured,
 }
 
 impl RateLimitCause {
-    /// Whether something else than the link or the file sets the limit: a policer, or another sender.
+    /// Whether neither the link nor the configuration sets the limit, but a policer or another sender.
     pub const fn is_of_others(self) -> bool {
         matches!(self, Self::Policed | Self::Rival)
     }
 
-    /// What follows "found, " in a sentence about the rate.
+    /// Completes a sentence about the rate after "found, ".
     pub const fn says(self) -> &'static str {
         match self {
             Self::NotYetSeen => "no limit seen yet",

@@ -1,8 +1,8 @@
-//! How long a service's frames are, where that follows what becomes of them ([`FrameLength`]).
+//! Adapts the length of a service's frames to their losses ([`FrameLength`]).
 //!
-//! A frame was lost if it is repaired, and has come if it is not in the time that this takes, or if one behind it is: so any
-//! service that sends again what was lost tells enough by the frames that leave, and others keep the longest frames.
-//! What is known is taken in the order in which frames left, as the rule wants it.
+//! A frame was lost if it is repaired. It has arrived if it has not been repaired within the time that this
+//! takes, or if a later frame has. So the departing frames of any service that retransmits reveal the losses;
+//! other services keep the longest frames. The rule receives the outcomes in the order in which frames left.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use airlane_base::{Duration, FrameLength, Instant, Rate, Seq};
 
 use crate::config::MAX_LIVE_WINDOW;
 
-/// The shortest part of a packet that is worth a frame.
+/// The shortest fragment of a packet that is worth a frame.
 const LEAST: usize = 32;
-/// The rule counts in what a link sends in this time.
+/// Unit of the rule: what the link sends in this time.
 const UNIT: Duration = Duration::from_millis(20);
-/// What has not been repaired after so many round trips and frames has come: the next frame shows that one was lost, the
-/// request may wait for one, and the repair for those that are handed over already, before it leaves itself.
+/// A frame not repaired after this many round trips and frames has arrived: the next frame reveals a loss,
+/// the request may wait for one frame, and the repair for those already handed over, before it leaves itself.
 const ROUND_TRIPS: u64 = 2;
 const FRAMES: u64 = 6;
-/// A window of the shortest frames takes so many round trips to leave: a frame can be lost several times before the link is
-/// idle.
+/// A window of the shortest frames takes at least this many round trips to leave: a frame can be lost several
+/// times before the link is idle.
 const WINDOW: u64 = 12;
 
-/// A frame whose fate is not known.
+/// A frame whose outcome is not known.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     seq: Seq,
@@ -30,11 +30,11 @@ struct Pending {
     left: Instant,
 }
 
-/// The length of a service's frames.
+/// The adaptive length of a service's frames.
 #[derive(Clone, Debug)]
 pub(super) struct Lengths {
     rule: FrameLength,
-    /// Bytes of a frame beside what it carries.
+    /// Bytes of a frame other than its payload.
     overhead: usize,
     rate: Rate,
     window: usize,
@@ -42,7 +42,8 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Of frames that have `overhead` bytes beside up to `most`; `window` of them may be unacknowledged.
+    /// For frames with `overhead` bytes and up to `most` bytes of payload; `window` of them may be
+    /// unacknowledged.
     pub(super) fn new(overhead: usize, most: usize, window: u32, rate: Rate) -> Self {
         let bounds = [LEAST.min(most), most].map(|carried| (carried + overhead) as u32);
         Self {
@@ -60,9 +61,9 @@ impl Lengths {
         self.rate = rate;
     }
 
-    /// A frame of `len` bytes in all leaves for the first time.
+    /// A frame of `len` bytes in total leaves for the first time.
     pub(super) fn original(&mut self, seq: Seq, len: usize, left: Instant) {
-        // No window has more.
+        // No window is larger.
         if self.pending.len() == MAX_LIVE_WINDOW as usize {
             self.settle_first(false);
         }
@@ -73,7 +74,7 @@ impl Lengths {
         });
     }
 
-    /// A frame leaves again. Numbers come round: it is the youngest with this one.
+    /// A frame is retransmitted. Numbers wrap: it is the latest with this one.
     pub(super) fn repair(&mut self, seq: Seq) {
         let youngest = self.pending.iter().rposition(|pending| pending.seq == seq);
         if let Some(at) = youngest {
@@ -82,7 +83,7 @@ impl Lengths {
         }
     }
 
-    /// What would have been repaired by now has come. Gives how much a frame should carry.
+    /// Settles frames that would have been repaired by now. Returns the payload that a frame should carry.
     pub(super) fn settle(&mut self, now: Instant, round_trip: Duration) -> usize {
         while let Some(first) = self.pending.front() {
             let frame = first.len.max(self.rule.length()) as usize;
@@ -104,7 +105,7 @@ impl Lengths {
         }
     }
 
-    /// A new epoch: nobody will say what became of frames.
+    /// A new epoch: the outcome of pending frames will never be known.
     pub(super) fn reset(&mut self) {
         self.pending.clear();
     }

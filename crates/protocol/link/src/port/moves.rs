@@ -1,4 +1,4 @@
-//! When packets of a flow that changes its service are held, and when they go on.
+//! Holds the packets of a flow that changes its service, and releases them.
 
 use airlane_base::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use super::moving::{Flow, Moving};
 use super::numbers::SERVICES;
 use crate::flow::{FlowKey, Packet};
 
-/// What a round trip may vary by.
+/// Assumed variation of a round trip.
 const MARGIN: Duration = Duration::from_millis(5);
 
 impl<P: Packet> Port<P> {
-    /// Holds a packet of a flow that changes its service, or gives it back where nothing is in its way.
+    /// Holds a packet of a flow that changes its service, or returns it if it can go on.
     #[cold]
     pub(super) fn hold(
         &mut self,
@@ -36,7 +36,7 @@ impl<P: Packet> Port<P> {
         held
     }
 
-    /// Whether nothing of this packet's flow, whose last packet came `at` that time, is left in a service.
+    /// Whether a service holds nothing more of this packet's flow, whose last packet came `at` that time.
     fn has_left(&self, now: Instant, number: u8, at: Instant, packet: &P) -> bool {
         let Some(slot) = &self.slots[usize::from(number) % SERVICES] else {
             return true;
@@ -49,12 +49,12 @@ impl<P: Packet> Port<P> {
         !slot.may_hold_flow_of(packet) && now.saturating_since(at) >= most
     }
 
-    /// Lets go what is held of flows that have left their old services.
+    /// Releases held packets of flows that have left their old services.
     pub(super) fn release(&mut self, now: Instant) {
         let mut moving = std::mem::replace(&mut self.moving, Moving::new());
         while let Some(flow) = moving.release(now, |flow| self.may_go(now, flow)) {
             let to = usize::from(flow.to) % SERVICES;
-            // Its new service may have gone meanwhile; the default one is always there.
+            // The new service may have been removed meanwhile; the default one always exists.
             let to = if self.slots[to].is_some() { to } else { 0 };
             for packet in flow.packets {
                 self.admit(now, to, packet);

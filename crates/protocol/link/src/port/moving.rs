@@ -1,11 +1,11 @@
-//! A flow that changes its service, without its packets overtaking each other.
+//! Moves a flow to another service without reordering its packets.
 //!
-//! What it sent by the old service may still wait there, be on its way, or be repaired. So its next packets are held
-//! until nothing of it waits in the old service's queue and either that service has nothing on its way or a round trip
-//! has passed; at most [`HOLD`], and [`PACKETS`] of all flows. A flow that has paused for so long moves at once, and one
-//! that fills the link is held for a round trip, once.
+//! Earlier packets of the flow may still be queued in the old service, in flight, or under repair. So its
+//! next packets are held until none is queued there and either that service has nothing in flight or a round
+//! trip has passed; at most for [`HOLD`], and at most [`PACKETS`] of all flows. A flow that has paused for
+//! that long moves at once, and one that fills the link is held for a round trip, once.
 //!
-//! Left out: what an old service repairs for longer than that comes behind what was held.
+//! Left out: packets that the old service repairs later than that arrive after the held ones.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use airlane_base::{Duration, Instant, Payload};
 
 /// Longest time that a packet is held.
 const HOLD: Duration = Duration::from_millis(300);
-/// How often it is asked whether one may go.
+/// Interval of checks whether a flow can be released.
 const CHECK: Duration = Duration::from_millis(2);
-/// Packets that are held, of all flows, and flows.
+/// Maximum number of held packets of all flows, and of flows.
 const PACKETS: usize = 1024;
 const FLOWS: usize = 64;
 
@@ -28,13 +28,13 @@ pub(super) struct Moving<P> {
     check_at: Instant,
 }
 
-/// A flow on its way to another service.
+/// A flow that is moving to another service.
 #[derive(Clone, Debug)]
 pub(super) struct Flow<P> {
     hash: u64,
-    /// Which service it leaves.
+    /// The service that it leaves.
     pub(super) from: u8,
-    /// Where it goes, as its last packet was told.
+    /// Its new service, as chosen for its last packet.
     pub(super) to: u8,
     /// When the first packet was held, and when the last may still have been in the old service's queue.
     since: Instant,
@@ -57,7 +57,7 @@ impl<P: Payload> Moving<P> {
         self.flows.is_empty()
     }
 
-    /// Bytes that are held.
+    /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -66,7 +66,7 @@ impl<P: Payload> Moving<P> {
         (!self.flows.is_empty()).then_some(self.check_at)
     }
 
-    /// Holds a packet of a flow that is held, or gives it back.
+    /// Holds a packet if its flow is moving, or returns it.
     pub(super) fn follow(&mut self, hash: u64, to: u8, packet: P) -> Option<P> {
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.hash == hash) else {
             return Some(packet);
@@ -78,7 +78,7 @@ impl<P: Payload> Moving<P> {
         None
     }
 
-    /// Holds the first packet of a flow that moves, where there is room, or gives it back.
+    /// Holds the first packet of a flow that moves, where there is room, or returns it.
     pub(super) fn begin(
         &mut self,
         now: Instant,
@@ -103,7 +103,8 @@ impl<P: Payload> Moving<P> {
         self.follow(hash, to, packet)
     }
 
-    /// Takes out a flow whose packets may go: `clear` says so of each, unless it was held for too long, or too much is.
+    /// Takes out a flow to release: one for which `clear` holds, or that was held for too long, or any if too
+    /// much is held.
     pub(super) fn release(
         &mut self,
         now: Instant,
@@ -119,17 +120,17 @@ impl<P: Payload> Moving<P> {
         Some(flow)
     }
 
-    /// Whether it is time to ask.
+    /// Whether a check is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.flows.is_empty() && (now >= self.check_at || self.packets >= PACKETS)
     }
 
-    /// It was asked now.
+    /// Records that the check was made now.
     pub(super) fn checked(&mut self, now: Instant) {
         self.check_at = now + CHECK;
     }
 
-    /// Everything that is held, in the order in which flows began to move.
+    /// Takes all held flows, in the order in which they began to move.
     pub(super) fn take(&mut self) -> Vec<Flow<P>> {
         (self.packets, self.bytes) = (0, 0);
         std::mem::take(&mut self.flows)

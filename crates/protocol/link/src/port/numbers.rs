@@ -1,9 +1,9 @@
-//! Numbers of services, and sets of them.
+//! Service numbers, and sets of them.
 
 /// Service numbers have 4 bits.
 pub(super) const SERVICES: usize = 16;
 
-/// The numbers that a set has, one bit each, in ascending order.
+/// The members of a bit set in ascending order.
 pub(super) fn numbers(mut set: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let rest = set & set.checked_sub(1)?;

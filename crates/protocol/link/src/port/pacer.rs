@@ -1,23 +1,23 @@
 //! Nominal-time pacing (Xylomenos 1999, section 6.2.1; section 9.2 of docs/spec/multi-service.md).
 //!
-//! After a packet, IP may hand in the next only when the packet would have left if it were sent
-//! bare, or with the overhead that every frame has. So the queue of a congested link stands at IP, in front of the classifier, and the
-//! services hold only what they add themselves: headers, repairs and control frames.
+//! After a packet, IP may hand over the next only when the first would have left, sent bare or with the
+//! overhead that every frame has. So the queue of a congested link stands at IP, before the classifier, and
+//! the services hold only what they add themselves: headers, repairs and control frames.
 
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, QueueLimit, Rate};
 
-/// The IP queue in front of the classifier.
+/// The IP queue before the classifier.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer<P> {
     rate: Rate,
     limit: QueueLimit,
-    /// Bytes beside each packet that count.
+    /// Overhead per packet that counts, bytes.
     overhead: usize,
-    /// When the next packet may be handed in.
+    /// When the next packet may be handed over.
     open_at: Instant,
-    /// Packets that wait, with their service and when they came.
+    /// Queued packets with service and arrival time.
     queue: VecDeque<(usize, P, Instant)>,
     bytes: usize,
 }
@@ -34,22 +34,22 @@ impl<P: Payload> Pacer<P> {
         }
     }
 
-    /// Paces at another rate, from the next packet on.
+    /// Changes the rate for later packets.
     pub(super) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
 
-    /// Whether a packet that comes now goes straight through.
+    /// Whether a packet that arrives now passes without waiting.
     pub(super) fn is_open(&self, now: Instant) -> bool {
         self.queue.is_empty() && now >= self.open_at
     }
 
-    /// A packet of `len` bytes is handed in.
+    /// Records that a packet of `len` bytes passes.
     pub(super) fn pass(&mut self, now: Instant, len: usize) {
         self.open_at = now + self.nominal(len);
     }
 
-    /// Queues a packet, or gives back what does not fit.
+    /// Queues a packet, or returns it if it does not fit.
     pub(super) fn push(&mut self, now: Instant, service: usize, packet: P) -> Result<(), P> {
         let len = packet.len();
         if !self.limit.admits(self.queue.len(), self.bytes, len) {
@@ -60,7 +60,7 @@ impl<P: Payload> Pacer<P> {
         Ok(())
     }
 
-    /// The next packet that may be handed in by now, with its service and when it came.
+    /// The next packet that may pass by now, with its service and arrival time.
     pub(super) fn pop(&mut self, now: Instant) -> Option<(usize, P, Instant)> {
         if now < self.open_at {
             return None;
@@ -105,7 +105,7 @@ mod tests {
             assert_eq!(pacer.poll_timeout(), Some(at(next)));
             assert!(pacer.pop(at(next - 1)).is_none());
             assert!(pacer.pop(at(next)).is_some());
-            // The next one counts from then, however late it was asked for.
+            // The next one counts from then, however late the call.
             assert!(!pacer.is_open(at(2 * next - 1)));
             assert!(pacer.is_open(at(2 * next)));
         }

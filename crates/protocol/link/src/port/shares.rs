@@ -4,16 +4,16 @@
 //! every T_m = 1 s:  r_i = max(bytes given to service i / bytes given to all, 0.01)
 //! ```
 //!
-//! What counts is what the classifier passes on, so a service's overhead does not change its rate.
-//! An interval without traffic changes nothing. Each change goes to the scheduler, for later stamps
-//! (XYL-S-13), and to the timers of services that follow their share (heuristic H2).
+//! The bytes that the classifier passes on count, so a service's overhead does not change its rate. An
+//! interval without traffic changes nothing. Each change applies to later stamps of the scheduler (XYL-S-13),
+//! and to the timers of services that follow their share (heuristic H2).
 
 use airlane_base::Instant;
 
 use super::numbers::SERVICES;
 use crate::measure::INTERVAL;
 
-/// The least share of a service that is there.
+/// Minimum share of an installed service.
 pub(super) const LEAST: f64 = 0.01;
 
 /// Bytes given to each service in the present interval.
@@ -35,7 +35,7 @@ impl Shares {
         self.passed[service] += len as u64;
     }
 
-    /// The bytes of an interval that is over, if there were any.
+    /// The bytes of a completed interval, if there were any.
     pub(super) fn roll(&mut self, now: Instant) -> Option<[u64; SERVICES]> {
         if now < self.ends {
             return None;

@@ -1,4 +1,4 @@
-//! What ports say to each other, beside the services: marks and reports, by which one of them finds the rate of its link.
+//! Frames between the ports themselves: marks and reports, from which a port estimates the rate of its link.
 
 use airlane_base::{Instant, Rate};
 
@@ -11,8 +11,7 @@ use crate::schedule::Turn;
 use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
 
 impl<P: Packet> Port<P> {
-    /// The rate that the port sends at now: the configured one, unless the link is slower and the
-    /// port follows it.
+    /// The present sending rate: the configured one, or lower if the port estimates the link's rate.
     #[inline]
     pub fn rate(&self) -> Rate {
         match &self.finder {
@@ -21,17 +20,18 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// What the link is found to carry, and why; none where the port does not follow it.
+    /// The estimated rate and its limit; none where the port does not estimate it.
     pub fn found_rate(&self) -> Option<FoundRate> {
         self.finder.as_ref().map(|finder| finder.found())
     }
 
-    /// What was seen last of what is below; none where the port does not follow it, or has seen nothing of late.
+    /// The last measurement of the path below; none where the port does not estimate the rate, or has no
+    /// recent one.
     pub fn seen(&self, now: Instant) -> Option<Seen> {
         self.finder.as_ref()?.seen(now)
     }
 
-    /// Takes the link to carry so much for this port, as [`Bottlenecks`](crate::Bottlenecks) shares it, bit/s.
+    /// Moves the estimated rate to this value, as [`Bottlenecks`](crate::Bottlenecks) divides it, bit/s.
     pub fn shift_found(&mut self, bps: u64) {
         if let Some(finder) = &mut self.finder {
             finder.shift(bps);
@@ -39,7 +39,7 @@ impl<P: Packet> Port<P> {
         self.follow_link();
     }
 
-    /// The path takes longer or shorter frames from now on, which is another link for the rate that is found.
+    /// The path accepts longer or shorter frames from now on; the rate finder treats it as another link.
     pub fn path_changed(&mut self) {
         if let Some(finder) = &mut self.finder {
             finder.path_changed();
@@ -47,14 +47,15 @@ impl<P: Packet> Port<P> {
         self.follow_link();
     }
 
-    /// Whether so much is lost that less is sent, since this was asked: the path may have begun to swallow long frames.
+    /// Whether losses have reduced the rate since the last call: the path may have begun to swallow long
+    /// frames.
     pub fn doubts_path(&mut self) -> bool {
         self.finder
             .as_mut()
             .is_some_and(|finder| finder.take_losing())
     }
 
-    /// A mark or a report, which no service sees.
+    /// Handles a mark or a report, which no service sees.
     pub(super) fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
         let number = frame.header.seq;
         self.next_timer.set(None);
@@ -65,7 +66,7 @@ impl<P: Packet> Port<P> {
             }
             (Some(_), None) => {}
             (None, _) => {
-                // The clock and the count go round.
+                // The clock and the count wrap.
                 let report = Report {
                     received: self.received_bytes as u32,
                     at_us: (now.as_nanos() / 1_000) as u32,
@@ -76,7 +77,8 @@ impl<P: Packet> Port<P> {
         self.received_bytes += self.own_len(frame) as u64;
     }
 
-    /// Gives what there is to say to the peer's port: before all packets, as it says what the link does now.
+    /// The frame for the peer's port. It precedes all packets, because it reports the present state of the
+    /// link.
     pub(super) fn speak(&mut self, now: Instant) -> Turn<Handed<P>> {
         let frame = match self.answer.take() {
             Some((number, report)) => Frame {
@@ -102,7 +104,7 @@ impl<P: Packet> Port<P> {
         codec.len_without_packet(frame, &Layout::PORTS) + self.config.frame_overhead
     }
 
-    /// Times what services do by the rate that was found, where it is quite another one.
+    /// Adapts the services' timers to the estimated rate, once it has changed much.
     fn follow_link(&mut self) {
         let Some(finder) = &self.finder else {
             return;

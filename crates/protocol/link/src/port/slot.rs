@@ -1,4 +1,4 @@
-//! What a port keeps for each service.
+//! The state of one service in a port.
 
 mod endings;
 
@@ -23,74 +23,75 @@ use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
 use crate::wire::{Codec, Frame, Header, Layout, Role};
 
-/// A service with its waiting room and its books.
+/// A service with its queue and its ledger.
 #[derive(Clone, Debug)]
 pub(super) struct Slot<P> {
-    /// Resolved.
+    /// With all defaults resolved.
     pub(super) config: ServiceConfig,
-    /// What its frames are.
+    /// The kinds and layout of its frames.
     pub(super) frames: Frames,
     codec: Codec,
-    /// Bytes of a frame beside its payload, where they are always the same.
+    /// Bytes of a frame other than its payload, where constant.
     head_len: Option<usize>,
     pub(super) service: Service<P>,
-    /// What a budget leaves for the time before the link.
+    /// The part of the budget that may pass before the link.
     waits_at_most: Option<Duration>,
-    /// Datagrams that are older go no further.
+    /// Age at which datagrams are dropped.
     patience: Option<Duration>,
     queue: IngressQueue<P>,
     packer: Packer<P>,
-    /// Where it chooses how long its frames are.
+    /// The adaptive length of its frames, where enabled.
     lengths: Option<Box<Lengths>>,
     unpacker: Unpacker<P>,
     pub(super) ledger: ServiceLedger,
-    /// What the scheme has told of.
+    /// Counts of the scheme's events.
     pub(super) events: Vec<EventCount>,
-    /// What was dropped since somebody asked, where somebody does.
+    /// Packets dropped since the last call, where the driver collects them.
     dropped: Option<Vec<(DropReason, P)>>,
     pub(super) meter: Meter,
-    /// No longer classified to; goes when everything in it has gone and the peer is quiet.
+    /// Whether it is being removed: no packets are classified to it, and it goes when it is empty and the
+    /// peer is quiet.
     pub(super) draining: bool,
-    /// What takes its place then.
+    /// The service that replaces it then.
     pub(super) next: Option<ServiceConfig>,
-    /// How it stands with the peer's.
+    /// Its pairing with the peer's service.
     pub(super) agreement: Agreement,
-    /// When the last frame came or left; keepalives do not count, they have no end.
+    /// When the last frame arrived or left; keepalives do not count, because they never end.
     active_at: Instant,
-    /// When the last frame came, or the last new packet left.
+    /// When the last frame arrived, or the last new packet left.
     progress_at: Instant,
-    /// When it was last asked for a frame, or one has left.
+    /// When it was last asked for a frame, or one left.
     polled_at: Instant,
-    /// What a new epoch has thrown out of the scheduler.
+    /// Frames that a new epoch has removed from the scheduler.
     forgotten: EpochLoss,
-    /// Packets and bytes that wait for it at IP, where IP is held back.
+    /// Packets and bytes that wait for it at IP, where packets from IP are paced.
     at_ip: (usize, usize),
-    /// A round trip of full frames, where none is measured.
+    /// A round trip of full frames, used until one is measured.
     unmeasured: Duration,
     /// Frames of this service in the scheduler.
     handed_over: u32,
-    /// How often it was to hand over what it has, and had nothing.
+    /// How often it could have handed over a frame, and had none.
     underflows: u64,
     timer_origin: TimerOrigin,
     /// Whether it may have deadlines.
     timed: bool,
 }
 
-/// A frame may come behind so many others, where no window says it.
+/// A frame can still arrive until this many later ones have left, where no window gives a bound.
 const REACH: u32 = 1024;
 
 fn ages(config: &ServiceConfig) -> Ages {
     Ages::new(config.budget, config.patience)
 }
 
-/// How long a full frame takes through the link.
+/// One-way time of a full frame through the link.
 fn path(facts: &PortFacts, layout: &Layout) -> Duration {
     let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
     facts.delay + facts.rate.transmission_time(facts.max_payload + overhead)
 }
 
 impl<P: Packet> Slot<P> {
-    /// `port` is the configuration of the port, `room` the longest payload of a frame now.
+    /// `port` is the configuration of the port, `room` the present longest payload of a frame.
     pub(super) fn new(
         config: ServiceConfig,
         facts: &PortFacts,
@@ -102,9 +103,9 @@ impl<P: Packet> Slot<P> {
         let frames = service.scheme().frames();
         let layout = frames.layout;
         let queue = config.queue.unwrap_or(QueueConfig::None {});
-        // The same flows share queues in one service and not in another.
+        // Whether two flows share a queue differs between services.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
-        // A packet that is copied alone is copied with others, too.
+        // An aggregate stays short enough to be copied like its packets.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
         let unmeasured = facts.on_its_way(layout) * 2;
         let holds = match config.scheme.dejitter() {
@@ -179,7 +180,7 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// The link was found to have this rate and round trip.
+    /// Adapts the queue to the estimated rate and round trip.
     pub(super) fn fit_queue(&mut self, rate: Rate, round_trip: Duration) {
         self.queue.fit(rate, round_trip);
     }
@@ -198,18 +199,18 @@ impl<P: Packet> Slot<P> {
         self.at_ip = (self.at_ip.0 + 1, self.at_ip.1 + len);
     }
 
-    /// A packet of `len` bytes has left IP for this service, or will never come.
+    /// A packet of `len` bytes has left IP for this service, or never will.
     pub(super) fn leaves_ip(&mut self, now: Instant, len: usize) {
         self.at_ip = (self.at_ip.0 - 1, self.at_ip.1 - len);
         self.progress_at = self.progress_at.max(now);
     }
 
-    /// Counts a packet that goes no further.
+    /// Drops and counts a packet.
     pub(super) fn discard(&mut self, reason: DropReason, packet: P) {
         count_drop(&mut self.ledger, &mut self.dropped, reason, packet);
     }
 
-    /// Keeps the packets that are dropped from now on, for [`take_dropped`](Self::take_dropped).
+    /// Keeps packets dropped from now on, for [`take_dropped`](Self::take_dropped).
     pub(super) fn keep_dropped(&mut self) {
         self.dropped.get_or_insert_default();
     }
@@ -220,13 +221,13 @@ impl<P: Packet> Slot<P> {
             .flat_map(|dropped| dropped.drain(..))
     }
 
-    /// It was to hand over what it has.
+    /// Counts an underflow, if it has nothing to hand over.
     #[inline]
     pub(super) fn note_dry(&mut self) {
         self.underflows += u64::from(self.is_dry());
     }
 
-    /// Whether no packet waits in it, and no frame of it for the link: what peers have not confirmed is another matter.
+    /// Whether no packet is queued, and no frame waits for the link; unacknowledged frames do not matter.
     #[inline]
     fn is_dry(&self) -> bool {
         self.handed_over == 0 && self.queue.is_empty() && self.packer.is_empty()
@@ -237,7 +238,7 @@ impl<P: Packet> Slot<P> {
         self.polled_at = self.polled_at.max(now);
     }
 
-    /// Bytes of a frame with its header, without what lies below.
+    /// Length of a frame with its header, without lower layers, bytes.
     #[inline]
     pub(super) fn frame_len(&self, frame: &Frame<P>) -> usize {
         match self.head_len {
@@ -254,20 +255,20 @@ impl<P: Packet> Slot<P> {
         });
     }
 
-    /// Whether it ever has a deadline: the raw service of whole packets has none.
+    /// Whether it ever has a deadline: a raw service of whole packets has none.
     #[inline]
     pub(super) fn is_timed(&self) -> bool {
         self.timed || self.draining
     }
 
-    /// Whether a packet that comes now would be its next frame.
+    /// Whether a packet that arrives now would be its next frame.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
         self.handed_over == 0 && !self.draining && !self.has_frames() && self.service.has_room()
     }
 
-    /// The frame of a packet that nothing waits in front of, see [`Slot::is_clear`].
-    // In place, since a frame that has just been written is slow to move.
+    /// The frame of a packet with nothing ahead of it, see [`Slot::is_clear`].
+    // Inlined, since a frame that has just been written is slow to move.
     #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
         self.note_polled(now);
@@ -286,15 +287,15 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// Whether [`Slot::poll_frame`] may give one though nothing arrives.
+    /// Whether it may have a frame to hand over without a new packet.
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
         let packed = P::DIVISIBLE && !self.packer.is_idle();
         packed || !self.queue.is_empty() || self.service.has_frames()
     }
 
-    /// Hands over the next frame, from what waits and then `arriving`: gives it `to` somebody, with its length; one that
-    /// is only worth room to `spare` if there is. Whether there was one.
+    /// Hands over the next frame, from queued packets and then `arriving`: passes it and its length to `to`.
+    /// Copies are handed over only if there is capacity to `spare`. Returns whether there was a frame.
     #[inline]
     pub(super) fn hand_over(
         &mut self,
@@ -344,7 +345,7 @@ impl<P: Packet> Slot<P> {
         to(Handed { frame, came }, len);
     }
 
-    /// The next payload, of packets that wait and then `arriving`, and where it comes from.
+    /// The next payload, from queued packets and then `arriving`, and its origin.
     #[inline]
     fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Origin)> {
         let too_old = |packet: &P, since| {
@@ -376,7 +377,7 @@ impl<P: Packet> Slot<P> {
         })
     }
 
-    /// A frame of `len` bytes is on its way out until `left`, or has been given up then.
+    /// The last bit of a frame of `len` bytes leaves at `left`, or the medium gave the frame up at that time.
     #[inline]
     pub(super) fn handle_departure(
         &mut self,
@@ -418,7 +419,7 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// Chooses how long frames are by those that leave.
+    /// Adapts the frame length to the departing frames.
     #[cold]
     fn follow_frames(&mut self, header: &Header, len: usize, left: Instant) {
         let Some(lengths) = &mut self.lengths else {
@@ -435,7 +436,7 @@ impl<P: Packet> Slot<P> {
         self.packer.set_aim(lengths.settle(left, round_trip));
     }
 
-    /// What it exports at this rate of the link, where packets have up to `longest` bytes.
+    /// Its exported interface at this link rate, where packets have up to `longest` bytes.
     pub(super) fn interface(&self, rate: Rate, longest: usize) -> Interface {
         let waiting = self.waiting_bytes() as u64;
         let places = self.queue.stands(rate, longest as u64);
@@ -448,7 +449,7 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// Takes a frame of `len` bytes from the peer, whose packets go up as they are if they are `plain`.
+    /// Takes a frame of `len` bytes from the peer; with `plain`, its packets are delivered unchanged.
     #[inline]
     pub(super) fn handle_frame(
         &mut self,
@@ -471,7 +472,7 @@ impl<P: Packet> Slot<P> {
         self.service.handle_frame(&mut cx, frame);
     }
 
-    /// Whether the service, or what is packed for it, had something to do.
+    /// Returns whether the service, or its packer, had something to do.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Output<P>) -> bool {
         let up = &mut out.up;
         self.unpacker.handle_timeout(now, up, &mut self.ledger);
@@ -484,13 +485,14 @@ impl<P: Packet> Slot<P> {
         true
     }
 
-    /// Whether what [`Slot::open`] opens may have a deadline. Else its service gives packets that go up as they are, at once.
+    /// Whether [`Slot::open`] may create deadlines. Otherwise the service's packets are delivered unchanged,
+    /// at once.
     #[inline]
     pub(super) fn opens_timed(&self) -> bool {
         self.unpacker.is_timed()
     }
 
-    /// Opens a payload that its service has given: see [`Unpacker::open`].
+    /// Opens a payload that its service has delivered: see [`Unpacker::open`].
     #[inline]
     pub(super) fn open(
         &mut self,
@@ -519,29 +521,29 @@ impl<P: Packet> Slot<P> {
         due
     }
 
-    /// Whether something of this packet's flow may still wait here.
+    /// Whether packets of this packet's flow may still be queued here.
     pub(super) fn may_hold_flow_of(&self, packet: &P) -> bool {
         let packed = P::DIVISIBLE && !self.packer.is_empty();
         self.at_ip.0 > 0 || packed || self.queue.may_hold_flow_of(packet)
     }
 
-    /// Whether it has nothing on its way, and nothing to give.
+    /// Whether it has nothing in flight, and nothing to send.
     pub(super) fn is_quiet(&self) -> bool {
         let empty = self.queue.is_empty() && self.packer.is_empty() && self.at_ip.0 == 0;
         empty && self.handed_over == 0 && self.service.scheme().is_idle()
     }
 
-    /// Packets that wait.
+    /// Number of queued packets.
     pub(super) fn waiting_packets(&self) -> usize {
         self.at_ip.0 + self.queue.len() + usize::from(self.packer.held().is_some())
     }
 
-    /// Bytes of the packets that wait.
+    /// Bytes of the queued packets.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.at_ip.1 + self.queue.bytes() + self.packer.held().map_or(0, Payload::len)
     }
 
-    /// Frames carry up to `room` bytes from now on.
+    /// Sets the longest payload of later frames.
     pub(super) fn set_room(&mut self, room: usize) {
         self.packer.set_longest(room);
     }
@@ -563,7 +565,7 @@ fn count_drop<P: Payload>(
         DropReason::TooOld => ledger.dropped_too_old += 1,
         DropReason::TooBig => ledger.dropped_too_big += 1,
     }
-    // Somebody may want to know which packet it was.
+    // The driver may want the packet itself.
     if let Some(dropped) = dropped {
         dropped.push((reason, packet));
     }

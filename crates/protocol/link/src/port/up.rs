@@ -1,4 +1,5 @@
-//! The way up: a frame goes to its service, and what that gives is opened when somebody asks for the next packet.
+//! The receive path: a frame goes to its service, and its payloads are opened when the next packet is
+//! requested.
 
 use airlane_base::Instant;
 
@@ -9,15 +10,15 @@ use crate::context::Given;
 use crate::flow::Packet;
 use crate::wire::Frame;
 
-/// Packets that are made out of payloads before somebody takes some.
+/// Number of packets opened ahead of requests.
 const OPEN_AHEAD: usize = 64;
 
 impl<P: Packet> Port<P> {
-    /// Takes a frame from the link, decoded.
+    /// Takes a decoded frame from the link.
     ///
-    /// Whether the port may have another frame to give by that, or another deadline. It may have packets for IP
-    /// in any case.
-    // In place, since a frame is slow to move.
+    /// Returns whether the port may now have another frame to give, or another deadline. It may have packets
+    /// for IP in any case.
+    // Inlined, since a frame is slow to move.
     #[inline(always)]
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) -> bool {
         if frame.header.kind.is_of_ports() {
@@ -26,7 +27,7 @@ impl<P: Packet> Port<P> {
         }
         let number = usize::from(frame.header.service) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
-            // Whoever decodes frames knows the services, and has counted it.
+            // The decoder knows the services, and has counted it.
             return false;
         };
         let timed = slot.is_timed();
@@ -36,7 +37,8 @@ impl<P: Packet> Port<P> {
         let len = slot.frame_len(&frame);
         self.received_bytes += (len + self.config.frame_overhead) as u64;
         self.out.service = number as u8;
-        // What is learnt from is shown when it is opened, and what ends an interval counts in the next.
+        // Packets that the classifier learns from must be opened, and a frame that ends an interval counts in
+        // the next.
         let plain = !slot.opens_timed() && !self.classifier.learns() && now < self.interval_ends;
         slot.handle_frame(now, &mut self.out, (frame, len), plain);
         self.heed(now, number);
@@ -50,8 +52,8 @@ impl<P: Packet> Port<P> {
         timed
     }
 
-    /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
-    /// has not been opened yet counts as one, whatever comes of it.
+    /// The approximate number of packets that [`Port::poll_deliver`] has; exact if zero. An unopened payload
+    /// counts as one, whatever it contains.
     pub fn deliveries(&self) -> usize {
         self.out.up.len() + self.out.given.len()
     }
@@ -76,7 +78,7 @@ impl<P: Packet> Port<P> {
         None
     }
 
-    /// Opens the payloads of an input as far as they are not too many packets at once.
+    /// Opens the payloads of an input, unless they are too many packets at once.
     #[inline]
     pub(super) fn open_some(&mut self, now: Instant) {
         self.given_at = now;
@@ -89,13 +91,13 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Opens a payload: gives its packet, unless it is several, or one that is held.
+    /// Opens a payload: returns its packet, unless it holds several, or the packet is held.
     #[inline]
     pub(super) fn open(&mut self, given: Given<P>) -> Option<P> {
         let (now, service, before) = (self.given_at, given.service, self.out.up.len());
         let slot = self.slots[usize::from(service) % SERVICES].as_mut()?;
         if slot.opens_timed() {
-            // Parts of packets have deadlines, and so have packets that are held.
+            // Incomplete and held packets have deadlines.
             self.next_timer.set(None);
         }
         let packet = slot.open(now, given, &mut self.out.up);
@@ -105,7 +107,8 @@ impl<P: Packet> Port<P> {
         packet
     }
 
-    /// Shows the classifier what a service has brought: a packet, and those that go up behind the first `before`.
+    /// Shows the classifier what a service has delivered: a packet, and those in `up` after the first
+    /// `before`.
     pub(super) fn note_received(
         &mut self,
         now: Instant,
@@ -124,7 +127,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// Opens everything: what comes next must find nothing of what was before.
+    /// Opens everything: later input must not mix with earlier payloads.
     pub(super) fn open_all(&mut self) {
         while let Some(given) = self.out.given.pop_front() {
             let packet = self.open(given);

@@ -1,27 +1,27 @@
-//! Controlled delay, RFC 8289: drops at the head of a queue whose packets have waited longer than
-//! `target` for a whole `interval`, then at times that draw together as `interval / sqrt(count)`
-//! until the wait is below the target again.
+//! Controlled delay (CoDel), RFC 8289: drops at the head of a queue once its packets have waited longer than
+//! `target` for a whole `interval`, then at intervals that shrink as `interval / sqrt(count)` until the wait
+//! is below the target again.
 //!
-//! The names are those of the RFC's pseudo-code (section 5). Left out: ECN marking, since the link
-//! layer does not write into IP headers.
+//! The names are those of the RFC's pseudo-code (section 5). Left out: ECN marking, since the link layer does
+//! not write into IP headers.
 
 use airlane_base::{Duration, Instant};
 
-/// What CoDel is told.
+/// The parameters of CoDel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
-    /// The wait that may stand.
+    /// Acceptable standing delay.
     pub(super) target: Duration,
-    /// How long it must be exceeded.
+    /// How long the delay must exceed the target.
     pub(super) interval: Duration,
-    /// Bytes; a queue with no more than this behind its head is never a standing queue.
+    /// Bytes; a queue with at most this much after its head is never a standing queue.
     pub(super) mtu: usize,
 }
 
-/// What CoDel remembers of one queue.
+/// The state of CoDel for one queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Codel {
-    /// When the wait will have been above the target for an interval; none while below.
+    /// When the delay will have exceeded the target for an interval; none while below it.
     first_above_time: Option<Instant>,
     /// When the next packet is to be dropped, while dropping.
     drop_next: Instant,
@@ -32,16 +32,16 @@ pub(super) struct Codel {
     dropping: bool,
 }
 
-/// The head of a queue, taken off it.
+/// The head of a queue, removed from it.
 pub(super) struct Head<P> {
     pub(super) packet: P,
     pub(super) enqueued: Instant,
-    /// Bytes left behind it in the queue.
+    /// Bytes that remain in the queue.
     pub(super) backlog: usize,
 }
 
 impl Codel {
-    /// The state in which nothing is known yet.
+    /// The initial state.
     pub(super) const IDLE: Self = Self {
         first_above_time: None,
         drop_next: Instant::ORIGIN,
@@ -50,9 +50,8 @@ impl Codel {
         dropping: false,
     };
 
-    /// The packet to send. `take` takes the head off the queue; what is not sent is given to
-    /// `dropped`. A queue that is not empty always gives a packet, because the last one has no
-    /// backlog behind it.
+    /// The packet to send. `take` removes the head of the queue; dropped packets go to `dropped`. Unless the
+    /// queue is empty, there is a packet, because the last one leaves no backlog.
     pub(super) fn dequeue<P>(
         &mut self,
         parameters: &Parameters,
@@ -78,7 +77,7 @@ impl Codel {
             head = take();
             self.ok_to_drop(parameters, now, head.as_ref());
             self.dropping = true;
-            // Dropping that resumes soon goes on near the rate that last controlled the queue.
+            // Dropping that resumes soon continues near the rate that last controlled the queue.
             let delta = self.count.saturating_sub(self.last_count);
             let recently = now.saturating_since(self.drop_next) < parameters.interval * 16;
             self.count = if delta > 1 && recently { delta } else { 1 };
@@ -88,7 +87,7 @@ impl Codel {
         head.map(|head| (head.packet, head.enqueued))
     }
 
-    /// Notes the wait of the head; whether it has been too long for a whole interval.
+    /// Records the delay of the head; returns whether it has exceeded the target for a whole interval.
     fn ok_to_drop<P>(
         &mut self,
         parameters: &Parameters,
@@ -110,8 +109,8 @@ impl Codel {
     }
 }
 
-/// `t + interval / sqrt(count)`. The square root is exact in IEEE arithmetic, so every machine
-/// gives the same time.
+/// `t + interval / sqrt(count)`. The square root is exact in IEEE arithmetic, so the result is the same on
+/// every machine.
 fn control_law(t: Instant, parameters: &Parameters, count: u32) -> Instant {
     let interval = parameters.interval.as_nanos() as f64;
     t + Duration::from_nanos((interval / f64::from(count.max(1)).sqrt()) as u64)

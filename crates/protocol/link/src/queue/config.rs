@@ -6,54 +6,53 @@ use airlane_base::{Duration, QueueLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// Which waiting room a service has.
-// Braces on `None`: serde lets unknown keys pass beside the tag of a bare unit variant.
+/// The queue of a service.
+// Braces on `None`: serde would accept unknown keys next to the tag of a bare unit variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum QueueConfig {
-    /// What the service cannot take at once is dropped.
+    /// No queue: a packet that the service cannot take at once is dropped.
     None {},
-    /// One queue; what comes while it is full is dropped.
+    /// One queue; packets that arrive while it is full are dropped.
     DropTail {
         /// How much may wait.
         #[serde(default = "default_limit", deserialize_with = "limit")]
         limit: QueueLimit,
     },
-    /// One queue for each flow, served in turn, sparse flows first, each under CoDel.
+    /// One queue per flow, served by deficit round robin, sparse flows first, each under CoDel.
     FqCodel {
-        /// How much may wait in all flows together. Left out: 1000 packets; where the rate of the link is found, what
-        /// leaves at it within a second or two round trips, 24 kB to 8 MB, and target and interval are at least one and
-        /// three round trips of the link.
+        /// How much may wait in all flows together. Left out: 1000 packets; where the rate of the link is
+        /// estimated, what it carries within a second or two round trips, 24 kB to 8 MB, and target and
+        /// interval are at least one and three round trips of the link.
         #[serde(
             default,
             deserialize_with = "some_limit",
             skip_serializing_if = "Option::is_none"
         )]
         limit: Option<QueueLimit>,
-        /// CoDel lets a wait up to this stand. Not less than the time to send one full packet. Source:
-        /// RFC 8289. Left out: 20 ms, behind a service that repairs in order 100 ms.
+        /// CoDel's acceptable standing delay. Not less than the time to send one full packet. Source: RFC
+        /// 8289. Left out: 20 ms, for a service that repairs in order 100 ms.
         #[serde(
             default,
             deserialize_with = "positive",
             skip_serializing_if = "Option::is_none"
         )]
         target: Option<Duration>,
-        /// How long the wait must stay above the target before CoDel drops: a usual round trip of
-        /// the flows. Source: RFC 8289, section 4.3.
-        /// Left out: 100 ms, behind a service that repairs in order 500 ms.
+        /// How long the delay must exceed the target before CoDel drops: a usual round trip of the flows.
+        /// Source: RFC 8289, section 4.3. Left out: 100 ms, for a service that repairs in order 500 ms.
         #[serde(
             default,
             deserialize_with = "positive",
             skip_serializing_if = "Option::is_none"
         )]
         interval: Option<Duration>,
-        /// The flows are spread over this many queues. Source: RFC 8290, section 5.2.
+        /// Number of queues that flows are hashed to. Source: RFC 8290, section 5.2.
         #[serde(default = "default_flows", deserialize_with = "flows")]
         flows: NonZeroU32,
     },
 }
 
-/// Flows are kept in a table of this many entries at most, about 6 MB.
+/// Maximum number of flow queues, about 6 MB.
 const MAX_FLOWS: u32 = 65_536;
 
 impl QueueConfig {
@@ -67,7 +66,7 @@ impl QueueConfig {
         }
     }
 
-    /// `fq-codel` that lets a wait stand as long as this round trip.
+    /// `fq-codel` with a standing delay of up to this round trip.
     pub fn patient(round_trip: Duration) -> Self {
         Self::FqCodel {
             limit: None,
@@ -77,11 +76,11 @@ impl QueueConfig {
         }
     }
 
-    /// Gives this queue with every default filled in.
+    /// This queue with every default filled in.
     ///
-    /// A service that repairs in order holds what follows a loss for a round trip of the link, or
-    /// two, and then releases it at once. The flows see round trips of several hundred ms, and
-    /// their answers come in bursts that take as long to drain: neither is a standing queue.
+    /// A service that repairs in order holds the packets after a loss for one or two round trips of the link,
+    /// and then releases them at once. The flows see round trips of several hundred ms, and their responses
+    /// arrive in bursts that take as long to drain: neither is a standing queue.
     #[must_use]
     pub fn resolve(self, repairs_in_order: bool) -> Self {
         let usual = if repairs_in_order { IN_ORDER } else { USUAL };
@@ -106,13 +105,13 @@ pub(super) const fn default_limit() -> QueueLimit {
     QueueLimit::Packets(1000)
 }
 
-/// Target and interval. The interval is that of RFC 8289 4.3; the target is four times the RFC's,
-/// because a link that repairs delays by a round trip of its own now and then.
+/// Target and interval. The interval is that of RFC 8289 4.3; the target is four times the RFC's, because a
+/// repair now and then adds a round trip of the link.
 pub(super) const USUAL: (Duration, Duration) =
     (Duration::from_millis(20), Duration::from_millis(100));
 
-/// Target and interval behind a service that repairs in order: the same ratio, for flows with five
-/// times the round trip.
+/// Target and interval for a service that repairs in order: the same ratio, for flows with five times the
+/// round trip.
 const IN_ORDER: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
 /// RFC 8290 5.2.

@@ -1,4 +1,4 @@
-//! Why packets are dropped before a service takes them.
+//! Reasons for which packets are dropped before a service takes them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The waiting room was full.
+    /// The queue was full.
     QueueFull,
-    /// It, or others of its flow, had waited longer than CoDel's target for a whole interval.
+    /// The packets of its flow had waited longer than CoDel's target for a whole interval.
     #[serde(rename = "codel")]
     CoDel,
-    /// The service's window was full and there is no waiting room.
+    /// The service's window was full, and it has no queue.
     WindowFull,
-    /// The link was taken away.
+    /// The link was disconnected.
     Disconnected,
-    /// It had waited for longer than its budget, or than its service is patient.
+    /// It had exceeded its budget or the service's patience.
     TooOld,
     /// It does not fit a frame.
     TooBig,

@@ -1,13 +1,13 @@
 //! Fair queueing, RFC 8290: a queue for each flow, served by deficit round robin.
 //!
-//! Two lists hold the flows with packets. A flow that becomes active joins `new` and may send one
-//! quantum before those in `old`; so a flow that sends less than a quantum between its turns (a
-//! voice call, a name look-up, the first packets of a page) never waits behind a bulk transfer. A
-//! flow whose queue runs empty passes once through `old`, lest it claim to be new in every round.
+//! Two lists hold the flows with packets. A flow that becomes active joins `new` and may send one quantum
+//! before those in `old`; so a flow that sends less than a quantum between its turns (a voice call, a name
+//! look-up, the first packets of a page) never waits for a bulk transfer. A flow whose queue runs empty
+//! passes once through `old`, so that it does not count as new in every round.
 //!
-//! Packets stand in one slab and are linked by index, flows likewise, so nothing is allocated once
-//! the slab has grown to the limit. Left out: ECN, and the set-associative hash of later work; two
-//! flows with the same hash share one queue.
+//! Packets are stored in one slab and linked by index, flows likewise, so nothing is allocated once the slab
+//! has grown to the limit. Left out: ECN, and the set-associative hash of later work; two flows with the same
+//! hash share one queue.
 
 use std::num::NonZeroU32;
 
@@ -17,30 +17,31 @@ use super::codel::{Codel, Head, Parameters};
 use super::drops::DropReason;
 use crate::flow::Packet;
 
-/// What a packet counts towards a limit in bytes.
+/// The bytes that a packet counts towards a limit.
 pub(super) fn charge<P: Packet>(packet: &P) -> usize {
     packet.len().max(1)
 }
 
-/// A queue that follows the link holds what leaves within this, or two round trips, and no less or more than these bytes.
+/// A queue fitted to the link holds what leaves within this time, or two round trips, within these bounds in
+/// bytes.
 const FILLS: Duration = Duration::from_secs(1);
 const LEAST_BYTES: u64 = 24_000;
 const MOST_BYTES: u64 = 8_000_000;
 
-/// An index that means "none".
+/// The null index.
 const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct FqCodel<P> {
     limit: QueueLimit,
     codel: Parameters,
-    /// What CoDel was told at the start, where limit, target and interval follow the link.
+    /// CoDel's initial parameters, where limit, target and interval follow the link.
     least: Option<Parameters>,
     salt: u64,
-    /// Queues that there are once something waits.
+    /// Number of flow queues, which are allocated with the first packet.
     count: NonZeroU32,
     flows: Vec<Flow>,
-    /// Bytes of each flow, apart from `flows` so that the search for the fattest reads little.
+    /// Bytes of each flow, apart from `flows` so that the search for the longest backlog reads little memory.
     backlog: Vec<usize>,
     new: List,
     old: List,
@@ -53,7 +54,7 @@ pub(super) struct FqCodel<P> {
 
 #[derive(Clone, Debug)]
 struct Entry<P> {
-    /// It is none while the entry is unused.
+    /// None while the entry is unused.
     packet: Option<P>,
     enqueued: Instant,
     /// The next packet of the flow, or the next unused entry.
@@ -67,7 +68,7 @@ struct Flow {
     tail: u32,
     /// Bytes it may still send in this turn.
     deficit: i64,
-    /// The flow behind it in its list.
+    /// The next flow in its list.
     next: u32,
     listed: bool,
     codel: Codel,
@@ -84,7 +85,7 @@ impl Flow {
     };
 }
 
-/// A queue of flows, linked through `Flow::next`.
+/// A list of flows, linked through `Flow::next`.
 #[derive(Clone, Copy, Debug)]
 struct List {
     head: u32,
@@ -115,12 +116,12 @@ impl List {
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// How much may wait, and how long CoDel lets it stand.
+    /// The limit, and CoDel's target.
     pub(super) const fn bounds(&self) -> (QueueLimit, Duration) {
         (self.limit, self.codel.target)
     }
 
-    /// An empty one. Its bounds follow the link if it `fits`.
+    /// An empty queue. Its bounds follow the link if it `fits`.
     pub(super) fn new(
         limit: QueueLimit,
         codel: Parameters,
@@ -145,11 +146,11 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// The link has this rate and round trip.
+    /// Adapts the bounds to this rate and round trip of the link.
     pub(super) fn fit(&mut self, rate: Rate, round_trip: Duration) {
         let Some(least) = self.least else { return };
-        // A flow that fills the link has a round trip of bytes here after its window was halved, and no flow fills a
-        // slow link by keeping it busy for longer than this.
+        // A flow that fills the link keeps a round trip of bytes here after its window was halved; and on a
+        // slow link, a longer queue than `FILLS` would not help any flow.
         let time = (round_trip * 2).max(FILLS);
         let bytes = (rate.bytes_within(time) as u64).clamp(LEAST_BYTES, MOST_BYTES);
         self.limit = QueueLimit::Bytes(bytes);
@@ -174,7 +175,7 @@ impl<P: Packet> FqCodel<P> {
     ) {
         let len = charge(&packet);
         if !self.limit.admits(0, 0, len) {
-            // It would not fit if it were alone; others must not make room in vain.
+            // It would not fit even alone; dropping other packets would be useless.
             return dropped(DropReason::QueueFull, packet);
         }
         if self.flows.is_empty() {
@@ -234,12 +235,12 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Which queue a packet belongs to.
+    /// The index of a packet's flow queue.
     pub(super) fn index_of(&self, packet: &P) -> usize {
         (packet.flow().hash(self.salt) % u64::from(self.count.get())) as usize
     }
 
-    /// Whether the queue that this packet belongs to has any.
+    /// Whether the flow queue of this packet holds any packets.
     pub(super) fn holds_flow_of(&self, packet: &P) -> bool {
         let backlog = self.backlog.get(self.index_of(packet));
         backlog.is_some_and(|backlog| *backlog > 0)
@@ -249,7 +250,7 @@ impl<P: Packet> FqCodel<P> {
         self.codel.mtu.max(1) as i64
     }
 
-    /// The flow with most bytes; of several, the first.
+    /// The flow with the most bytes; of several, the first.
     fn fattest(&self) -> usize {
         let (mut fattest, mut most) = (0, 0);
         for (flow, backlog) in self.backlog.iter().enumerate() {
@@ -305,7 +306,7 @@ impl<P: Packet> FqCodel<P> {
         self.packets += 1;
     }
 
-    /// Takes the first packet of a flow off its queue.
+    /// Removes the first packet of a flow.
     fn take(&mut self, flow: usize) -> Option<Head<P>> {
         let index = self.flows[flow].head;
         let entry = self.entries.get_mut(index as usize)?;
@@ -328,7 +329,7 @@ impl<P: Packet> FqCodel<P> {
         })
     }
 
-    /// Slots ever used, for the test that memory stays bounded.
+    /// Slab entries ever used, for the test that memory stays bounded.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         self.entries.len()

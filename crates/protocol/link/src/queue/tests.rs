@@ -106,7 +106,7 @@ fn overflow_takes_the_oldest_of_the_fattest_flow() {
     queue.push(ms(0), packet(flows[1], 0, 1_350), &mut |reason, p| {
         dropped.push((reason, p.flow, p.number));
     });
-    // 4,000 + 1,350 B against 5,000 B: four packets of 100 B have to go.
+    // 4,000 + 1,350 B against 5,000 B: four packets of 100 B have to be dropped.
     let expected: Vec<_> = (0..4)
         .map(|n| (DropReason::QueueFull, flows[0], n))
         .collect();
@@ -136,7 +136,7 @@ fn a_sparse_flow_goes_before_standing_ones() {
             queue.push(ms(0), packet(*flow, number, 1_000), &mut never);
         }
     }
-    // Let the three use up their turns as new flows.
+    // The three use up their turns as new flows.
     for _ in 0..12 {
         queue.pop(ms(0), &mut never).unwrap();
     }
@@ -155,7 +155,7 @@ fn a_sparse_flow_goes_before_standing_ones() {
 
 #[test]
 fn a_flow_that_runs_empty_is_not_new_at_once() {
-    // A flow that keeps exactly one packet waiting must not starve the others through `new`.
+    // A flow that always has exactly one packet queued must not starve the others through `new`.
     let config = fair(QueueLimit::Packets(1_000), 1024);
     let flows = apart(&config, 2);
     let mut queue = IngressQueue::new(&config, MTU, 1);
@@ -171,7 +171,7 @@ fn a_flow_that_runs_empty_is_not_new_at_once() {
     assert_eq!(served, [20, 20]);
 }
 
-/// RFC 8289 section 5, word for word, on one plain queue: the oracle.
+/// RFC 8289 section 5, transcribed for one plain queue: the oracle.
 #[derive(Default)]
 struct Rfc8289 {
     queue: VecDeque<(Instant, Labelled)>,
@@ -254,7 +254,7 @@ fn codel_of_rfc8289() -> IngressQueue<Labelled> {
 
 #[test]
 fn a_standing_queue_is_dropped_from_by_the_control_law() {
-    // 1,000 B arrive each millisecond before each departure; 50 wait all the time: 50 ms.
+    // 1,000 B arrive each millisecond, before each departure; 50 packets are always queued: 50 ms.
     let mut queue = codel_of_rfc8289();
     let mut number = 0;
     let mut push = |queue: &mut IngressQueue<Labelled>, at: u64| {
@@ -270,11 +270,11 @@ fn a_standing_queue_is_dropped_from_by_the_control_law() {
             assert_eq!(reason, DropReason::CoDel);
             drops.push(at);
         });
-        // What was dropped comes again: the wait does not fall.
+        // Dropped packets are replaced, so the delay does not fall.
         (before..drops.len()).for_each(|_| push(&mut queue, at));
     }
-    // The wait passes 5 ms at 6 ms, stays above for 100 ms, and the k-th drop follows the one
-    // before by 100 ms / sqrt(k); departures are 1 ms apart.
+    // The delay exceeds 5 ms from 6 ms on, for 100 ms, and the k-th drop follows the previous one after 100
+    // ms / sqrt(k); departures are 1 ms apart.
     let mut due = 106.0;
     for (k, at) in drops.iter().enumerate() {
         assert!(
@@ -290,7 +290,7 @@ fn a_standing_queue_is_dropped_from_by_the_control_law() {
 fn a_short_wait_is_left_alone() {
     let mut queue = codel_of_rfc8289();
     for number in 0..10_000 {
-        // Bursts of four, each sent before the next: at most 4 ms of wait.
+        // Bursts of four, each sent before the next: a delay of at most 4 ms.
         let at = ms(number / 4 * 4 + number % 4);
         if number % 4 == 0 {
             (0..4).for_each(|k| queue.push(at, packet(1, number + k, 1_000), &mut never));
@@ -326,8 +326,8 @@ proptest! {
         }
     }
 
-    /// Deficit round robin: while flows stay backlogged, what each is sent differs by less than
-    /// two quanta and a packet.
+    /// Deficit round robin: while flows stay backlogged, the bytes sent of each differ by less than two
+    /// quanta and a packet.
     #[test]
     fn backlogged_flows_share_evenly(
         lengths in prop::collection::vec(40usize..=MTU, 2..8),
@@ -353,8 +353,8 @@ proptest! {
         prop_assert!(spread <= bound, "{served:?}");
     }
 
-    /// Whatever is done to a queue: each packet leaves once, a flow's packets in order, the limit
-    /// holds, and memory does not grow beyond it.
+    /// For all operations on a queue: each packet leaves once, the packets of a flow in order, the limit
+    /// holds, and memory stays within it.
     #[test]
     fn nothing_is_lost_doubled_or_overtaken(
         kind in 0..3,
@@ -429,7 +429,7 @@ fn bounds_that_are_left_out_follow_the_link() {
         fq.bounds()
     };
     let patient = QueueConfig::patient(Duration::from_millis(300));
-    // Two round trips of 40 Mbit/s, and what a slow link needs for a few packets.
+    // Two round trips at 40 Mbit/s, and room for a few packets on a slow link.
     assert_eq!(
         bounds(patient, fast),
         (QueueLimit::Bytes(6_000_000), round_trip)

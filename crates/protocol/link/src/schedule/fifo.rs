@@ -1,11 +1,10 @@
-//! First come, first served: one queue for all services (the comparison of Xylomenos 1999,
-//! chapter 8).
+//! FIFO: one queue for all services (the comparison of Xylomenos 1999, chapter 8).
 
 use std::collections::VecDeque;
 
 use super::turn::{Schedule, Turn};
 
-/// One queue for all.
+/// One queue for all services.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
     queue: VecDeque<Turn<T>>,

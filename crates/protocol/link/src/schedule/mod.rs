@@ -1,4 +1,4 @@
-//! Which service's frame leaves next.
+//! The order in which the services' frames leave.
 
 mod fifo;
 mod scfq;
@@ -13,7 +13,7 @@ use crate::config::SchedulerConfig;
 /// The closed set of schedulers.
 #[derive(Clone, Debug)]
 pub(crate) enum Scheduler<T> {
-    // It is boxed because its table of 16 services is much larger than the other's single queue.
+    // Boxed because its table of 16 services is much larger than the other scheduler.
     Scfq(Box<Scfq<T>>),
     Fifo(Fifo<T>),
 }

@@ -5,12 +5,12 @@
 //! stamp = L / r_i + max(last_i, V)        V = stamp of the frame in transmission
 //! ```
 //!
-//! Virtual time is the stamp of the frame on its way out, so no reference system has to be
-//! followed. While services i and j stay backlogged, the bytes served satisfy
-//! |S_i / r_i - S_j / r_j| <= L_i / r_i + L_j / r_j (XYL-R-2). A heap over the services with frames
-//! finds the least stamp; ties go to the lower service number (XYL-S-13).
+//! Virtual time is the stamp of the frame in transmission, so no reference system has to be simulated. While
+//! services i and j stay backlogged, the bytes served satisfy |S_i / r_i - S_j / r_j| <= L_i / r_i + L_j /
+//! r_j (XYL-R-2). A heap over the services with frames finds the lowest stamp; ties go to the lower service
+//! number (XYL-S-13).
 //!
-//! Whoever shares may be a service of a port or, in a [`SharedLink`](crate::SharedLink), a whole port.
+//! The sharers are the services of a port or, in a [`SharedLink`](crate::SharedLink), whole ports.
 
 use std::collections::VecDeque;
 
@@ -20,14 +20,14 @@ use super::turn::{Schedule, Turn};
 #[derive(Clone, Debug)]
 struct Queue<T> {
     rate: f64,
-    /// Stamp given last, and in which busy period of the link: in another one it means nothing.
+    /// The last stamp, and the busy period of the link in which it is valid.
     last: f64,
     period: u64,
     /// Stamp, length and item.
     items: VecDeque<(f64, usize, T)>,
 }
 
-/// Self-clocked fair queueing over at most `SERVICES` services, which are up to 256.
+/// Self-clocked fair queueing over at most `SERVICES` services, up to 256.
 #[derive(Clone, Debug)]
 pub struct Scfq<T, const SERVICES: usize = 16> {
     queues: [Queue<T>; SERVICES],
@@ -35,7 +35,7 @@ pub struct Scfq<T, const SERVICES: usize = 16> {
     heap: [u8; SERVICES],
     active: usize,
     virtual_time: f64,
-    /// Counts the times that the link fell idle.
+    /// Counts the busy periods of the link.
     period: u64,
 }
 
@@ -63,8 +63,8 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
         queue.items.front().map(|item| item.1)
     }
 
-    /// The first item of a service has `len` bytes by now: it, and what is behind it, is stamped as if
-    /// it had come with these. Nothing happens if there is none.
+    /// Changes the length of a service's first item to `len` bytes: it and the items after it are stamped as
+    /// if it had arrived with that length. Does nothing if there is none.
     pub fn resize_first(&mut self, service: u8, len: usize) {
         let queue = self.queue(service);
         let Some(first) = queue.items.front_mut() else {
@@ -81,15 +81,15 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
         }
     }
 
-    /// Adds an item that follows the service's last one without a pause, so that it counts from that
-    /// one's stamp even if the link has gone on meanwhile: with [`Scfq::resize_first`] it may have.
+    /// Adds an item that follows the service's last one without a pause: its stamp counts from that one's,
+    /// even if virtual time has advanced meanwhile, as [`Scfq::resize_first`] may cause.
     pub fn follow(&mut self, service: u8, len: usize, item: T) {
         let queue = self.queue(service);
         let stamp = len as f64 / queue.rate + queue.last;
         self.stamp(service, stamp, len, item);
     }
 
-    /// The stamp of an item that comes now.
+    /// The stamp of an item that arrives now.
     #[inline]
     fn next_stamp(&mut self, service: u8, len: usize) -> f64 {
         let (virtual_time, period) = (self.virtual_time, self.period);
@@ -119,7 +119,7 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
         &mut self.queues[usize::from(service) % SERVICES]
     }
 
-    /// Whether the service at heap place `a` goes before that at `b`.
+    /// Whether the service at heap position `a` precedes that at `b`.
     fn before(&self, a: usize, b: usize) -> bool {
         let key = |place: usize| {
             let service = self.heap[place];
@@ -185,7 +185,7 @@ impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
         let queue = self.queue(service);
         let (stamp, len, item) = queue.items.pop_front()?;
         let empty = queue.items.is_empty();
-        // An item that became shorter may have been stamped below it.
+        // An item that was shortened may have been stamped below virtual time.
         self.virtual_time = self.virtual_time.max(stamp);
         if empty {
             self.active -= 1;
@@ -303,7 +303,7 @@ mod tests {
         for i in 0..5 {
             scfq.enqueue(2, 100, i);
         }
-        // From now on they alternate; service 2 does not catch up on what it did not ask for.
+        // From now on they alternate; service 2 does not catch up on unused capacity.
         assert_eq!(order(&mut scfq), [1, 2, 1, 2, 1, 2, 1, 2, 1, 2]);
     }
 

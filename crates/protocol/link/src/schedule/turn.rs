@@ -1,35 +1,35 @@
-//! What every scheduler does, and what it gives.
+//! The interface of a scheduler.
 
-/// Whose turn it was, and what left by it.
-// `service` is as wide as the rest: behind a byte the item would be moved in odd pieces.
+/// A scheduled item and its service.
+// `service` is as wide as the rest: after a single byte the item would be moved in unaligned pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn<T> {
     /// Number of the service.
     pub service: usize,
     /// Bytes of the item.
     pub len: usize,
-    /// What was enqueued.
+    /// The enqueued item.
     pub item: T,
 }
 
 /// A frame scheduler over up to 16 services.
 ///
-/// It never sees the link's rate: the port asks for a frame when the link is free.
+/// It does not know the link's rate: the port requests a frame when the link is free.
 pub trait Schedule<T> {
-    /// Adds an item of `len` bytes of a service.
+    /// Adds an item of a service with `len` bytes.
     fn enqueue(&mut self, service: u8, len: usize, item: T);
-    /// An item of `len` bytes leaves at once, as nothing waits.
+    /// Accounts for an item of `len` bytes that leaves at once, since nothing waits.
     fn pass(&mut self, service: u8, len: usize);
     /// The next item to send.
     fn dequeue(&mut self) -> Option<Turn<T>>;
-    /// Service and length of the item that [`dequeue`](Self::dequeue) would give now.
+    /// Service and length of the item that [`dequeue`](Self::dequeue) would return now.
     fn peek(&self) -> Option<(u8, usize)>;
-    /// Whether nothing waits.
+    /// Whether nothing is queued.
     fn is_empty(&self) -> bool;
-    /// Changes a service's share; holds for items that come later.
+    /// Changes a service's share, for later items.
     fn set_rate(&mut self, service: u8, rate: f64);
-    /// The link has fallen idle: nothing waits and the last frame is over.
+    /// The link has become idle: nothing waits, and the last frame has been sent.
     fn link_idle(&mut self);
-    /// Removes what waits of a service, the next first.
+    /// Removes the queued items of a service, the next one first.
     fn remove(&mut self, service: u8, removed: &mut dyn FnMut(T));
 }

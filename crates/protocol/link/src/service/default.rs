@@ -1,7 +1,7 @@
 //! Default: the raw link (section 7.1 of docs/spec/multi-service.md).
 //!
-//! Sends each packet at once and repairs nothing. Live frames carry a number all the same, so that
-//! the receiver can tell how many were lost; the study profile has no room for one.
+//! Sends each packet at once and repairs nothing. Live frames are nevertheless numbered, so that the receiver
+//! can count losses; the study profile has no room for a number.
 //!
 //! ```text
 //! frames   DATA (packet)
@@ -38,8 +38,8 @@ impl DefaultService {
         }
     }
 
-    /// Counts the numbers that a frame has jumped over, where there are any. A frame that comes late after all cannot be
-    /// told from a duplicate without memory, so reordering on the path counts as loss here.
+    /// Counts the numbers that a frame has skipped, where frames are numbered. Without memory, a late frame
+    /// cannot be distinguished from a duplicate, so reordering on the path counts as loss here.
     #[inline]
     pub(crate) fn note(&mut self, cx: &mut Context<'_, impl Payload>, seq: Seq) {
         if !self.numbered {
@@ -54,7 +54,7 @@ impl DefaultService {
         }
     }
 
-    /// A frame with this packet.
+    /// The frame of this packet.
     pub(crate) fn frame<P: Payload>(&mut self, kind: FrameKind, packet: P) -> Frame<P> {
         let seq = if self.numbered { self.next } else { 0 };
         self.next = self.space.next(self.next);

@@ -1,10 +1,10 @@
-//! Go back N (section 7.2 of docs/spec/multi-service.md, after Xylomenos 1999, section 4.3).
+//! Go-Back-N (section 7.2 of docs/spec/multi-service.md, after Xylomenos 1999, section 4.3).
 //!
-//! Full duplex, reliable, in order, with the least state. The receiver takes frames strictly in
-//! order and keeps nothing else; acknowledgments are cumulative and ride on data frames, or go alone
-//! when the delayed-acknowledgment timer runs out first, also for frames that were discarded. There
-//! are no NAKs. One timer runs for the oldest outstanding frame; when it runs out, everything
-//! outstanding is sent again, in order, and it starts anew when the last of that has left.
+//! Full duplex, reliable, in order, with minimal state. The receiver accepts frames strictly in order and
+//! discards all others; acknowledgments are cumulative and piggybacked on data frames, or sent alone when the
+//! delayed-acknowledgment timer expires first, also after a discarded frame. There are no NAKs. One timer
+//! runs for the oldest outstanding frame; when it expires, all outstanding frames are retransmitted in order,
+//! and it restarts when the last of them has left.
 //!
 //! ```text
 //! sender     base .. next    outstanding, at most `window`
@@ -13,10 +13,10 @@
 //!            study   | service:4 type:4 | seq:8 | ack:8 |    live   see `wire`
 //! ```
 //!
-//! Invariants: each packet accepted is delivered once and in order, whatever is lost; the receiver
-//! stores nothing; `window < modulus`. A frame may arrive late by at most `modulus - 2 window` numbers
-//! without being mistaken for a new one; with more than half of the numbers it must not be overtaken.
-//! Left out: RESET frames (numbers never get out of step here).
+//! Invariants: each accepted packet is delivered once and in order, whatever is lost; the receiver stores
+//! nothing; `window < modulus`. A frame may arrive late by at most `modulus - 2 window` numbers without being
+//! mistaken for a new one; a window above half the number space does not tolerate reordering. Left out: RESET
+//! frames (numbers never get out of step here).
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
@@ -34,7 +34,7 @@ const FRAMES: Frames = Frames::new(
     &[FrameKind::Data, FrameKind::Retransmission, FrameKind::Ack],
 );
 
-/// Go back N.
+/// Go-Back-N.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct GoBackN<P> {
     space: SeqSpace,
@@ -53,8 +53,8 @@ impl<P: Payload> GoBackN<P> {
     /// `config` must be resolved.
     pub(crate) fn new(config: &WindowConfig, facts: &PortFacts) -> Self {
         let space = facts.space(FRAMES.layout);
-        // All numbers but one tell a full window from an empty one. More than half of them only suit a link
-        // on which nothing is overtaken.
+        // With all numbers but one, a full window still differs from an empty one. A window above half of the
+        // numbers suits only a link without reordering.
         let most = u32::try_from(space.modulus() - 1).unwrap_or(u32::MAX);
         let window = config.window.unwrap_or(127).min(most);
         let timing = &LinkTiming::new(facts, FRAMES.layout);
@@ -127,7 +127,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
 
     fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let frame = self.sent.next_repair();
-        // Repairs may have turned out to be needless.
+        // Repairs may have turned out to be unnecessary.
         self.timer.follow(&self.sent, cx.now);
         Some(self.acknowledging(cx.now, frame?))
     }
@@ -142,7 +142,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         self.acknowledging(cx.now, frame)
     }
 
-    /// An acknowledgment goes alone only if it must.
+    /// An acknowledgment is sent alone only if it must be.
     fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let frame = self.ack.alone(self.sent.next())?;
         Some(self.acknowledging(cx.now, frame))

@@ -1,30 +1,33 @@
-//! GSM RLP: the radio link protocol of GSM's data service (GSM 04.22) with frames that are as long as what they carry. The
-//! stations are those of `airlane_gsm`; this file puts them on a link where frames wait for others, overtake each other
-//! and come twice.
+//! GSM RLP: the radio link protocol of GSM's data service (GSM 04.22) with frames of variable length. The
+//! stations are those of `airlane_gsm`; this file runs them on a link where frames are queued, reordered and
+//! duplicated.
 //!
-//! Full duplex, reliable, in order. Every frame says how its sender stands; what is missing is asked for one by one
-//! (SREJ) or from the first on (REJ), repeated after T1. A sender that hears nothing for T1 polls, and the answer says
-//! what to send again. When N2 polls have been in vain it gives up: both ends begin anew (SABM, UA), and what was under
-//! way is lost. That is the only loss, and each end tells of it: `gave-up`, `begun-anew`.
+//! Full duplex, reliable, in order. Every frame carries the state of its sender; missing frames are requested
+//! one by one (SREJ) or from the first on (REJ), repeatedly after T1. A sender that hears nothing for T1
+//! polls, and the answer says what to retransmit. After N2 polls in vain it gives up: both ends reset (SABM,
+//! UA), and the frames in flight are lost. This is the only loss, and each end reports it: `gave-up`,
+//! `begun-anew`.
 //!
 //! ```text
 //! sender     V(A) .. V(S)     outstanding, at most k; numbers modulo 62
-//! receiver   V(R) ..          held, missing or asked for; V(R) + k and beyond came before
+//! receiver   V(R) ..          held, missing or requested; V(R) + k and beyond are old
 //! frames     DATA, RETRANSMISSION (octets, packet)   ACK: RR, REJ, SREJ (octets)   LINK: SABM, UA (octets)
-//!            study   | service:4 type:4 | C/R S N(S) P/F N(R):16 |    live   see `wire`, behind a number of the frame
+//!            study   | service:4 type:4 | C/R S N(S) P/F N(R):16 |    live   see `wire`, after a number of the frame
 //! ```
 //!
-//! Invariants: each packet goes up once and in order; storage is bounded by the window. No frame may overtake another or
-//! come twice: a radio keeps to that, and live each frame has a number by which those that come late are dropped, and
-//! count as lost. With SREJ and k = 61 no frame may be sent again while it is still on its way, either, or it is taken for
-//! one that is ahead: on a radio T1 sees to that. Live k <= 31, and beginnings have numbers, too (`Station::cautious`), as
-//! an answer may take longer than T1.
+//! Invariants: each packet is delivered once and in order; storage is bounded by the window. The protocol
+//! requires that no frame overtakes another or is duplicated. A radio ensures this; on a live link each frame
+//! has a number by which late ones are dropped and counted as lost. With SREJ and k = 61 a frame must not be
+//! retransmitted while it is in flight either, or it is mistaken for a later one: on a radio T1 ensures this.
+//! On a live link k <= 31, and resets are numbered, too (`Station::cautious`), because an answer may take
+//! longer than T1.
 //!
-//! T1 is the scheme's retransmission timer, and runs from when a frame has left; where it is measured it backs off, as a link
-//! with a longer way needs more than a radio. An acknowledgment waits for a frame to ride on, but where T1 is measured for
-//! a quarter of what other schemes wait: T1 counts for requests, too, and all numbers are soon under way.
-//! Left out: XID, as hellos say what both ends have; DISC, REMAP, UI, TEST and NULL, as the port has sessions and other
-//! services; RNR, as packets go up at once; L2R and PPP, as a frame carries a packet whole.
+//! T1 is the scheme's retransmission timer, and runs from when a frame has left; where it is measured it
+//! backs off, because a longer path needs more time than a radio. An acknowledgment waits to be piggybacked,
+//! but where T1 is measured only a quarter of the time that other schemes wait: T1 also times requests, and
+//! the small number space is soon exhausted. Left out: XID, because hellos announce the options of both ends;
+//! DISC, REMAP, UI, TEST and NULL, because the port has sessions and other services; RNR, because packets are
+//! delivered at once; L2R and PPP, because a frame carries a whole packet.
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 use airlane_gsm::{Body, Frame as GsmFrame, Header as Octets, Lengths, Parameters, Station};
@@ -45,7 +48,7 @@ const FRAMES: Frames = Frames::new(
         FrameKind::Link,
     ],
 );
-/// No frame has several blocks: one is as long as what it carries.
+/// A frame is one block, as long as its contents.
 const BLOCKS: Lengths = Lengths { full: 1, bare: 1 };
 
 /// A packet at either end.
@@ -57,7 +60,7 @@ struct Carried<P> {
     repaired: bool,
 }
 
-/// Numbers of frames in the order in which they leave.
+/// Numbers the frames in order of departure, to detect reordering and duplicates.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(test, derive(Hash))]
 struct Passing {
@@ -67,7 +70,7 @@ struct Passing {
 }
 
 impl Passing {
-    /// Whether it has overtaken no other and has not come before.
+    /// Whether a frame is newer than all before it.
     fn admit(&mut self, seq: Seq) -> bool {
         let ahead = |newest| (1..self.space.half()).contains(&self.space.distance(seq, newest));
         let new = self.newest.is_none_or(ahead);
@@ -85,11 +88,11 @@ pub(crate) struct GsmRlp<P> {
     policy: TimerPolicy,
     station: Station<Carried<P>>,
     ack: DelayedAck,
-    /// An acknowledgment waits for one part in so many of the scheme's time for that.
+    /// Divisor of the scheme's time for which an acknowledgment is delayed.
     hurry: u64,
-    /// Where frames may overtake others.
+    /// Present where frames may be reordered.
     passing: Option<Passing>,
-    /// The port has been asked for a new beginning.
+    /// Whether a reset has been demanded from the port.
     begins: bool,
 }
 
@@ -127,7 +130,7 @@ impl<P: Payload> GsmRlp<P> {
         }
     }
 
-    /// The station's next frame, with this packet if there is room.
+    /// The station's next frame, which carries this packet if there is room.
     fn next(&mut self, now: Instant, mut packet: Option<P>) -> Option<Frame<P>> {
         let fresh = packet.is_some();
         let frame = self.station.transmit(now, BLOCKS, || {
@@ -156,7 +159,7 @@ impl<P: Payload> GsmRlp<P> {
         Some(Frame::new(header, frame.information.map(|it| it.packet)))
     }
 
-    /// What the station has made of an input, by its counts before.
+    /// Reports what the station has done since its counts were `before`.
     fn settle(&mut self, cx: &mut Context<'_, P>, before: airlane_gsm::Counts) {
         let counts = self.station.counts();
         self.station.fates().for_each(drop);
@@ -183,13 +186,13 @@ impl<P: Payload> GsmRlp<P> {
         }
     }
 
-    /// Packets that are not acknowledged, oldest first.
+    /// Unacknowledged packets, oldest first.
     #[cfg(test)]
     pub(super) fn kept(&self) -> impl Iterator<Item = &P> {
         self.station.unacknowledged().map(|kept| &kept.packet)
     }
 
-    /// T1 runs as the timers do.
+    /// Sets T1 from the scheme's timers.
     fn keep_time(&mut self) {
         let parameters = self.station.parameters();
         let ack = self.policy.ack();
@@ -238,7 +241,7 @@ impl<P: Payload> Scheme<P> for GsmRlp<P> {
         self.station.handle_frame(cx.now, frame, |up: Carried<P>| {
             cx.deliver(up.packet, up.came.0, up.repaired);
         });
-        // What is due by what has come does not wait for another input.
+        // What the frame has made due does not wait for another input.
         self.station.handle_timeout(cx.now);
         let counts = self.station.counts();
         if counts.duplicates > before.duplicates {
@@ -255,7 +258,7 @@ impl<P: Payload> Scheme<P> for GsmRlp<P> {
         self.settle(cx, before);
     }
 
-    /// Beginnings, requests, answers, polls and repairs.
+    /// Resets, requests, answers, polls and repairs.
     fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         self.station.owes().then(|| self.next(cx.now, None))?
     }
@@ -269,7 +272,7 @@ impl<P: Payload> Scheme<P> for GsmRlp<P> {
         frame.expect("there is room, and nothing goes before new packets")
     }
 
-    /// An acknowledgment alone.
+    /// An acknowledgment without a packet.
     fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let due = self.ack.is_due() && self.station.has_news();
         due.then(|| self.next(cx.now, None))?
@@ -307,7 +310,7 @@ impl<P: Payload> Scheme<P> for GsmRlp<P> {
         self.keep_time();
     }
 
-    /// At the end that has given up, the beginning that it asks for is still to come.
+    /// At the end that has given up, the station's own reset is still to come.
     fn reset(&mut self, cx: &mut Context<'_, P>) {
         if !std::mem::take(&mut self.begins) {
             self.station.leave();

@@ -1,9 +1,9 @@
-//! The services: each believes that it is alone on the link.
+//! The services, each of which acts as if it were alone on the link.
 //!
-//! A service takes packets when it has room for them, frames when they arrive, and the time; it
-//! gives frames when asked, in the order control, repairs, new packets, and tells its next
-//! deadline. It gives up what frames carried, and knows no more of that. It never sees the scheduler, the other services
-//! or the kind of traffic (Xylomenos 1999, section 6.2.2; XYL-R-1).
+//! A service takes packets when it has room for them, frames when they arrive, and the time; it returns
+//! frames when asked, in the order control, repairs, new packets, and its next deadline. It passes up the
+//! payloads of frames without knowing what they contain. It never sees the scheduler, the other services or
+//! the kind of traffic (Xylomenos 1999, section 6.2.2; XYL-R-1).
 
 mod default;
 mod gbn;
@@ -43,7 +43,7 @@ pub use snoop::SnoopCounts;
 use sr_bitmap::SrBitmap;
 pub(crate) use xor::Xor;
 
-/// Expands a macro with all services, and what it is given.
+/// Expands a macro with all services and further arguments.
 macro_rules! with_all {
     ($then:ident!($($given:tt)*)) => {
         $then! {
@@ -122,12 +122,12 @@ impl<P: Packet> Service<P> {
         }
     }
 
-    /// The scheme itself, for what no packet needs on its way.
+    /// The scheme as a trait object, for calls off the packet path.
     pub(crate) fn scheme(&self) -> &dyn Scheme<P> {
         each!(self, s => s)
     }
 
-    /// The scheme itself, likewise.
+    /// The same, mutable.
     pub(crate) fn scheme_mut(&mut self) -> &mut dyn Scheme<P> {
         each!(self, s => s)
     }
@@ -167,12 +167,12 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::poll_timeout(s))
     }
 
-    /// Goes on with everything it knows on a link of another rate. `fresh` is the same service made for it.
+    /// Continues on a link of another rate. `fresh` is the same service, constructed for that rate.
     pub(crate) fn retime(&mut self, fresh: Self) {
         with_all!(retime_each!(self, fresh));
     }
 
-    /// What a Snoop agent here did, by application.
+    /// Counters of a Snoop agent here, by application.
     pub(crate) fn snoop(&self) -> &[SnoopCounts] {
         if let Self::Snoop(snoop) = self {
             snoop.counts()

@@ -1,41 +1,40 @@
 //! RLP and RLP/OOS: limited recovery (sections 7.6 and 7.7 of docs/spec/multi-service.md, after Xylomenos
 //! 1999, sections 4.3 and 5.3; the idea is that of the IS-95 radio link protocol).
 //!
-//! No acknowledgments, no sender window, no sender timers but a keepalive. The receiver asks for
-//! what is missing, at most N times, then gives up and lets the hole show. RLP delivers in order;
-//! RLP/OOS delivers as received, so that a loss delays nobody else and frames freed together do not
+//! There are no acknowledgments, no sender window, and no sender timers except for keepalives. The receiver
+//! requests a missing frame at most N times, then gives up and exposes the hole. RLP delivers in order;
+//! RLP/OOS delivers as received, so that a loss delays no other packet and frames released together do not
 //! queue at the next link.
 //!
 //! ```text
 //! sender     next - window .. next   kept for retransmission
-//! receiver   base .. high            missing (RLP: or held behind a hole), the rest is done with
+//! receiver   base .. high            missing (RLP: or held out of order); everything else is done
 //! frames     DATA, RETRANSMISSION (seq, packet)   NAK (seq)   KEEPALIVE (highest seq sent)
 //!            COPY (seq, packet), live with `copies` (see `mechanism::copies`): 12 bytes, as all others
 //!            study   | service:4 type:4 | seq:8 |    live   see `wire`, seq
 //! ```
 //!
-//! Invariants: at most one delivery of a packet; a packet is never held longer than N times T_nak
-//! after its arrival, plus the time that its NAKs wait to leave and, live, for what may only be overtaken; d(high, base) <= window, kept by
-//! giving up the oldest hole early (the overflow guard).
+//! Invariants: a packet is delivered at most once; it is never held longer than N times T_nak after its
+//! arrival, plus the time that its NAKs wait to leave and, live, the wait for reordered frames; d(high, base)
+//! <= window, kept by giving up the oldest hole early (the overflow guard).
 //!
 //! With a budget, a packet of that age is not repaired (see docs/lab/thin-flows.md). The receiver does not
-//! know a packet's age, but how long ago it has missed it, which is a delay of the link later: it gives
-//! up when an answer would come too late. The sender knows when the packet came, and leaves requests
-//! unanswered when its budget is spent. Either takes half of the measured round trip for the delay, once it
-//! is known. Copies are spaced by the fades that requests show, and by what the budget leaves.
+//! know a packet's age, only when it detected the loss, which is one link delay later: it gives up when an
+//! answer would come too late. The sender knows when the packet arrived, and leaves requests unanswered when
+//! its budget is spent. Either assumes half of the measured round trip as the delay, once it is known. Copies
+//! are spaced by the fades that requests show, and by what the budget leaves.
 //!
-//! With `residual` the receiver asks as often as it takes for no more than that share of frames to be lost for good, by
-//! what it misses and what its requests bring (`persistence`): more often while a radio is bad, and no longer than that
-//! while it is good.
+//! With `residual` the receiver makes as many requests as keep the share of frames lost for good below that
+//! target, given the loss and the success of requests that it measures (`persistence`): more while the radio
+//! is bad, and no more than needed while it is good.
 //!
-//! The receiver times its answers, for its own timers. Live, it waits a moment before it asks where frames overtake each
-//! other (see `mechanism::overtaken`).
+//! The receiver measures the response time for its own timers. Live, it waits a moment before it requests a
+//! frame that may only be reordered (see `mechanism::overtaken`).
 //!
-//! Loss of step. In the study profile an original frame from behind `high` can only mean that half
-//! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
-//! profile such a frame is late or a duplicate: it fills its hole or is dropped, and nothing but a
-//! new epoch resets the service.
-//! Left out: RESET frames; delivery of repairs that come after giving up (XYL-S-11: discarded).
+//! Loss of synchronisation: in the study profile an original frame from before `high` can only mean that half
+//! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live profile such
+//! a frame is late or a duplicate: it fills its hole or is dropped, and only a new epoch resets the service.
+//! Left out: RESET frames; delivery of repairs that arrive after giving up (XYL-S-11: discarded).
 
 mod persistence;
 mod receiver;
@@ -78,7 +77,7 @@ pub(crate) struct Rlp<P> {
     budget: Option<Duration>,
     keepalive: Keepalive,
     copies: Option<Copies>,
-    /// What was lost together, as far as copies go by that.
+    /// Estimates fades, for the spacing of copies.
     fades: Fades,
     sender: RlpSender<P>,
     receiver: RlpReceiver<P>,
@@ -119,8 +118,8 @@ impl<P: Payload> Rlp<P> {
         }
     }
 
-    /// When the peer cannot ask any more for what was sent last: live, where keepalives end and packets
-    /// are memory.
+    /// When the peer can no longer request the last frames: only on a live link, where keepalives end and
+    /// packets occupy memory.
     fn forgets_at(&self) -> Option<Instant> {
         if !self.live || !self.keepalive.is_over() {
             return None;
@@ -129,8 +128,8 @@ impl<P: Payload> Rlp<P> {
             .forgets_at(PATIENCE.max(Scheme::<P>::linger(self)))
     }
 
-    /// When it has something to do that it has live alone, or `due` if that is earlier.
-    // Apart and last, since a call on the way would cost every call.
+    /// The earlier of `due` and the deadlines that only a live link has.
+    // Not inlined, since it would slow down every call of the caller.
     #[inline(never)]
     fn live_by(&self, due: Option<Instant>) -> Option<Instant> {
         earliest(earliest(due, self.receiver.asks_at()), self.forgets_at())
@@ -256,7 +255,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
     }
 
     fn reset(&mut self, cx: &mut Context<'_, P>) {
-        // Nothing is owed to the peer: what was sent was sent, once.
+        // Nothing is owed to the peer: every frame has been sent once.
         self.receiver.reset(cx);
         self.sender.reset();
         self.keepalive.reset();
@@ -269,7 +268,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         self.sender.is_idle() && self.receiver.is_idle()
     }
 
-    /// A lost tail is noticed by a keepalive, and asked for until the peer gives it up.
+    /// A keepalive reveals a tail loss, which is requested until the peer gives it up.
     fn linger(&self) -> Duration {
         self.receiver.policy.keepalive() + self.receiver.patience()
     }

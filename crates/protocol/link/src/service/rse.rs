@@ -1,8 +1,8 @@
-//! RSE: Reed-Solomon parities behind each block of packets (section 8.2 of docs/spec/multi-service.md, after
-//! the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
+//! RSE: Reed-Solomon parity frames after each block of packets (section 8.2 of docs/spec/multi-service.md,
+//! after the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
 //!
-//! Packets leave and go up as they come. After n of them follow h parities, and any n of the n + h
-//! frames give the rest back: h losses of a block, in any places, are repaired without feedback.
+//! Packets are sent and delivered as they come. After n of them follow h parities, and any n of the n + h
+//! frames restore the others: h losses in a block, at any positions, are repaired without feedback.
 //!
 //! ```text
 //! frames DATA, PARITY (seq, packet)    seq counts all frames modulo a multiple of n + h;
@@ -10,10 +10,9 @@
 //!        study   | service:4 type:4 | seq:8 |    live   see `wire`, coded
 //! ```
 //!
-//! Invariants: at most one delivery of a packet; packets are recovered exactly when n frames of
-//! their block are there; n + h frames are kept of each open block, and n of the one being sent.
-//! A block interrupted by silence stays open, as with XOR.
-//! Left out: interleaving. Parities on request (8.3) are `rse-ad`.
+//! Invariants: a packet is delivered at most once; packets are recovered exactly when n frames of their block
+//! have arrived; n + h frames are kept of each open block, and n of the one being sent. A block interrupted
+//! by silence stays open, as with XOR. Left out: interleaving. Parities on request (8.3) are `rse-ad`.
 
 use std::collections::VecDeque;
 
@@ -34,7 +33,7 @@ pub(crate) struct Rse<P> {
     /// n and n + h.
     packets: u32,
     frames: u32,
-    /// How many blocks have a number of their own.
+    /// Size of the block number space.
     numbers: u32,
     on_its_way: Duration,
     code: ReedSolomon,
@@ -65,7 +64,7 @@ impl<P: Payload> Rse<P> {
         }
     }
 
-    /// Makes the parities of the full block and begins the next.
+    /// Computes the parities of the full block and begins the next.
     fn close(&mut self) {
         let mut seq = self.number * self.frames + self.packets;
         let parities = &mut self.parities;

@@ -1,11 +1,11 @@
-//! Adaptive RSE: Reed-Solomon parities piece by piece, until the receiver has enough (section 8.3 of
+//! Adaptive RSE: Reed-Solomon parity frames in portions, until the receiver has enough (section 8.3 of
 //! docs/spec/multi-service.md, after the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
 //!
-//! Packets leave and go up as they come. After n of them the sender computes h parities and sends
-//! the first h0; the others wait. A receiver that finds a block over, by its last frame, by a frame
-//! of a later block or by a keepalive, and has fewer than n of its frames says how many it is short;
-//! that many parities more follow, as far as there are any. It says so again when what it asked for
-//! has not come within T_nak, at most N times.
+//! Packets are sent and delivered as they come. After n of them the sender computes h parities and sends the
+//! first h0; it keeps the others. A receiver recognises the end of a block by its last frame, by a frame of a
+//! later block or by a keepalive. If it has fewer than n of the block's frames, it requests as many parities
+//! as it lacks, and the sender sends them as far as it has them. It repeats a request that is not answered
+//! within T_nak, at most N times in all.
 //!
 //! ```text
 //! frames DATA, PARITY (seq, packet)    seq counts the places of all blocks modulo a multiple of
@@ -16,11 +16,11 @@
 //!        study   | service:4 type:4 | seq:8 |    live   see `wire`, coded
 //! ```
 //!
-//! Invariants: at most one delivery of a packet; a parity leaves once; the parities of the last
-//! window / n blocks are kept, and n + h frames of each of as many blocks at the receiver. A request
-//! that more parities than are left could not serve is not made. A block interrupted by silence
-//! stays open, as with XOR, and a loss counts as final when its block is closed by later ones.
-//! Left out: interleaving; parities over fewer than n packets.
+//! Invariants: a packet is delivered at most once; a parity leaves once; the parities of the last window / n
+//! blocks are kept, and n + h frames of each of as many blocks at the receiver. No request is made that the
+//! remaining parities could not satisfy. A block interrupted by silence stays open, as with XOR, and a loss
+//! counts as final when later blocks close its block. Left out: interleaving; parities over fewer than n
+//! packets.
 
 mod numbering;
 mod receiver;
@@ -73,7 +73,7 @@ impl<P: Payload> RseAd<P> {
             frames,
             numbers,
         };
-        // A block must not be asked for when its number means another one.
+        // A block must not be requested after its number has been reused.
         let keep = config.window.unwrap_or(127) / packets;
         let keep = keep.clamp(1, (numbers / 2).max(1)) as usize;
         let retries = config.retries.unwrap_or(3);
@@ -117,7 +117,7 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.keepalive.handle_timeout(cx.now, runs);
     }
 
-    /// Requests, parities that were asked for, then what is due of the last block.
+    /// Requests, requested parities, then the unrequested parities of the last block.
     fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         if let Some(nak) = self.receiver.next_nak() {
             return Some(nak);
@@ -171,7 +171,7 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.sender.is_idle() && self.receiver.is_idle()
     }
 
-    /// A lost tail is noticed by a keepalive, and asked for until the peer gives it up.
+    /// A keepalive reveals a tail loss, which is requested until the peer gives it up.
     fn linger(&self) -> Duration {
         let policy = &self.receiver.policy;
         policy.keepalive() + policy.nak() * (u64::from(self.retries) + 1)

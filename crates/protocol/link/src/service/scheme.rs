@@ -1,4 +1,4 @@
-//! What a scheme must do to be a service: the one trait that all of them have.
+//! The trait that every scheme implements to be a service.
 
 use airlane_base::{Duration, Instant, Payload, Seq};
 
@@ -7,11 +7,11 @@ use crate::context::{Context, Origin};
 use crate::flow::Lane;
 use crate::wire::{Frame, FrameKind, Header, Kinds, Layout};
 
-/// A removed service answers for this many timeouts more, so that the peer can finish too.
+/// For this many timeouts a removed service continues to answer, so that the peer can finish too.
 pub(super) const LINGER_TIMEOUTS: u64 = 8;
 
-/// What the frames of a scheme are: the fields of their headers, and the kinds that there are. Its port drops all
-/// others, and those that have no packet though their kind carries one, or have one though it does not.
+/// The frames of a scheme: header layout and kinds. Its port drops frames of all other kinds, and frames
+/// whose packet is missing or unexpected for their kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frames {
     pub(crate) layout: &'static Layout,
@@ -24,7 +24,7 @@ impl Frames {
         Self { layout, kinds }
     }
 
-    /// Whether this may be one of them.
+    /// Whether this frame is valid for the scheme.
     #[inline]
     pub(crate) fn admit<P>(self, frame: &Frame<P>) -> bool {
         let kind = frame.header.kind;
@@ -32,15 +32,15 @@ impl Frames {
     }
 }
 
-/// What a scheme must do. See the module's description for the rules.
+/// The interface of a scheme. The module documentation of `service` states the rules.
 pub(crate) trait Scheme<P: Payload> {
-    /// What its frames are; always the same.
+    /// The layout and kinds of its frames; constant.
     fn frames(&self) -> Frames;
     /// Takes a frame of this service from the peer.
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>);
-    /// Acts on timers that have run out by now; an early call does nothing.
+    /// Processes timers that have expired by now; an early call does nothing.
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>);
-    /// The next frame that goes before anything new: requests, repairs, redundancy.
+    /// The next frame that precedes new packets: requests, repairs, redundancy.
     fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         None
     }
@@ -48,13 +48,14 @@ pub(crate) trait Scheme<P: Payload> {
     fn has_room(&self) -> bool {
         true
     }
-    /// The frame of a new packet, for which there is room and which nothing goes before.
+    /// The frame of a new packet; there is room for it, and no frame that precedes it.
     fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P>;
-    /// The next frame that goes where nothing new does: copies, keepalives, an acknowledgment alone.
+    /// The next frame to send when there is no new packet: copies, keepalives, an acknowledgment alone.
     fn poll_spare(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         None
     }
-    /// The next frame of all, of a packet if it `waits`: the order in which a port asks.
+    /// The next frame of any kind, including one for the packet that `waits`, in the order in which a port
+    /// asks.
     #[cfg(test)]
     fn poll_any(
         &mut self,
@@ -77,33 +78,34 @@ pub(crate) trait Scheme<P: Payload> {
         }
         self.poll_spare(cx)
     }
-    /// Whether [`Scheme::poll_frame`] or [`Scheme::poll_spare`] may give a frame. May be wrong by saying yes;
-    /// a scheme that is asked after every input and mostly has nothing spares the port the question.
+    /// Whether [`Scheme::poll_frame`] or [`Scheme::poll_spare`] may return a frame. A false positive is
+    /// allowed; a scheme that usually has nothing spares the port these calls after every input.
     fn has_frames(&self) -> bool {
         true
     }
-    /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, whichever
-    /// event the timer origin of this service names.
+    /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, depending on the timer
+    /// origin of this service.
     fn start_timers(&mut self, header: &Header, left: Instant);
-    /// The medium has given up a frame that it was to send, and says so: what timers and requests would
-    /// find out later. Follows [`Scheme::start_timers`].
+    /// The medium has given up a frame and reports it: timers and requests would detect the loss only later.
+    /// Follows [`Scheme::start_timers`].
     fn handle_failure(&mut self, _header: &Header) {}
-    /// When `handle_timeout` has something to do.
+    /// When `handle_timeout` is due.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// Which packet a frame has: the same for all frames that carry it.
+    /// The number that all frames with the same packet share.
     fn packet_number(&self, header: &Header) -> Seq {
         header.seq
     }
-    /// Inflates fixed timers for sharing.
+    /// Stretches fixed timers for sharing.
     fn set_timer_factor(&mut self, factor: f64);
-    /// The link has another rate: takes over what `fresh`, made for it, was told by the port.
+    /// The link has another rate: takes over the port's facts from `fresh`, which was constructed for that
+    /// rate.
     fn retime(&mut self, fresh: Self)
     where
         Self: Sized;
-    /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; what was
-    /// unacknowledged is lost.
+    /// Forgets all numbers and frames: a new epoch. Packets held out of order are delivered; unacknowledged
+    /// ones are lost.
     fn reset(&mut self, cx: &mut Context<'_, P>);
-    /// Nothing outstanding, nothing missing, nothing to send.
+    /// Whether nothing is outstanding, missing or waiting to be sent.
     fn is_idle(&self) -> bool;
     /// How long the peer may still need answers after this end has become idle.
     fn linger(&self) -> Duration {

@@ -1,10 +1,10 @@
-//! Selective repeat (Xylomenos 1999, section 4.3; sections 7.3 to 7.5 of docs/spec/multi-service.md):
-//! everything but the rule by which the receiver asks for what it misses. That is what tells SR,
-//! SR/M1 and SR/M2 apart, and stands in a file of its own for each.
+//! Selective repeat (Xylomenos 1999, section 4.3; sections 7.3 to 7.5 of docs/spec/multi-service.md) without
+//! the rule by which the receiver requests missing frames. That rule distinguishes SR, SR/M1 and SR/M2, and
+//! is in a file of its own for each.
 //!
-//! Full duplex, reliable, in order. Acknowledgments are cumulative and ride on data frames, or go
-//! alone when the delayed-acknowledgment timer runs out first. Each frame has a timer, started when
-//! it leaves, for what no NAK brings back: lost tails, lost NAKs, lost repairs.
+//! Full duplex, reliable, in order. Acknowledgments are cumulative and piggybacked on data frames, or sent
+//! alone when the delayed-acknowledgment timer expires first. Each frame has a timer, started when it leaves,
+//! for losses that no NAK repairs: tail losses, lost NAKs, lost repairs.
 //!
 //! ```text
 //! sender     base .. next        outstanding, at most `window`; d(next, base) <= window
@@ -13,35 +13,36 @@
 //!            study   | service:4 type:4 | seq:8 | ack:8 |    live   see `wire`
 //! ```
 //!
-//! Invariants: each packet accepted is delivered once and in order (of all packets, or of its flow), whatever is lost; storage is
-//! bounded by the window; a number is only reused when the peer has acknowledged its last use,
-//! which needs `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2 window`
-//! numbers without being mistaken for a new one.
+//! Invariants: each accepted packet is delivered once and in order (of all packets, or of its flow), whatever
+//! is lost; storage is bounded by the window; a number is only reused when the peer has acknowledged its last
+//! use, which needs `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2 window` numbers
+//! without being mistaken for a new one.
 //!
-//! With `timeout-resends = "base"` only the oldest outstanding frame answers to its timer: the
-//! others may well have arrived behind a hole, where they cannot be acknowledged (section 7.11).
+//! With `timeout-resends = "base"` only the timer of the oldest outstanding frame counts: the others may well
+//! have been received out of order, where they cannot be acknowledged (section 7.11).
 //!
-//! Where round trips are measured, the sender has no more on its way than [`PIPES`] times what the link
-//! holds, whatever its window: enough for a frame to be lost seven times in a row while others follow,
-//! and all that an outage can cost.
+//! Where round trips are measured, the sender limits the data in flight to [`PIPES`] bandwidth-delay
+//! products, whatever its window: enough for a frame to be lost seven times in a row while others follow, and
+//! a bound on what an outage can cost.
 //!
-//! Three options of the live profile find or repair what the sender's timer would have to, one frame a
-//! round trip (see docs/lab/thin-flows.md):
+//! Three options of the live profile detect or repair what would otherwise take the sender's timer, one frame
+//! per round trip (see docs/lab/thin-flows.md):
 //!
-//! * `keepalives`: while something is unacknowledged and nothing leaves, a KEEPALIVE names the highest
-//!   number sent, half a round trip after the last frame and so on. What the receiver misses up to there
-//!   it asks for as if the next frame had come.
-//! * `repeat-naks`: what has not come within T_nak of a request for it is asked for again.
-//! * `copies`: each frame is sent again soon after it, as COPY (see `mechanism::copies`). A copy that
-//!   fills a hole is a repair, but no answer: the rule for asking sees it only if it is the newest frame.
+//! * `keepalives`: while something is unacknowledged and nothing leaves, KEEPALIVEs name the highest number
+//!   sent, the first half a round trip after the last frame. The receiver requests what it misses up to there
+//!   as if the next frame had arrived.
+//! * `repeat-naks`: a frame that has not arrived within T_nak of a request is requested again.
+//! * `copies`: each frame is sent again soon after it, as COPY (see `mechanism::copies`). A copy that fills a
+//!   hole is a repair, but not an answer: the request rule sees it only if it is the newest frame.
 //!
 //! ```text
 //! frames KEEPALIVE (highest seq sent, ack)   COPY (seq, ack, packet)     live, 20 bytes as all others
 //! ```
-//! With `order = "flow"` a packet waits for those of its flow alone (see `mechanism::lanes`), and every frame has
-//! two bytes more.
+//! With `order = "flow"` a packet waits only for those of its flow (see `mechanism::lanes`), and every frame
+//! has two more bytes.
 //!
-//! Live, the receiver waits a moment before it asks where frames overtake each other (see `mechanism::overtaken`).
+//! Live, the receiver waits a moment before it requests a frame that may only be reordered (see
+//! `mechanism::overtaken`).
 //!
 //! Left out: RESET frames (numbers never get out of step here).
 
@@ -63,7 +64,7 @@ use crate::mechanism::started::{Started, StartedTimers};
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Body, Frame, FrameKind, Header, Layout};
 
-/// What all of them have, whatever else may stand in their headers.
+/// The kinds of frames of all three schemes.
 const KINDS: &[FrameKind] = &[
     FrameKind::Data,
     FrameKind::Copy,
@@ -76,25 +77,25 @@ const FRAMES: Frames = Frames::new(&Layout::SEQ_ACK, KINDS);
 const FRAMES_OF_FLOWS: Frames = Frames::new(&Layout::LANES, KINDS);
 /// Bandwidth-delay products that may be unacknowledged.
 const PIPES: u64 = 8;
-/// Full frames that may be, however short the link.
+/// Full frames that may always be unacknowledged, however short the link.
 const AT_LEAST: usize = 64;
 
-/// When the receiver asks for what it misses.
+/// The rule by which the receiver requests missing frames.
 pub(crate) trait Asking: Clone + Debug + Default {
-    /// A NAK says that everything before its frame has arrived.
+    /// Whether a NAK acknowledges everything before its frame.
     const NAK_ACKNOWLEDGES: bool = false;
 
-    /// The newest frame, `seq`, has come; everything from `from` to before it is missing.
+    /// The newest frame, `seq`, has arrived; everything from `from` to before it is missing.
     fn on_newest<P: Payload>(&mut self, _window: &mut ReceiveWindow<P>, _from: Seq, _seq: Seq) {}
 
-    /// A missing frame has come that had been asked for `asked` times.
+    /// A missing frame has arrived that had been requested `asked` times.
     fn on_missing<P: Payload>(&mut self, _window: &mut ReceiveWindow<P>, _seq: Seq, _asked: u32) {}
 
-    /// A frame inside the window has been dealt with; `moved`: the window has moved by it.
+    /// A frame inside the window has been processed; `moved`: it has moved the window.
     fn on_settled<P: Payload>(&mut self, _window: &mut ReceiveWindow<P>, _moved: bool) {}
 }
 
-/// Selective repeat with a rule for asking.
+/// Selective repeat with a request rule.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct SelectiveRepeat<P, A> {
@@ -106,33 +107,33 @@ pub(crate) struct SelectiveRepeat<P, A> {
 
     pub(super) sent: SendWindow<P>,
     timers: StartedTimers,
-    /// What a timer had sent again last, when it left first and when again.
+    /// The last frame that a timer retransmitted, when it first left and when again.
     resent: Option<(Seq, [Instant; 2])>,
     keepalive: Option<Keepalive>,
     copies: Option<Copies>,
-    /// Without them all packets keep their order.
+    /// Without lanes all packets keep their order.
     lanes: Option<Lanes>,
 
     pub(super) received: ReceiveWindow<P>,
     asking: A,
     overtaken: Overtaken,
-    /// Of requests, where they are repeated.
+    /// Timers of requests, where they are repeated.
     nak_timers: Option<StartedTimers>,
-    /// How long the last answer took, while others are waited for: they come in the order of requests, so that of many the
-    /// last takes longer than a round trip.
+    /// Response time of the last answer, while others are awaited: they arrive in the order of requests, so
+    /// the last of many take longer than a round trip.
     answered: Duration,
-    /// Requests that are repeated.
+    /// The repetition of requests.
     again: Again,
     ack: DelayedAck,
 }
 
-/// What a receiver asks for again, since a peer that does not answer must not be asked ever more.
+/// Limits repeated requests, so that a peer that does not answer is not asked ever more often.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(test, derive(Hash))]
 struct Again {
-    /// How many times in a row the time for answers was over.
+    /// Consecutive rounds in which requests timed out.
     rounds: u32,
-    /// When it was last, and how many requests were repeated since.
+    /// When the last round began, and the requests repeated since.
     since: Instant,
     asked: u32,
 }
@@ -144,8 +145,9 @@ impl Again {
         asked: 0,
     };
 
-    /// Whether one more request may be repeated, where answers may take so long. Of many in vain the oldest are, as each is a
-    /// frame, and a peer that did not answer before can answer few.
+    /// Whether one more request may be repeated, given the time for an answer. After many timeouts only the
+    /// oldest requests are repeated, because each is a frame, and a peer that did not answer before can
+    /// answer only a few.
     fn may(&mut self, now: Instant, runs: Duration) -> bool {
         const AT_ONCE: u32 = 16;
         if now >= self.since + runs {
@@ -220,7 +222,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         self.timers.prune(|timer| counts(sent, timer));
     }
 
-    /// Whether the link has room for more than is on its way.
+    /// Whether the link can hold more than is in flight.
     fn link_has_room(&self) -> bool {
         let Some(srtt) = self.policy.srtt().filter(|_| self.measures) else {
             return true;
@@ -240,7 +242,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         due.then(|| Frame::control(FrameKind::Keepalive, self.sent.highest()))
     }
 
-    /// A frame is handed over: the acknowledgment that is owed rides on it.
+    /// A frame is handed over: the owed acknowledgment is piggybacked on it.
     #[inline]
     fn on_handed_over(&mut self, now: Instant, header: &mut Header) {
         if let Some(keepalive) = &mut self.keepalive {
@@ -266,8 +268,9 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         }
     }
 
-    /// How long an answer may take. A peer that does not answer is asked ever less, as a sender's timers back off: what asks
-    /// for a hundred frames each few milliseconds fills a link that lets the peer send one.
+    /// The time to wait for an answer. It grows while the peer does not answer, as a sender's timers back
+    /// off: requests for a hundred frames every few milliseconds would fill a link on which the peer can send
+    /// one.
     fn nak_runs(&self) -> Duration {
         const AT_MOST: Duration = Duration::from_millis(500);
         let runs = self.policy.nak_behind(self.answered);
@@ -279,7 +282,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         }
     }
 
-    /// Asks again where the time for an answer is over.
+    /// Repeats requests that have timed out.
     fn repeat_naks(&mut self, now: Instant) {
         let runs = self.nak_runs();
         let Some(timers) = &mut self.nak_timers else {
@@ -299,7 +302,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     fn receive(&mut self, cx: &mut Context<'_, P>, header: Header, packet: P) {
         let seq = header.seq;
         let original = header.kind == FrameKind::Data;
-        // A copy repairs, but answers nothing.
+        // A copy repairs, but does not answer a request.
         let unasked = header.kind != FrameKind::Retransmission;
         if original && self.measures {
             self.ack.note_original(seq, cx.now);
@@ -339,7 +342,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                     }
                     self.overtaken.note_repaired();
                 }
-                // The works take any frame for an answer. Live, an original that was late is none.
+                // The works take any frame for an answer. Live, an original that was late is not one.
                 if header.kind == FrameKind::Retransmission || (original && !self.measures) {
                     self.ask(cx.now, [self.received.expected(), seq], Some(asked));
                 }
@@ -352,14 +355,14 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         self.settle(moved);
     }
 
-    /// Everything up to before `seq` is missing that has not come.
+    /// Marks everything before `seq` that has not arrived as missing.
     fn miss_up_to(&mut self, seq: Seq, now: Instant) {
         let from = self.received.high();
         self.received.miss_up_to(seq, now);
         self.ask(now, [from, seq], None);
     }
 
-    /// Asks for what is missing between two numbers, or does so later, if it may be on its way.
+    /// Requests what is missing between two numbers, or defers it, if the frames may still be in flight.
     fn ask(&mut self, now: Instant, [from, upto]: [Seq; 2], again: Option<u32>) {
         if from == upto {
             return;
@@ -375,7 +378,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         }
     }
 
-    /// Asks for what has not come in its time.
+    /// Sends deferred requests for frames that have not arrived in time.
     fn ask_late(&mut self, now: Instant) {
         while let Some(later) = self.overtaken.pop(now, || self.policy.round_trip()) {
             let Later {
@@ -392,14 +395,14 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         }
     }
 
-    /// When it asks for what has not come in its time, or `due` if that is earlier.
-    // Apart and last, since a call on the way would cost every call.
+    /// The earlier of `due` and the time of the next deferred request.
+    // Not inlined, since it would slow down every call of the caller.
     #[inline(never)]
     fn asks_by(&self, due: Option<Instant>) -> Option<Instant> {
         earliest(due, self.overtaken.deadline(|| self.policy.round_trip()))
     }
 
-    /// A frame has been dealt with.
+    /// A frame has been processed.
     fn settle(&mut self, moved: bool) {
         if moved || !self.overtaken.waits() {
             self.asking.on_settled(&mut self.received, moved);
@@ -408,7 +411,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
 
     /// The peer has sent everything up to `seq`.
     fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
-        // It wants to know what has come, whatever has.
+        // The peer asks for an acknowledgment, whatever has arrived.
         self.ack.owe(cx.now, self.policy.ack());
         if self.received.arrival(seq) == Arrival::Newest {
             self.miss_up_to(self.received.after(seq), cx.now);
@@ -424,7 +427,7 @@ const fn frames(lanes: Option<&Lanes>) -> Frames {
     }
 }
 
-/// Whether a timer is that of the newest transmission of an outstanding frame.
+/// Whether a timer belongs to the latest transmission of an outstanding frame.
 fn counts<P: Payload>(sent: &SendWindow<P>, timer: &Started) -> bool {
     sent.get(timer.seq)
         .is_some_and(|frame| frame.attempt == timer.attempt && !frame.waits)
@@ -528,7 +531,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         frame
     }
 
-    /// Copies; an acknowledgment or a keepalive goes alone only if it must.
+    /// Copies; an acknowledgment or a keepalive is sent alone only if it must be.
     fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let mut frame = self
             .next_copy(cx.now)

@@ -1,11 +1,10 @@
 //! Snoop: a base station that watches TCP (section 7.10 of docs/spec/multi-service.md, after Balakrishnan,
 //! Seshan and Katz 1995 and the module of ns-2 that Xylomenos 1999 used).
 //!
-//! At the base station's end an agent keeps copies of TCP segments on their way to the wireless
-//! host. Duplicate acknowledgments from there, or a local timer, make it send a segment again, and
-//! duplicates that such a loss explains do not reach the TCP sender. The other end only passes
-//! packets on. No frames of its own, no header beyond byte 0; packets that are not TCP, and data
-//! from the wireless host, are raw.
+//! At the base station's end an agent keeps copies of TCP segments on their way to the wireless host.
+//! Duplicate acknowledgments from there, or a local timer, make it retransmit a segment, and duplicates that
+//! such a loss explains do not reach the TCP sender. The other end only forwards packets. There are no frames
+//! of its own and no header beyond byte 0; packets other than TCP, and data from the wireless host, are raw.
 //!
 //! ```text
 //! frames   DATA (packet)   RETRANSMISSION (packet)
@@ -13,8 +12,8 @@
 //! agent    connection -> copies of its segments, last acknowledgment, duplicates expected, timer
 //! ```
 //!
-//! The same agent is the four link mechanisms of Balakrishnan et al. 1997, by two switches: what tells it of
-//! losses, duplicates or what receivers with SMART name, and whether it suppresses duplicates.
+//! With two switches the same agent is any of the four link mechanisms of Balakrishnan et al. 1997: how it
+//! detects losses, by duplicates or by what SMART receivers name, and whether it suppresses duplicates.
 //!
 //! ```text
 //!                       suppress = true            suppress = false
@@ -22,13 +21,12 @@
 //! detect = smart        LL-SMART-TCP-AWARE         LL-SMART
 //! ```
 //!
-//! Invariants: what the agent knows is soft, and losing it never breaks a connection; at most
-//! [`CONNECTIONS`] connections of [`CACHE`](connection::CACHE) segments are kept, those silent for
-//! [`SILENCE`] are forgotten (by the standard rules), as is the one silent for longest where a new one
-//! needs its place; an
-//! acknowledgment is only withheld while the segment that it asks for is here.
+//! Invariants: the agent's state is soft, and losing it never breaks a connection; it keeps at most
+//! [`CONNECTIONS`] connections of [`CACHE`](connection::CACHE) segments. By the standard rules it forgets
+//! connections that are silent for [`SILENCE`]; a new one replaces the longest silent one if there is no
+//! room. An acknowledgment is only withheld while the segment that it asks for is cached.
 //!
-//! Left out: ELN marks, which Reno ignores; of selective acknowledgments all but the first block.
+//! Left out: ELN marks, which Reno ignores; all but the first block of selective acknowledgments.
 
 mod connection;
 mod counts;
@@ -52,7 +50,7 @@ pub use counts::SnoopCounts;
 use ns2::Ns2;
 
 const FRAMES: Frames = Frames::new(&Layout::BARE, &[FrameKind::Data, FrameKind::Retransmission]);
-/// Connections watched at a time.
+/// Maximum number of connections.
 const CONNECTIONS: usize = 256;
 /// Longer than TCP's longest timeout.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -64,7 +62,7 @@ pub(crate) struct Snoop<P> {
     agent: Option<Agent<P>>,
 }
 
-/// Which connection, or which pair of hosts, seen from segments that go to the wireless host.
+/// Identifies a connection, or a pair of hosts, by segments towards the wireless host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     flow: FlowKey,
@@ -74,28 +72,28 @@ struct Key {
 #[derive(Clone, Debug)]
 struct Agent<P> {
     config: SnoopConfig,
-    /// What one acknowledgment has shown to be missing.
+    /// Segments that one acknowledgment has shown to be missing.
     holes: Vec<u32>,
     connections: BTreeMap<Key, Watched<P>>,
-    /// At most one entry for each segment kept, so it is as bounded as they are.
+    /// At most one entry per cached segment, which bounds it.
     repairs: VecDeque<Repair>,
     serial: u64,
-    /// No timer runs out before this.
+    /// No timer expires before this.
     due: Option<Instant>,
-    /// An unexplained duplicate has gone on: ns-2's module has one count for all states.
+    /// Whether an unexplained duplicate was forwarded: ns-2's module has one count for all states.
     duplicate_seen: bool,
     counts: Counts,
 }
 
-/// A segment to be sent again.
+/// A segment to be retransmitted.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
-    /// The connection, and which one of this key.
+    /// The connection, and its serial number under this key.
     key: Key,
     serial: u64,
-    /// Number of the segment.
+    /// Sequence number of the segment.
     start: u32,
-    /// Asked for by the timer, not by duplicates.
+    /// Whether the timer caused it, rather than duplicates.
     by_timer: bool,
 }
 
@@ -106,7 +104,7 @@ struct Watched<P> {
     tcp: Memory<P>,
 }
 
-/// What is kept of the segments of one key.
+/// The state kept for one key.
 #[derive(Clone, Debug)]
 enum Memory<P> {
     Standard(Connection<P>),
@@ -219,8 +217,7 @@ impl<P: Packet> Agent<P> {
         }
     }
 
-    /// Begins to watch a connection, in the place of the one silent for longest if there is none
-    /// free.
+    /// Begins to watch a connection, replacing the longest silent one if there is no room.
     fn watch(&mut self, now: Instant, key: Key, next: u32) {
         if self.connections.len() >= CONNECTIONS {
             let all = self.connections.iter();
@@ -270,7 +267,7 @@ impl<P: Packet> Agent<P> {
         self.wake_at(expires);
     }
 
-    /// Whether a packet from the wireless host goes on to its receiver.
+    /// Whether a packet from the wireless host is forwarded.
     fn passes(&mut self, now: Instant, packet: &P) -> bool {
         let Some(segment) = packet.tcp() else {
             return true;
@@ -317,7 +314,7 @@ impl<P: Packet> Agent<P> {
         None
     }
 
-    /// Timers of all connections. How many ran out.
+    /// Processes the timers of all connections; returns how many expired.
     fn on_time(&mut self, now: Instant) -> u64 {
         if self.config.variant == SnoopVariant::Standard {
             self.connections
@@ -349,7 +346,7 @@ impl<P: Packet> Agent<P> {
 }
 
 impl<P: Packet> Snoop<P> {
-    /// With an agent at the base station's end.
+    /// With an agent if this is the base station's end.
     pub(crate) fn new(config: &SnoopConfig, facts: &PortFacts) -> Self {
         let here = config.base_station == BaseStation::Here;
         Self {
@@ -367,7 +364,7 @@ impl<P: Packet> Snoop<P> {
         Some(self.raw.frame(FrameKind::Retransmission, repair))
     }
 
-    /// What the agent did, by application; nothing at the other end.
+    /// The agent's counters, by application; none at the other end.
     pub(crate) fn counts(&self) -> &[SnoopCounts] {
         self.agent.as_ref().map_or(&[], |agent| agent.counts.rows())
     }
@@ -428,7 +425,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         self.agent.as_ref()?.due
     }
 
-    /// The agent measures for itself.
+    /// The agent measures round trips itself.
     fn set_timer_factor(&mut self, _factor: f64) {}
 
     fn retime(&mut self, fresh: Self) {

@@ -1,14 +1,13 @@
 //! SR: selective repeat with one NAK (section 7.3 of docs/spec/multi-service.md, after Xylomenos 1999,
 //! section 4.3).
 //!
-//! The receiver asks for the earliest missing frame, when a frame comes behind it. After a NAK it
-//! sends no other until its window has moved; a hole that remains then is asked for when the next
-//! frame comes. So a frame is asked for once at most, and one loss is repaired in a round trip; a
-//! NAK or repair that is lost is the timer's affair. A NAK implies that everything before its frame
-//! has arrived.
+//! The receiver requests the earliest missing frame when a later frame arrives. After a NAK it sends no other
+//! until its window has moved; a hole that remains then is requested when the next frame arrives. So a frame
+//! is requested at most once, and one loss is repaired per round trip; a lost NAK or repair is left to the
+//! timer. A NAK acknowledges everything before its frame.
 //!
-//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3
-//! bytes, of NAKs too (XYL-A-3).
+//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3 bytes,
+//! also in NAKs (XYL-A-3).
 
 use airlane_base::Payload;
 
@@ -18,7 +17,7 @@ use crate::mechanism::receive_window::ReceiveWindow;
 /// The rule of SR.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct OneNak {
-    /// A NAK has been sent since the window moved.
+    /// Whether a NAK has been sent since the window moved.
     asked: bool,
 }
 

@@ -1,12 +1,12 @@
 //! SR/bitmap: selective repeat by bitmaps and the true order of transmission (section 8.1 of
 //! docs/spec/multi-service.md, after the RLP of IS-54 as Xylomenos 1999, section 4.4, describes it).
 //!
-//! The receiver says what it has: the next number expected and a bitmap of what it holds behind it;
-//! with every fourth frame that arrives, when a new hole appears, and when the delayed-acknowledgment
-//! timer runs out. The sender counts its transmissions. Whatever was sent before a frame that has
-//! arrived, and has not arrived itself, is lost and goes again. So a repair that is lost is noticed
-//! as an original is, by the next frame that arrives. One timer runs since the last bitmap, or since
-//! the oldest frame left; when it runs out, that frame goes again. There are no NAKs.
+//! The receiver reports what it has: the next number expected and a bitmap of the frames held after it. It
+//! does so with every fourth frame that arrives, when a new hole appears, and when the delayed-acknowledgment
+//! timer expires. The sender counts its transmissions: everything sent before a frame that has arrived, and
+//! not arrived itself, is lost and retransmitted. So the loss of a repair is detected like that of an
+//! original, by the next frame that arrives. One timer runs from the last bitmap, or from when the oldest
+//! frame left; when it expires, that frame is retransmitted. There are no NAKs.
 //!
 //! ```text
 //! sender     base .. next        outstanding, at most `window`; some of them may have arrived
@@ -16,13 +16,13 @@
 //!            with ceil(span / 8) bytes of bits           live   see `wire`
 //! ```
 //!
-//! A bitmap reports 128 frames. Where more are held (live only) it begins at the next number
-//! expected and at the newest 128 numbers in turn.
+//! A bitmap covers 128 frames. Where more are held (live only), bitmaps alternate between the next number
+//! expected and the newest 128 numbers.
 //!
-//! Invariants: each packet accepted is delivered once and in order, whatever is lost; storage is
-//! bounded by the window, `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2
-//! window` numbers without being mistaken for a new one; one that comes late is sent twice.
-//! Left out: RESET frames; acknowledgments that ride on data frames.
+//! Invariants: each accepted packet is delivered once and in order, whatever is lost; storage is bounded by
+//! the window, `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2 window` numbers
+//! without being mistaken for a new one; a late frame is sent twice. Left out: RESET frames; acknowledgments
+//! piggybacked on data frames.
 
 use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
@@ -45,7 +45,7 @@ const FRAMES: Frames = Frames::new(
         FrameKind::Bitmap,
     ],
 );
-/// A bitmap goes with every so many frames that arrive: k of docs/spec/multi-service.md, section 8.1.
+/// Arrivals per bitmap: k of docs/spec/multi-service.md, section 8.1.
 const REPORT_EVERY: u32 = 4;
 
 /// Selective repeat by bitmaps.
@@ -63,9 +63,9 @@ pub(crate) struct SrBitmap<P> {
     report: DelayedAck,
     /// Frames that have arrived since the last bitmap.
     unreported: u32,
-    /// A bitmap is due before anything else.
+    /// Whether a bitmap is due before anything else.
     report_due: bool,
-    /// The last bitmap began at the next number expected, and did not reach the newest.
+    /// Whether the last bitmap began at the next number expected, and did not reach the newest.
     report_newest: bool,
 }
 
@@ -192,7 +192,7 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
             return Some(report);
         }
         let repair = self.sent.next_repair();
-        // Repairs may have turned out to be needless.
+        // Repairs may have turned out to be unnecessary.
         self.timer.follow(&self.sent, cx.now);
         self.transmissions.note_sent(repair.as_ref()?.header.seq);
         repair

@@ -1,12 +1,12 @@
 //! SR/M1: selective repeat with several NAKs per window (section 7.4 of docs/spec/multi-service.md, after
 //! Xylomenos 1999, section 4.3).
 //!
-//! Whenever a hole appears in the numbers that arrive, every frame in it is asked for, in ascending
-//! order, and never again: one NAK for each lost frame. What a lost NAK or a lost repair leaves
-//! missing is the timer's affair. A NAK says nothing of the frames before its own.
+//! Whenever a hole appears in the received numbers, every frame in it is requested, in ascending order, and
+//! never again: one NAK for each lost frame. Losses of NAKs and repairs are left to the timer. A NAK does not
+//! acknowledge earlier frames.
 //!
-//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3
-//! bytes, of NAKs too (XYL-A-3).
+//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3 bytes,
+//! also in NAKs (XYL-A-3).
 
 use airlane_base::{Payload, Seq};
 

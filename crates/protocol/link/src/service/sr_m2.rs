@@ -1,14 +1,13 @@
 //! SR/M2: selective repeat with several NAKs per frame (section 7.5 of docs/spec/multi-service.md, after
 //! Xylomenos 1999, section 4.3).
 //!
-//! Every frame of a hole is asked for at once, in ascending order, as in SR/M1. Since NAKs leave in
-//! that order, repairs come back in that order: one that overtakes an older hole proves that the
-//! older NAK or its repair was lost. So when a missing frame comes that was asked for k times, every
-//! older hole asked for k times or less is asked for once more. Timeouts are the last resort, for
-//! lost tails.
+//! Every frame of a hole is requested at once, in ascending order, as in SR/M1. Since NAKs leave in that
+//! order, repairs arrive in that order: one that arrives before an older hole is filled proves that the older
+//! NAK or its repair was lost. So when a missing frame arrives that was requested k times, every older hole
+//! requested k times or less is requested once more. Timeouts are the last resort, for tail losses.
 //!
-//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3
-//! bytes, of NAKs too (XYL-A-3).
+//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3 bytes,
+//! also in NAKs (XYL-A-3).
 
 use airlane_base::{Payload, Seq};
 

@@ -1,24 +1,24 @@
 //! XOR and XOR/Ad: one parity frame for each block of packets (sections 7.8 and 7.9 of docs/spec/multi-service.md,
 //! after Xylomenos 1999, sections 5.2 and 5.3).
 //!
-//! A systematic code: packets leave and go up as they come, and after n of them follows their
-//! bytewise sum, which stands in for any one that was lost. The adaptive variant also closes a
-//! block when the source has been silent for a while, so that a loss before a pause does not wait
-//! for the next words. No feedback, no windows, no timer but that one.
+//! A systematic code: packets are sent and delivered as they come, and every n of them are followed by their
+//! XOR, which can replace any one that was lost. The adaptive variant also closes a block when the source has
+//! been silent for a while, so that the repair of a loss before a pause does not wait for the next talkspurt.
+//! There is no feedback, no window, and no other timer.
 //!
 //! ```text
 //! XOR      frames DATA, PARITY (seq, packet)         seq counts all frames modulo a multiple of
 //!                                                    n + 1; block = seq div (n + 1)
 //!          study   | service:4 type:4 | seq:8 |                live   see `wire`, coded
-//! XOR/Ad   frames DATA, PARITY (block, index, packet)     parity has the index behind the last
+//! XOR/Ad   frames DATA, PARITY (block, index, packet)     parity has the index after the last
 //!          study   | service:4 block:3 parity:1 | index:8 |    live   see `wire`, block
 //! ```
 //!
 //! Lengths are coded as well (docs/spec/multi-service.md, 7.8): a parity frame is as long as the longest
 //! packet of its block.
 //!
-//! Invariants: at most one delivery of a packet; a packet is recovered exactly when it alone is
-//! missing from a block whose parity is there; one sum for each block remembered, whatever n.
+//! Invariants: a packet is delivered at most once; a packet is recovered exactly when it is the only one
+//! missing from a block whose parity has arrived; one XOR is kept per remembered block, for any n.
 //!
 //! Left out: interleaving.
 
@@ -32,10 +32,10 @@ use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
 
 const KINDS: &[FrameKind] = &[FrameKind::Data, FrameKind::Parity];
 
-/// Where frames say to which block they belong.
+/// How frames identify their block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbering {
-    /// XOR: all blocks are equally long.
+    /// XOR: all blocks have the same length.
     Sequence,
     /// XOR/Ad: a block may end early.
     Block,
@@ -56,18 +56,18 @@ pub(crate) struct Xor<P> {
     numbering: Numbering,
     /// n: packets in a full block.
     full: u32,
-    /// How many blocks have a number of their own.
+    /// Size of the block number space.
     numbers: u32,
     silence: Option<Duration>,
     on_its_way: Duration,
 
-    /// The block being sent, its packets so far, and their sum.
+    /// The block being sent, its packets so far, and their XOR.
     number: u32,
     packets: u32,
     sum: Sum,
-    /// A packet of it, which lends the parity its memory.
+    /// One of its packets, which provides the allocation for the parity.
     last: Option<P>,
-    /// When the last packet left; none while it waits to.
+    /// When the last packet left; none while it waits to leave.
     quiet_since: Option<Instant>,
     parity_due: bool,
 
@@ -144,7 +144,7 @@ impl<P: Payload> Xor<P> {
 
     // ---- receiver
 
-    /// Block and place of a frame; none if no sender can have meant it.
+    /// Block and position of a frame; none if no correct sender would have sent it.
     fn place(&self, header: &Header) -> Option<(u32, u32)> {
         let parity = header.kind == FrameKind::Parity;
         let all = self.full + 1;
@@ -155,7 +155,7 @@ impl<P: Payload> Xor<P> {
             }
             Numbering::Block => {
                 let place = u32::from(header.index);
-                // A block has a packet, and at most all of them before its parity.
+                // A block has at least one packet, and at most `full` of them before its parity.
                 let possible = place.wrapping_sub(u32::from(parity)) < self.full;
                 (header.seq, place, possible)
             }
@@ -259,7 +259,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
-        // A packet with others behind it starts no silence, nor does one whose block is over.
+        // Silence begins only after the last packet of an open block.
         let last = Header {
             index: header.index.wrapping_add(1),
             ..*header
@@ -278,7 +278,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
         Some(self.quiet_since? + self.silence?)
     }
 
-    /// The silence is the source's, whoever else is on the link.
+    /// The silence is the source's, so sharing the link does not affect it.
     fn set_timer_factor(&mut self, _factor: f64) {}
 
     fn retime(&mut self, fresh: Self) {
@@ -292,7 +292,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
         self.begin();
     }
 
-    /// XOR's open block has no end that one could wait for.
+    /// XOR's open block may stay open without limit, so it does not count.
     fn is_idle(&self) -> bool {
         !self.parity_due && (self.silence.is_none() || self.packets == 0)
     }

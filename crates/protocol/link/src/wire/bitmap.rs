@@ -1,29 +1,29 @@
-//! Which frames a receiver holds, one bit each.
+//! Bitmaps of the frames that a receiver holds.
 
-/// The frames received of the 128 numbers from some first one on.
+/// The received frames among the 128 numbers from a first one on.
 ///
-/// On the wire it ends with the newest frame: `ceil(span / 8)` bytes, the first number in the lowest
-/// bit of the first byte. What is not there was not received.
+/// On the wire it ends with the newest frame: `ceil(span / 8)` bytes, the first number in the lowest bit of
+/// the first byte. Numbers beyond its end were not received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bitmap([u64; 2]);
 
 impl Bitmap {
-    /// Numbers that it has room for.
+    /// Numbers that it covers.
     pub const SPAN: u32 = 128;
-    /// The most bytes that it takes on the wire.
+    /// Maximum length on the wire, bytes.
     pub const MAX_LEN: usize = Self::SPAN as usize / 8;
 
     /// Nothing received.
     pub const EMPTY: Self = Self([0; 2]);
 
-    /// Notes that the number `at` behind the first was received; nothing beyond the span.
+    /// Marks the number `at` after the first as received; ignores numbers beyond the span.
     pub fn set(&mut self, at: u32) {
         if let Some(word) = self.0.get_mut(at as usize / 64) {
             *word |= 1 << (at % 64);
         }
     }
 
-    /// Which numbers were received, as distances from the first, ascending.
+    /// The received numbers, as distances from the first, ascending.
     pub fn ones(self) -> impl Iterator<Item = u32> {
         let mut words = self.0;
         std::iter::from_fn(move || {
@@ -38,19 +38,19 @@ impl Bitmap {
         u128::from(self.0[1]) << 64 | u128::from(self.0[0])
     }
 
-    /// Bytes on the wire.
+    /// Length on the wire, bytes.
     pub fn wire_len(self) -> usize {
         (Self::SPAN - self.bits().leading_zeros()).div_ceil(8) as usize
     }
 
-    /// Fills `buf`, which is `wire_len` long.
+    /// Writes it to `buf`, which is `wire_len` long.
     pub(super) fn write(self, buf: &mut [u8]) {
         for (to, from) in buf.iter_mut().zip(self.bits().to_le_bytes()) {
             *to = from;
         }
     }
 
-    /// Reads all of `buf`; none if that is longer than a bitmap can be, or than this one has to be.
+    /// Reads all of `buf`; none if that is longer than a bitmap can be, or not minimal.
     pub(super) fn read(buf: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX_LEN];
         bytes.get_mut(..buf.len())?.copy_from_slice(buf);

@@ -1,4 +1,4 @@
-//! Writes and reads headers, whatever their layout.
+//! Encodes and decodes headers of any layout.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use super::layout::{Field, Layout};
 use super::profile::HeaderProfile;
 use super::{Bitmap, Body, Frame, Header};
 
-/// Why bytes were not a frame. Counted, never fatal.
+/// Why bytes are not a valid frame. Counted, never fatal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -18,22 +18,22 @@ pub enum FrameError {
     Truncated {
         /// Bytes that the header needs.
         need: usize,
-        /// Bytes that there were.
+        /// Bytes present.
         got: usize,
     },
-    /// A type code without meaning.
+    /// The type code is not assigned.
     #[error("unknown frame type {code}")]
     UnknownType {
         /// The code found.
         code: u8,
     },
-    /// No such service here.
+    /// The service does not exist here.
     #[error("unknown service {service}")]
     UnknownService {
         /// The number found.
         service: u8,
     },
-    /// More bits than there are numbers, or none in the last byte.
+    /// The bitmap is too long, or its last byte is empty.
     #[error(
         "a bitmap of {got} B has up to {} B and ends with a bit",
         Bitmap::MAX_LEN
@@ -42,7 +42,7 @@ pub enum FrameError {
         /// Bytes found.
         got: usize,
     },
-    /// A number that the sequence space does not have.
+    /// The number is outside of the sequence space.
     #[error("sequence number {seq} is outside the sequence space of {modulus}")]
     Number {
         /// The number found.
@@ -52,10 +52,9 @@ pub enum FrameError {
     },
 }
 
-/// Numbers of the study layout's blocks.
+/// Number of block numbers in the study layout.
 pub(crate) const STUDY_BLOCKS: u32 = 8;
-/// Room for everything of a live frame but its packet: of the longer profile, the longest fields and
-/// all bits.
+/// Room for a live frame without its packet: the longer profile, the longest fields and a full bitmap.
 pub const LIVE_HEADER_ROOM: usize = 19 + Bitmap::MAX_LEN;
 
 /// A decoded frame, with its payload still in the buffer.
@@ -63,16 +62,16 @@ pub const LIVE_HEADER_ROOM: usize = 19 + Bitmap::MAX_LEN;
 pub struct Decoded {
     /// The header.
     pub header: Header,
-    /// The session it belongs to; zero where the profile has none.
+    /// The session it belongs to; zero where the profile has no session field.
     pub session: u32,
-    /// Where the payload begins; it reaches to the end of the buffer.
+    /// Offset of the payload, which extends to the end of the buffer.
     pub payload_at: usize,
-    /// What is said by fields that no header holds.
+    /// The contents of fields that the header does not hold.
     behind: Body<Infallible>,
 }
 
 impl Decoded {
-    /// The frame, with the packet that was in the buffer behind it.
+    /// The frame, with the packet that followed it in the buffer.
     pub fn frame<P>(&self, packet: Option<P>) -> Frame<P> {
         let header = self.header;
         let body = match self.behind {
@@ -84,15 +83,15 @@ impl Decoded {
     }
 }
 
-/// Writes and reads headers of one profile.
+/// Encodes and decodes the headers of one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Codec {
     profile: HeaderProfile,
-    /// Services have no more numbers than this, whatever there is room for.
+    /// Upper bound of the services' sequence space, apart from the width of the fields.
     numbers: u64,
 }
 
-/// The layout of a frame: that of its service, if it is of one.
+/// The layout of a frame: that of its service, if it belongs to one.
 fn layout_for(kind: FrameKind, service: &Layout) -> &Layout {
     match kind.is_of_services() {
         true => service,
@@ -109,7 +108,7 @@ impl Codec {
         }
     }
 
-    /// Gives this codec with sequence numbers modulo `numbers`, as far as the headers have room for them.
+    /// This codec with sequence numbers modulo `numbers`, as far as the header fields allow.
     #[must_use]
     pub const fn with_modulus(self, numbers: u64) -> Self {
         Self { numbers, ..self }
@@ -130,31 +129,31 @@ impl Codec {
         })
     }
 
-    /// Bytes of the header of a frame with a packet of a service with this layout.
+    /// Header length of a frame with a packet, for a service with this layout.
     pub const fn header_len(self, layout: &Layout) -> usize {
         self.fields_at() + layout.fields_len(FrameKind::Data, self.profile)
     }
 
-    /// The longest header in front of a packet.
+    /// The longest header of a frame with a packet.
     pub fn header_max(self) -> usize {
         let all = Layout::ALL.iter().map(|layout| self.header_len(layout));
         all.max().unwrap_or(0)
     }
 
-    /// Where the fields of a layout begin, behind byte 0 and the session.
+    /// Offset of a layout's fields, after byte 0 and the session.
     const fn fields_at(self) -> usize {
         1 + self.profile.session_len()
     }
 
-    /// Bytes of everything of a frame but its packet.
+    /// Length of a frame without its packet.
     pub fn len_without_packet<P>(self, frame: &Frame<P>, layout: &Layout) -> usize {
         let kind = frame.header.kind;
         let fields = layout_for(kind, layout).fields_len(kind, self.profile);
         self.fields_at() + fields + frame.bits().wire_len()
     }
 
-    /// Writes everything of a frame but its packet to the start of `buf` and returns its length; the packet
-    /// goes right behind it. None if `buf` is too short.
+    /// Writes a frame without its packet to the start of `buf` and returns the length; the packet follows
+    /// directly. None if `buf` is too short.
     pub fn encode<P>(
         self,
         frame: &Frame<P>,
@@ -188,7 +187,7 @@ impl Codec {
         Some(len)
     }
 
-    /// Reads a header. `layout_of` gives the layout of a service, none for an unknown one.
+    /// Parses a header. `layout_of` returns the layout of a service, none for an unknown one.
     ///
     /// # Errors
     /// A [`FrameError`] for bytes that are not a frame of this profile and these services.

@@ -1,32 +1,33 @@
-//! What frames are for, and what each kind is to a port that does not know its scheme.
+//! The kinds of frames, and the role of each for a port that does not know the scheme.
 
-/// What a kind of frame is to a port.
+/// The role of a kind of frame for a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It carries a packet for the first time.
     Original,
-    /// It carries a packet again, before anybody could ask for it.
+    /// It carries a packet again, before any request.
     Copy,
     /// It carries a packet again.
     Repair,
-    /// It carries what packets of a block combine to.
+    /// It carries a combination of the packets of a block.
     Redundancy,
     /// It carries no packet.
     Control,
-    /// It carries no packet and goes on without end, so that it keeps no service that is to go.
+    /// It carries no packet and recurs without end, so it does not keep alive a service that is being
+    /// removed.
     Idle,
-    /// It is between the ports, and of no service.
+    /// It is exchanged between the ports, and belongs to no service.
     Port,
-    /// It is between the sessions, and reaches no port.
+    /// It is exchanged between the sessions, and reaches no port.
     Session,
 }
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $code:literal, $name:literal, $role:ident;)+) => {
-        /// What a frame is for. Which of them a service has is its scheme's to say. The codes are ours where the
-        /// dissertation is silent (XYL-S-9).
-        // As wide as its neighbours in the header: a narrow one makes `Option<Frame>` tell by a byte in its
-        // midst whether there is a frame, and frames are then moved in pieces around that byte.
+        /// The kind of a frame. The scheme determines which kinds a service uses. The codes are our choice,
+        /// where the dissertation gives none (XYL-S-9).
+        // As wide as its neighbours in the header: if it were narrow, `Option<Frame>` would use it as the
+        // discriminant, and frames would be moved in pieces around that byte.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u32)]
         pub enum FrameKind {
@@ -34,7 +35,7 @@ macro_rules! kinds {
         }
 
         impl FrameKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
 
             pub(super) const fn from_code(code: u8) -> Option<Self> {
@@ -51,7 +52,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What it is to a port.
+            /// Its role for a port.
             pub const fn role(self) -> Role {
                 match self {
                     $(Self::$kind => Role::$role,)+
@@ -64,32 +65,32 @@ macro_rules! kinds {
 kinds! {
     /// A packet, sent for the first time.
     Data = 0, "data", Original;
-    /// An acknowledgment alone.
+    /// An acknowledgment without a packet.
     Ack = 1, "ack", Control;
     /// A request for one frame.
     Nak = 2, "nak", Control;
-    /// It names the highest number sent while there is nothing new to send.
+    /// The highest number sent, while there is nothing new to send.
     Keepalive = 3, "keepalive", Idle;
-    /// Redundancy: what packets of a block combine to.
+    /// Redundancy: a combination of the packets of a block.
     Parity = 4, "parity", Redundancy;
-    /// A packet, sent again before anybody could ask for it; live profiles only.
+    /// A packet, sent again before any request; live profiles only.
     Copy = 5, "copy", Copy;
-    /// It begins a service anew, or answers that.
+    /// The reset of a service, or the response to one.
     Link = 6, "link", Control;
-    /// A packet, sent again.
+    /// A packet, retransmitted.
     Retransmission = 7, "retransmission", Repair;
-    /// It says which frames have been received.
+    /// A bitmap of the frames received.
     Bitmap = 8, "bitmap", Control;
     /// Session control.
     Hello = 9, "hello", Session;
-    /// It asks the other port when it came, and how much has by then; live profiles only.
+    /// Asks the other port for the mark's arrival time and the bytes received by then; live profiles only.
     Mark = 10, "mark", Port;
-    /// It answers a mark, by its number.
+    /// Answers a mark, by its number.
     Report = 11, "report", Port;
 }
 
 impl FrameKind {
-    /// Whether it is between the ports, and of no service.
+    /// Whether it is exchanged between the ports, and belongs to no service.
     #[inline]
     pub const fn is_of_ports(self) -> bool {
         matches!(self.role(), Role::Port)
@@ -101,7 +102,7 @@ impl FrameKind {
         !matches!(self.role(), Role::Port | Role::Session)
     }
 
-    /// Whether what it carries is one whole packet.
+    /// Whether it carries one whole packet.
     #[inline]
     pub const fn is_packet(self) -> bool {
         matches!(self.role(), Role::Original | Role::Copy | Role::Repair)
@@ -113,7 +114,7 @@ impl FrameKind {
         matches!(self.role(), Role::Copy | Role::Repair | Role::Redundancy)
     }
 
-    /// Whether a packet travels in it, or redundancy of packets.
+    /// Whether it carries a packet, or redundancy of packets.
     #[inline]
     pub const fn carries_packet(self) -> bool {
         self.is_packet() || self.repairs()
@@ -135,7 +136,7 @@ impl Kinds {
         Self(set)
     }
 
-    /// Whether it has this one.
+    /// Whether the set contains this kind.
     #[inline]
     pub const fn has(self, kind: FrameKind) -> bool {
         self.0 >> kind as u32 & 1 == 1

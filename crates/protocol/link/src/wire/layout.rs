@@ -1,5 +1,5 @@
-//! Which fields stand in a frame's header, and how: each layout lists its fields once, for whoever writes and whoever
-//! reads, and each field says once how wide it is and what it holds.
+//! The header layouts: each lists its fields once, for encoding and decoding, and each field defines its
+//! width and contents once.
 
 use std::convert::Infallible;
 
@@ -9,38 +9,38 @@ use super::kind::FrameKind;
 use super::profile::HeaderProfile;
 use super::{Body, Echo, Frame, Header, Report};
 
-/// A field behind byte 0 and the session. All are big-endian numbers.
+/// A field after byte 0 and the session. All are big-endian numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
-    /// The sequence number, or the number of the block.
+    /// The sequence number, or the block number.
     Seq,
     /// The next number that the sender of the frame expects.
     Ack,
-    /// A sequence number that is the next number expected, too.
+    /// A sequence number that is also the next number expected.
     SeqAndAck,
-    /// Low 16 bits of the newest original frame received, and how long ago that was, in units of 16 us, 0xffff: never
-    /// or too long ago.
+    /// Low 16 bits of the newest original frame received, and its age in units of 16 us; 0xffff: none, or too
+    /// old.
     Echo,
-    /// What the lengths of the packets of a block combine to.
+    /// The combined lengths of the packets of a block.
     CodedLen,
-    /// The place in the block.
+    /// The position in the block.
     Index,
-    /// Three bits of the block's number and one that marks parities. It stands in byte 0, in the place of the type.
+    /// Three bits of the block number and the parity flag. It takes the place of the type in byte 0.
     Block,
-    /// How far back the frame is that has to go up before this one.
+    /// Distance back to the frame that must be delivered before this one.
     Back,
     /// The octets of GSM's radio link protocol.
     Octets,
-    /// What a mark met: 4 bytes that count bytes, and 4 of microseconds.
+    /// The report on a mark: a byte count and a time in microseconds, 4 bytes each.
     Report,
-    /// Which frames have been received from the sequence number on: all that is left of the frame.
+    /// A bitmap of the frames received from the sequence number on; it fills the rest of the frame.
     Bits,
 }
 
 pub(super) const HELD_UNIT: Duration = Duration::from_micros(16);
 
 impl Field {
-    /// Bytes that it takes where numbers take so many; those of bits depend on the frame.
+    /// Its width, given that of sequence numbers; a bitmap's depends on the frame.
     pub(super) const fn width(self, number: usize) -> usize {
         match self {
             Self::Seq | Self::Ack | Self::SeqAndAck => number,
@@ -52,7 +52,7 @@ impl Field {
         }
     }
 
-    /// Whether it is one of the sequence space.
+    /// Whether it holds a sequence number.
     pub(super) const fn is_number(self) -> bool {
         matches!(self, Self::Seq | Self::Ack | Self::SeqAndAck)
     }
@@ -103,21 +103,21 @@ impl Field {
     }
 }
 
-/// The fields of a frame by header profile; live and sealed frames have the same.
+/// The fields of a frame by header profile; live and sealed frames have the same fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fields {
     study: &'static [Field],
     live: &'static [Field],
 }
 
-/// Which fields the frames of a service carry behind byte 0.
+/// The header fields of a service's frames after byte 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
     name: &'static str,
     fields: Fields,
-    /// Frames of one kind may have others.
+    /// The fields of the one kind of frame that differs, if there is one.
     except: Option<(FrameKind, Fields)>,
-    /// Bytes of a number in sealed frames.
+    /// Width of sequence numbers in sealed frames, bytes.
     sealed: usize,
 }
 
@@ -134,7 +134,7 @@ macro_rules! layouts {
                     sealed: $sealed,
                 };
             )+
-            /// All of them.
+            /// All layouts.
             pub const ALL: &'static [&'static Self] = &[$(&Self::$layout,)+];
         }
     };
@@ -149,7 +149,7 @@ macro_rules! fields {
 }
 
 layouts! {
-    /// Nothing; in the live profiles a number that only measures loss.
+    /// Nothing; in the live profiles a number only for measuring loss.
     BARE = "bare", sealed: 4, study: [], live: [Seq];
     /// A sequence number.
     SEQ = "seq", sealed: 4, study: [Seq], live: [Seq];
@@ -157,16 +157,18 @@ layouts! {
     SEQ_ACK = "seq-ack", sealed: 3, study: [Seq Ack], live: [Seq Ack Echo];
     /// A sequence number, and the coded length of the packets that a parity frame combines.
     CODED = "coded", sealed: 4, study: [Seq], live: [Seq CodedLen];
-    /// The number of a block, the place in it, and the coded length.
+    /// The number of a block, the position in it, and the coded length.
     BLOCK = "block", sealed: 4, study: [Block Index], live: [Seq CodedLen Index];
-    /// A sequence number; BITMAP frames have an acknowledgment and a bitmap, too.
+    /// A sequence number; BITMAP frames add an acknowledgment and a bitmap.
     BITMAP = "bitmap", sealed: 3, study: [Seq], live: [Seq],
         Bitmap: study: [SeqAndAck Bits], live: [Seq Ack Echo Bits];
-    /// A sequence number, an acknowledgment, and what has to go up before; live profiles only.
+    /// A sequence number, an acknowledgment, and the distance to its predecessor in delivery order; live
+    /// profiles only.
     LANES = "lanes", sealed: 3, study: [Seq Ack], live: [Seq Ack Echo Back];
-    /// The octets of GSM's radio link protocol; in the live profiles behind a number that says which frame left before.
+    /// The octets of GSM's radio link protocol; in the live profiles after a number that gives the order of
+    /// departure.
     GSM = "gsm", sealed: 4, study: [Octets], live: [Seq Octets];
-    /// What ports say to each other, whatever their services; live profiles only.
+    /// Frames between ports, independent of their services; live profiles only.
     PORTS = "ports", sealed: 4, study: [], live: [Seq], Report: study: [Report], live: [Seq Report];
 }
 
@@ -184,7 +186,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of its numbers.
+    /// Width of its sequence numbers, bytes.
     pub(super) const fn number_len(&self, profile: HeaderProfile) -> usize {
         match profile {
             HeaderProfile::Study => 1,
@@ -193,7 +195,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of the fields of frames of this kind, but for bits.
+    /// Length of the fields of this kind of frame without a bitmap, bytes.
     pub(super) const fn fields_len(&self, kind: FrameKind, profile: HeaderProfile) -> usize {
         let (fields, number) = (self.fields(kind, profile), self.number_len(profile));
         let (mut len, mut at) = (0, 0);
@@ -210,22 +212,22 @@ impl Layout {
         all.into_iter().any(|field| wanted.contains(field))
     }
 
-    /// Whether frames of this kind say what has been received.
+    /// Whether frames of this kind carry an acknowledgment.
     pub fn acknowledges(&self, kind: FrameKind) -> bool {
         self.has(kind, &[Field::Ack, Field::SeqAndAck])
     }
 
-    /// Whether a frame tells which one it is in every profile.
+    /// Whether frames are numbered in every profile.
     pub const fn is_numbered(&self) -> bool {
         !self.fields.study.is_empty()
     }
 
-    /// Whether frames say which others have to go up before.
+    /// Whether frames name a predecessor in delivery order.
     pub fn keeps_lanes(&self) -> bool {
         self.has(FrameKind::Data, &[Field::Back])
     }
 
-    /// Whether all frames are equally long but for their packets.
+    /// Whether all frames have the same length apart from their packets.
     pub const fn is_fixed(&self) -> bool {
         self.except.is_none()
     }

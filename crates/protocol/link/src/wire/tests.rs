@@ -7,13 +7,13 @@ fn bare(header: Header) -> Frame<()> {
     Frame::new(header, None)
 }
 
-/// Headers are copied from queue to queue, and tokens hold them: what one kind of frame has, the others
-/// do not carry about.
+/// Headers are copied from queue to queue, and stored in tokens: fields of one kind of frame must not enlarge
+/// all others.
 #[test]
 fn a_header_is_as_small_as_its_fields() {
     // 28 bytes of fields, in whole words.
     assert!(size_of::<Header>() <= 32, "{} B", size_of::<Header>());
-    // A packet with a field that tells whether it is there.
+    // A packet with a niche for `Option`.
     type Packet = (u64, [u32; 10], FrameKind);
     assert_eq!(
         size_of::<Frame<Packet>>(),
@@ -21,7 +21,7 @@ fn a_header_is_as_small_as_its_fields() {
     );
 }
 
-/// Of services.
+/// The layouts of services.
 const LAYOUTS: [&Layout; 8] = [
     &Layout::BARE,
     &Layout::SEQ,
@@ -60,7 +60,7 @@ fn study_headers_have_the_published_lengths() {
     assert_eq!(lens, [1, 2, 3, 2, 2, 2, 3, 3]);
 }
 
-/// What every frame of a live link pays for: docs/lab/bench-live.md counts on it.
+/// The overhead of every live frame, which docs/lab/bench-live.md relies on.
 #[test]
 fn live_headers_have_the_documented_lengths() {
     let lens = |profile| LAYOUTS.map(|layout| Codec::new(profile).header_len(layout));
@@ -92,7 +92,7 @@ fn live_fields_stand_where_the_table_says() {
         0x51, 0x11, 0x12, 0x13, 0x14, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8, 9, 10,
     ];
     assert_eq!((len, &buf[..17]), (Some(17), &live[..]));
-    // A number of the sealed profile's space.
+    // Numbers within the sealed profile's space.
     let (seq, ack) = (0x02_0304, 0x04_0506);
     let header = Header { seq, ack, ..header };
     let codec = Codec::new(HeaderProfile::Sealed);

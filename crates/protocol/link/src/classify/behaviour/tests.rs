@@ -9,7 +9,7 @@ fn flow(protocol: u8, port: u16) -> FlowKey {
     sample::flow(protocol, port, 40_000)
 }
 
-/// A flow, and the time.
+/// A flow under observation, and the time.
 struct Watched {
     conduct: Conduct,
     protocol: u8,
@@ -26,7 +26,7 @@ impl Watched {
         }
     }
 
-    /// A packet so many microseconds after the one before.
+    /// Adds a packet this many microseconds after the previous one.
     fn add(&mut self, gap_us: u64, way: Way, len: usize, payload: &[u8]) -> Behaviour {
         self.now += gap_us;
         let now = Instant::from_nanos(self.now * 1_000);
@@ -54,11 +54,11 @@ fn small_packets_at_even_gaps_both_ways_are_a_call() {
     let first = judged.iter().position(|b| *b == Call).unwrap();
     assert!(first < 20, "{first}");
     assert!(judged[first..].iter().all(|b| *b == Call));
-    // It stays a call in silence, when comfort noise is sent.
+    // It stays a call during silence with comfort noise.
     assert!((0..50).all(|_| call.sent(400, 40) == Call));
 }
 
-/// A transfer whose first window leaves in volleys of two, and which answers clock from then on.
+/// A transfer whose first window leaves in volleys of two, and which is ACK-clocked from then on.
 fn transfer(protocol: u8, volley_us: u64) -> Vec<Behaviour> {
     let mut flow = Watched::new(protocol, 443);
     flow.received(0, 60);
@@ -94,7 +94,7 @@ fn a_paced_first_window_makes_a_paced_file_and_a_burst_does_not() {
 #[test]
 fn a_game_is_none() {
     let mut game = Watched::new(UDP, 27_015);
-    // It sends 64 commands and gets 64 states a second.
+    // It sends 64 commands per second and receives as many states.
     for n in 0..3_000 {
         assert_eq!(game.sent(8, 80 + n % 30), Interactive);
         assert_eq!(
@@ -102,7 +102,7 @@ fn a_game_is_none() {
             Interactive
         );
     }
-    // The gaps are a codec's, but not the same both ways.
+    // The gaps are a codec's, but they differ between the directions.
     let mut game = Watched::new(UDP, 27_016);
     for n in 0..3_000 {
         assert_eq!(game.sent(20, 80), Interactive);
@@ -138,7 +138,7 @@ fn keystrokes_are_interactive_and_what_they_print_is_a_page() {
     let typed: Vec<_> = (0..40).map(|_| ssh.sent(150, 88)).collect();
     assert!(typed[15..].iter().all(|b| *b == Interactive));
     assert_eq!(ssh.received(20, 1_400), Page);
-    // Its acknowledgments alone are no keystrokes.
+    // Acknowledgments alone do not count as keystrokes.
     for _ in 0..50 {
         ssh.received(1, 1_400);
         assert_eq!(ssh.sent(1, 52), Page);
@@ -150,7 +150,7 @@ fn large_even_packets_without_answers_are_video() {
     let mut video = Watched::new(UDP, 6_000);
     let judged: Vec<_> = (0..2_000).map(|_| video.sent(5, 1_344)).collect();
     assert!(judged[130..].iter().all(|b| *b == Video));
-    // Reports come back now and then.
+    // The receiver reports now and then.
     for _ in 0..10 {
         assert!((0..200).all(|_| video.sent(5, 1_344) == Video));
         video.received(0, 80);
@@ -174,7 +174,7 @@ fn rtp_is_recognised_by_its_numbers() {
         let judged = video.add(3_000, Way::Sent, 1_200, &rtp(n));
         assert!(n < 2 || judged == Video, "{n}: {judged:?}");
     }
-    // These have the same bits, but no number follows another.
+    // These packets have the same bits, but their numbers are not consecutive.
     let mut noise = Watched::new(UDP, 7_004);
     for n in 0..60u16 {
         noise.add(3_000, Way::Sent, 1_200, &rtp(n * 1_000));
@@ -190,7 +190,7 @@ fn names_are_interactive_whatever_their_length() {
 }
 
 proptest! {
-    /// Whatever comes, at whatever times.
+    /// Arbitrary packets at arbitrary times.
     #[test]
     fn nothing_is_too_odd(
         protocol in prop::sample::select(vec![TCP, UDP, 1, 50, 132, 255]),

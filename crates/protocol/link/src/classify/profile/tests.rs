@@ -19,7 +19,7 @@ fn services(schemes: &[&str]) -> Vec<ServiceConfig> {
     schemes.iter().enumerate().map(service).collect()
 }
 
-/// The service of a packet, with ports 40000 to `port`.
+/// The service of a packet from port 40000 to `port`.
 fn classify(profile: ClassProfile, schemes: &[&str], protocol: u8, port: u16, dscp: &str) -> u8 {
     let services = services(schemes);
     let rules = ClassesConfig::Profile(profile).rules(&services);
@@ -61,7 +61,7 @@ fn the_heuristic_knows_protocols_and_ports() {
         (UDP, 5006, 0),
         (UDP, 123, 0),
         (1, 0, 0),
-        // IPsec hides what is inside.
+        // IPsec hides its contents.
         (50, 0, 0),
     ] {
         let found = classify(Heuristic, &both, protocol, port, "BE");
@@ -69,7 +69,7 @@ fn the_heuristic_knows_protocols_and_ports() {
         let raw = classify(Heuristic, &[SR], protocol, port, "EF");
         assert_ne!(raw, 2, "{protocol} {port}");
     }
-    // What is marked as a call is one, on whichever port and whatever is inside; TCP stays TCP.
+    // A marked call is recognised on any port and with any contents; TCP stays TCP.
     for (protocol, port, dscp, service) in [
         (UDP, 4000, "EF", 2),
         (UDP, 4000, "VA", 2),
@@ -85,7 +85,7 @@ fn the_heuristic_knows_protocols_and_ports() {
     }
 }
 
-/// The names of the services for packets of these lengths, each of a flow of its own.
+/// Names of the services for packets of these lengths, each of a separate flow.
 fn by_behaviour(
     services: &[ServiceConfig],
     packets: &[(u8, u16, usize, &str)],
@@ -127,7 +127,7 @@ fn what_a_flow_does_says_which_goal_it_has() {
         (TCP, 443, 60, "BE"),
         (UDP, 444, 60, "BE"),
         (UDP, 53, 60, "BE"),
-        // Marks come first, and TCP is no call.
+        // Marks take precedence, and TCP is not a call.
         (TCP, 80, 60, "CS1"),
         (TCP, 81, 60, "EF"),
         (UDP, 4_000, 200, "EF"),
@@ -153,7 +153,7 @@ fn what_a_flow_does_says_which_goal_it_has() {
             interactive
         ]
     );
-    // Whatever is missing, nothing gets what harms it.
+    // Whichever services are missing, no traffic gets one that harms it.
     let without = |names: &[&str]| {
         let mut services = crate::config::by_goal();
         services.retain(|service| !names.contains(&&*service.name));
@@ -202,7 +202,7 @@ fn the_ds_classifier_reads_nothing_but_the_field() {
         ("LE", 1),
         ("BE", 0),
         ("CS6", 0),
-        // This one is for local use.
+        // A code point for local use.
         ("3", 0),
     ] {
         for (protocol, port) in [(TCP, 80), (UDP, 5004), (50, 0)] {
@@ -222,13 +222,13 @@ fn nothing_is_put_on_a_service_that_harms_it() {
     for (schemes, tcp, quic, speech) in [
         (&[SR, OOS][..], 1, 1, 2),
         (&[OOS, SR], 2, 2, 1),
-        // Out of order, TCP takes delays for losses; in order, speech waits for repairs for ever.
+        // Out of order, TCP takes delays for losses; in order, speech waits for repairs without limit.
         (&[OOS, XOR], 0, 0, 1),
         (&[SR], 1, 1, 0),
-        // Limits suit both, if the order stays.
+        // Limited repair suits both, if it keeps the order.
         (&[RLP], 1, 1, 1),
         (&[RLP, SR, XOR], 2, 2, 3),
-        // Snoop knows TCP alone.
+        // Snoop handles TCP only.
         (&[SNOOP, RLP], 1, 2, 2),
         (&[SNOOP, XOR], 1, 0, 2),
         (&[RAW, SR, SR], 2, 2, 0),
@@ -260,7 +260,7 @@ fn files_say_a_name_or_a_list() {
         assert_eq!(file.classes, ClassesConfig::Profile(profile));
         let text = toml::to_string(&file).unwrap();
         assert_eq!(toml::from_str::<File>(&text).unwrap(), file);
-        // What becomes of it can stand in a file as well.
+        // The resulting rules can be written to a file as well.
         let rules = ClassesConfig::Rules(file.classes.rules(&services(&[SR, OOS])));
         let text = toml::to_string(&File { classes: rules }).unwrap();
         let again: File = toml::from_str(&text).unwrap();

@@ -104,7 +104,7 @@ fn timers_by_hand_wait_for_a_round_trip() {
         assert_eq!(found.len(), 1, "{scheme}: {found:?}");
         assert_eq!(found[0].path, format!("services[0].scheme.timers.{name}"));
         assert!(found[0].problem.contains("50 ms"), "{}", found[0]);
-        // Three attempts of 17 ms, or a multiplier, are enough.
+        // Three attempts of 17 ms, or a multiplier, suffice.
         let values = values.replace("16 ms", "17 ms");
         let stretched = format!("{scheme}, multiplier = 1.1, timers = {{ {values} }}");
         assert_eq!(problems(&stretched, ""), [], "{scheme}");
@@ -115,7 +115,7 @@ fn timers_by_hand_wait_for_a_round_trip() {
         );
         assert_eq!(found.len(), 1, "{scheme}: {found:?}");
         assert_eq!(found[0].path, "services[0].scheme.multiplier");
-        // What is measured is not multiplied.
+        // Measured timers are not multiplied.
         assert_eq!(problems(&format!("{scheme}, multiplier = 0.1"), ""), []);
     }
 }
@@ -174,7 +174,7 @@ fn snoop_needs_tcp() {
         let paths: Vec<&str> = found.iter().map(|problem| problem.path.as_str()).collect();
         assert_eq!(paths, Vec::from_iter(expected), "{found:?}");
     }
-    // Unrecognised traffic has TCP in it.
+    // Unrecognised traffic includes TCP.
     let default = ServiceConfig {
         number: 0,
         ..snoop[0].clone()

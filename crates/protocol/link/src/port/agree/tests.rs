@@ -7,7 +7,7 @@ use crate::flow::{FlowKey, UDP};
 use crate::sample;
 use crate::wire::HeaderProfile;
 
-/// A packet of the service whose port it is for.
+/// A packet to a port number that selects its service.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::port) struct To(pub(in crate::port) u16);
 
@@ -38,7 +38,7 @@ fn classes(services: &[ServiceConfig]) -> Vec<ClassConfig> {
         ))
         .unwrap()
     };
-    // What goes to service 0 needs no rule.
+    // Traffic for service 0 needs no rule.
     let ruled = services.iter().filter(|s| s.number != 0);
     ruled.map(class).collect()
 }
@@ -54,7 +54,7 @@ fn port(services: &[ServiceConfig]) -> Port<To> {
     .unwrap()
 }
 
-/// Two ends whose frames cross at once and whose hellos cross when the test says so.
+/// Two ends whose frames are exchanged without delay, and whose hellos are exchanged when the test says so.
 struct World {
     now: Instant,
     ends: [Port<To>; 2],
@@ -100,7 +100,7 @@ impl World {
         self.check();
     }
 
-    /// Lets frames go back and forth, and gives what each end delivered.
+    /// Exchanges frames for some time, and returns what each end delivered.
     fn run(&mut self, time: Duration) -> [Vec<To>; 2] {
         let mut up = [Vec::new(), Vec::new()];
         let end = self.now + time;
@@ -138,14 +138,14 @@ impl World {
         Some((found.waiting, found.draining))
     }
 
-    /// An open service has a partner that takes its frames, and that partner is of the other's making.
+    /// Checks that an open service has a partner that accepts its frames, and that both are the same service.
     fn check(&self) {
         for (end, other) in [(0, 1), (1, 0)] {
             let theirs = self.offers(other);
             for own in self.offers(end) {
                 let open = self.stands(end, own.service) == Some((false, false));
                 if open && let Some(o) = theirs.iter().find(|o| o.service == own.service) {
-                    // The peer may have begun anew since its last hello; if not, it is the partner.
+                    // The peer may have started anew since its last hello; if not, it is the partner.
                     assert!(
                         o.instance != own.partner || o.partner == own.instance,
                         "{own:?} {o:?}"
@@ -182,7 +182,7 @@ fn a_service_opens_when_both_ends_have_it_and_closes_when_one_has_not() {
     assert_eq!([sent(&world, 0), sent(&world, 2)], [1, 0]);
 
     world.set(1, two);
-    // Each says once what it has, then that it has paired.
+    // Each end announces its service once, then that it has paired.
     for from in [1, 0, 1] {
         world.hello(from);
     }
@@ -215,7 +215,7 @@ fn a_service_opens_when_both_ends_have_it_and_closes_when_one_has_not() {
         "and this one waits"
     );
     assert_eq!(world.stands(1, 2), None);
-    // The same number as something else: neither takes it for the other's.
+    // The same number with another scheme: neither end pairs it with the other's.
     world.set(1, &[(1, "sr-m2"), (2, "xor")]);
     for from in [1, 0, 1, 0] {
         world.hello(from);
@@ -224,7 +224,7 @@ fn a_service_opens_when_both_ends_have_it_and_closes_when_one_has_not() {
         [0, 1].map(|end| world.stands(end, 2)),
         [Some((true, false)); 2]
     );
-    // Service 1 went on all the time.
+    // Service 1 was never interrupted.
     assert_eq!(world.ends[0].ledger(1).unwrap().epoch_lost, 0);
 }
 
@@ -236,7 +236,7 @@ fn what_is_changed_drains_and_begins_anew() {
         changes,
         ["service 2 \"s2\" drains and begins anew as \"s2\""]
     );
-    // It comes again while it drains: the last word counts.
+    // It returns while it drains: the last change counts.
     world.set(0, &[(1, "sr-m2")]);
     world.set(0, &[(1, "sr-m2"), (2, "gbn")]);
     world.hello(0);
@@ -302,8 +302,8 @@ fn table(choice: [u8; 3]) -> Vec<(u8, &'static str)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever operators do and whichever hellos are lost: no frame reaches a service of another
-    /// making, and in the end what both have is open and works.
+    /// For all changes by operators and all losses of hellos: no frame reaches a different service, and in
+    /// the end every common service is open and works.
     #[test]
     fn both_ends_always_come_to_agree(steps in prop::collection::vec(step(), 0..30)) {
         let mut world = World::new([&[(1, "rlp")], &[(1, "rlp")]]);
@@ -313,7 +313,7 @@ proptest! {
                 Step::Hello(from) => world.hello(from),
                 Step::Run(ms) => { world.run(Duration::from_millis(ms)); }
                 Step::Packets(end) => (1..4).for_each(|to| world.offer(end, to)),
-                // Both sessions do so when either end is started anew.
+                // Both sessions begin anew when either end is restarted.
                 Step::Restart => {
                     let fits = world.tables[0].iter().all(|a| {
                         let b = world.tables[1].iter().find(|b| b.number == a.number);
@@ -337,7 +337,7 @@ proptest! {
             let number = world.ends[end].services().count();
             prop_assert_eq!(number, world.tables[end].len() + 1);
         }
-        // What is open carries packets, all of them.
+        // Open services deliver every packet.
         (1..4).for_each(|to| world.offer(0, to));
         let [_, up] = world.run(SECOND);
         prop_assert_eq!(up.len(), 3);

@@ -1,4 +1,4 @@
-//! Beside a queue that another sender keeps filled (`rival.rs`): when that begins, and when it ends.
+//! The beginning and end of competition with another sender that keeps a queue filled (`rival.rs`).
 
 use airlane_base::Instant;
 
@@ -7,7 +7,8 @@ use super::seen::Sample;
 use super::{Doubt, FOUND, Finder, LEAST_BPS, MOST_MARKS, MOST_STEP, Phase};
 
 impl Finder {
-    /// Somebody keeps a queue filled; a mark takes this long without. `before` was sent beside that in the last minute.
+    /// Another sender keeps a queue filled; a mark takes `least_us` without it. `before` is the rate sent
+    /// beside such a queue in the last minute.
     pub(super) fn meet(&mut self, now: Instant, least_us: i64, before: Option<u64>) {
         let queue_us = self.queue_us(FOUND) + self.base_us() - least_us;
         let round_s = self.round_trip.as_secs_f64();
@@ -16,7 +17,7 @@ impl Finder {
         self.held = u64::MAX;
     }
 
-    /// Sends what another would beside a queue that somebody keeps filled.
+    /// Sets the rate that TCP would send beside the filled queue.
     pub(super) fn compete(&mut self, now: Instant, before: &Sample, last: &Sample) {
         let delay_us = self.queue_us(FOUND) + self.base_us();
         let Some(rival) = &mut self.rival else {

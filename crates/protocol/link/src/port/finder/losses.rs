@@ -1,75 +1,78 @@
-//! What losses say of the rate: whether they are the link's, or a policer's that drops what exceeds its rate.
+//! Distinguishes losses of the link from those of a policer, which drops what exceeds its rate.
 //!
 //! ```text
-//! much is lost         send a bit less than arrives, as a trial, and once more if as much is lost then and less arrives. If that is
-//!                      so again it is the link, and that is its rule. Otherwise what arrived is the limit
-//! at the limit         after `HOLD`, send an eighth more, as a trial: it stays if at least half of that arrived. Each that stays
-//!                      doubles the next. Where a second is a few packets it is more, as that many show no eighth
+//! high loss      send slightly less than arrives, as a trial, and repeat it if the loss stays and less arrives. If the
+//!                second trial agrees, the loss is the link's own: the rule. Otherwise the arrival rate is the limit
+//! at the limit   after `HOLD`, send an eighth more, as a trial: the rate stays if at least half of that arrived. Each
+//!                success doubles the next step. Where a second is a few packets the step is larger, as so few cannot
+//!                show an eighth
 //! ```
 //!
-//! The rule is learned at rates that were not raised since the round before, or that a queue showed the link to carry, so that what
-//! exceeds a policer never counts as the link's.
+//! The rule is learned only at rates that were not raised since the last round, or that a queue has
+//! confirmed, so that what exceeds a policer never counts as the link's own loss.
 
 use airlane_base::{DecayedLoss, Duration, Instant};
 
 use super::seen::Stretch;
 
-/// Bytes after which what was lost counts half, for what is lost now and as a rule.
+/// Bytes after which past losses count half, for the present loss and for the rule.
 const LOSS_NOW: f64 = 400_000.0;
 const LOSS_RULE: f64 = 4_000_000.0;
-/// A link that loses more than this is none: what is beyond is never taken for its rule.
+/// No usable link loses more than this: higher loss never becomes the rule.
 const MOST_RULE: f64 = 0.5;
-/// More is lost than as a rule where so much more is, and half as much again as the rule; at a rate that a queue showed the link
-/// to carry it takes more to say so.
+/// Loss is high if it exceeds one and a half times the rule by `MUCH`, or by `MUCH_OF_CARRIED` at a rate that
+/// a queue has confirmed.
 const MUCH: f64 = 0.08;
 const MUCH_OF_CARRIED: f64 = 0.2;
-/// Who uses less than this of a rate is not limited by it.
+/// A sender that uses less than this fraction of a rate is not limited by it.
 const USED: f64 = 0.25;
-/// A trial is over after so many bytes; after so long it needs few.
+/// A trial ends after this many bytes, or with fewer after `TRIAL_FOR`.
 const TRIAL: f64 = 150_000.0;
 const FEW: f64 = 15_000.0;
 const TRIAL_FOR: f64 = 1.0;
-/// So long a limit holds before more is tried, and by so much; twice as long after each trial in which more was lost.
+/// Time at a limit before a higher rate is tried, which doubles with each failed trial, and the size of the
+/// step.
 const HOLD: Duration = Duration::from_millis(1_500);
 const MOST_DOUBLED: u32 = 3;
 const RAISE: f64 = 0.125;
 const MOST_RAISE: f64 = 1.0;
-/// So much of what was lost beyond the rule is as much, and this part of a rate is too near to it to say whether less arrives.
+/// The loss stays if the fraction `STILL` of its excess over the rule remains. A trial above the fraction
+/// `CLEAR` of the old rate is too near to it to show whether less arrives.
 const STILL: f64 = 0.35;
 const CLEAR: f64 = 0.75;
-/// What is sent of what arrived.
+/// Sending rate as a fraction of the arrival rate.
 const BELOW: f64 = 0.97;
 
-/// What is lost at first is more than as a rule, if it is much.
+/// The initial rule: only high loss exceeds it.
 const NOTHING_LOST: DecayedLoss = DecayedLoss {
     lost: 0.0,
     all: LOSS_RULE / 2.0,
 };
 
-/// A rate beyond which less of it arrives.
+/// A rate above which the surplus is lost.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     bps: u64,
-    /// More is tried then, by this part.
+    /// When a higher rate is tried, and the size of the step.
     again: Instant,
     raise: f64,
-    /// How many times in a row a higher rate was tried in vain.
+    /// Consecutive failed trials of a higher rate.
     failed: u32,
 }
 
-/// Another rate, to see what it changes.
+/// Another rate, on trial.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     kind: Kind,
-    /// It is the second of its kind: the first may have been misled by what a full bucket let pass.
+    /// Whether it is the second of its kind: a full token bucket may have misled the first.
     again: bool,
     /// The rate before.
     bps: u64,
-    /// What was lost at that, and what was sent and arrived, bit/s.
+    /// The loss at that rate, and what was sent and arrived, bit/s.
     was: f64,
     sent_bps: f64,
     arrived_bps: f64,
-    // These say what was sent since, in bytes and seconds.
+    // Totals since the start, in bytes and seconds.
     lost: f64,
     all: f64,
     took: f64,
@@ -81,7 +84,7 @@ enum Kind {
     More,
 }
 
-/// A round that showed no queue.
+/// A round without a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     pub(super) bps: u64,
@@ -89,33 +92,33 @@ pub(super) struct Round {
     /// Bytes sent in it.
     pub(super) all: f64,
     pub(super) seen: Stretch,
-    /// What has arrived of late, bit/s.
+    /// Recent arrival rate, bit/s.
     pub(super) arrived_bps: f64,
     /// Whether the last queue showed that the link carries this rate.
     pub(super) is_carried: bool,
 }
 
-/// What is to become of the rate.
+/// What to do with the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Advice {
-    /// Losses have nothing against more.
+    /// Losses permit growth.
     Grow,
-    /// It stays for now.
+    /// Keep the rate for now.
     Hold,
-    /// It is to be this.
+    /// Change the rate to this.
     Set(u64),
 }
 
-/// What is lost, and why.
+/// The loss estimates and what follows from them.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     now: DecayedLoss,
     rule: DecayedLoss,
     limit: Option<Limit>,
     trial: Option<Trial>,
-    /// The rate before losses first had less sent, until something else than losses limits it.
+    /// The rate before losses first reduced it, until something other than losses limits it.
     sound: Option<u64>,
-    /// They have had less sent since somebody asked.
+    /// Whether losses have reduced the rate since the last call.
     news: bool,
     /// The rate of the last round.
     last_bps: u64,
@@ -134,39 +137,39 @@ impl Losses {
         }
     }
 
-    /// What the link loses at any rate.
+    /// The loss of the link at any rate.
     pub(super) fn rule(&self) -> f64 {
         self.rule.ratio().clamp(0.0, MOST_RULE)
     }
 
-    /// More is lost than this only where something overflows, as a rule. Always less than all.
+    /// The loss above which something probably overflows. Always below one.
     pub(super) fn much(&self, is_carried: bool) -> f64 {
         let beside = if is_carried { MUCH_OF_CARRIED } else { MUCH };
         1.5 * self.rule() + beside
     }
 
-    /// The rate beyond which no more arrives, where there is one.
+    /// The rate above which no more arrives, where there is one.
     pub(super) fn limit(&self) -> Option<u64> {
         self.limit.map(|limit| limit.bps)
     }
 
-    /// The rate before losses first had less sent, where nothing else has limited it since.
+    /// The rate before losses first reduced it, where nothing else has limited it since.
     pub(super) const fn sound(&self) -> Option<u64> {
         self.sound
     }
 
-    /// Whether losses have had less sent since this was asked: the path may swallow long frames.
+    /// Whether losses have reduced the rate since the last call: the path may swallow long frames.
     pub(super) const fn take_news(&mut self) -> bool {
         std::mem::replace(&mut self.news, false)
     }
 
-    /// The rate before less was sent as a trial, while that lasts.
+    /// The rate before a trial of a lower one, while that lasts.
     pub(super) fn before_trial(&self) -> Option<u64> {
         let less = self.trial.filter(|trial| trial.kind == Kind::Less);
         less.map(|trial| trial.bps)
     }
 
-    /// A queue was found: what limits the rate drops nothing.
+    /// A queue was found: the bottleneck queues what exceeds its rate, and does not drop it.
     pub(super) fn on_queue(&mut self, overflows: bool) {
         self.give_up_trial();
         if !overflows {
@@ -174,7 +177,7 @@ impl Losses {
         }
     }
 
-    /// What is tried has become another thing.
+    /// Abandons the trial.
     pub(super) fn give_up_trial(&mut self) {
         (self.trial, self.now) = (None, DecayedLoss::default());
     }
@@ -204,7 +207,7 @@ impl Losses {
             };
         }
         self.now.add(lost, round.all, LOSS_NOW);
-        // Repairs that a policer drops again keep no queue of the port's filled.
+        // Repairs that a policer drops again keep no queue of the port filled.
         let uses = round.seen.sent_bps >= USED * round.bps as f64;
         let much = self.much(round.is_carried || !round.busy);
         if (round.busy || uses) && self.now.ratio() > much {
@@ -244,17 +247,17 @@ impl Losses {
         Advice::Set(bps as u64)
     }
 
-    /// A trial has shown what it can.
+    /// Evaluates a trial.
     fn end(&mut self, now: Instant, bps: u64, trial: &Trial) -> Advice {
         self.give_up_trial();
         let (loss, rule) = (trial.lost / trial.all, self.rule());
         match trial.kind {
             Kind::Less => {
-                // As much of less is lost, and less arrives by as much.
+                // The loss stays although less is sent, and arrivals fall in proportion.
                 let sent_bps = trial.all * 8.0 / trial.took;
                 let part = (sent_bps / trial.sent_bps).min(1.0);
                 let arrived = sent_bps * (1.0 - loss) / trial.arrived_bps;
-                // What was much by chance is less afterwards.
+                // A loss that was high by chance regresses afterwards.
                 let as_much = loss > rule + (trial.was - rule) * STILL;
                 let less_arrives = part > CLEAR || arrived < (1.0 + part) / 2.0;
                 if as_much && less_arrives && !trial.again {
@@ -287,7 +290,7 @@ impl Losses {
                     self.hold(now, trial.bps, failed.min(MOST_DOUBLED));
                     return Advice::Set(trial.bps);
                 }
-                // Where twice as much arrives it is not limited here.
+                // If twice as much arrives, this is not the limit.
                 self.limit = (raise < 0.5).then_some(Limit {
                     bps,
                     again: now,

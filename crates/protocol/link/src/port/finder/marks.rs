@@ -1,23 +1,24 @@
-//! When a mark is due, and which are on their way.
+//! When a mark is due, and which marks are in flight.
 
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 
-/// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
+/// A mark is due after this many bytes, fewer on slow links, but not more often than `MARK_EVERY`; and after
+/// `MARK_AFTER` with any data.
 const MARK_BYTES: u64 = 8_000;
 const LEAST_MARK_BYTES: u64 = 1_200;
 const MARK_EVERY: Duration = Duration::from_millis(10);
-/// As often while no queue has been seen: a burst into a link that is slower than taken for is over soon.
+/// The minimum interval before any queue has been seen: a burst into a slower link than assumed is soon over.
 const MARK_EVERY_AT_FIRST: Duration = Duration::from_millis(2);
 const MARK_AFTER: Duration = Duration::from_millis(500);
-/// So many are remembered.
+/// Number of marks remembered.
 pub(super) const MARKS: usize = 256;
-/// So many without a report, for so long and two round trips, are too many.
+/// Marks count as missed when this many are unanswered, for this time plus two round trips.
 const MISSED: usize = 8;
 const MISSED_FOR: Duration = Duration::from_millis(200);
 
-/// A mark on its way.
+/// A mark in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     number: u32,
@@ -26,17 +27,17 @@ pub(super) struct Mark {
     pub(super) sent: u64,
 }
 
-/// What was marked.
+/// The marks of a finder.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     number: u32,
     /// When the last one left, and after how many bytes.
     last: (Instant, u64),
     due: bool,
-    /// Bytes that were sent by now.
+    /// Bytes sent so far.
     sent: u64,
     under_way: VecDeque<Mark>,
-    /// The last report came then, or the first mark of those under way left.
+    /// When the last report arrived, or the first mark in flight left.
     heard: Instant,
 }
 
@@ -52,24 +53,24 @@ impl Marks {
         }
     }
 
-    /// Forgets those under way.
+    /// Forgets the marks in flight.
     pub(super) fn clear(&mut self) {
         self.due = false;
         self.under_way.clear();
     }
 
-    /// `sent` bytes have left by now, at this rate; at first no queue has been seen.
+    /// `sent` bytes have left so far, at this rate; `at_first` no queue has been seen yet.
     #[inline]
     pub(super) fn departed(&mut self, now: Instant, sent: u64, bps: u64, at_first: bool) {
         self.sent = sent;
         let (at, before) = self.last;
         let since = now.saturating_since(at);
-        // On a long path so many would be on their way that the oldest are forgotten before their reports come.
+        // On a long path the oldest of many marks would be forgotten before their reports arrive.
         let every = match at_first && self.under_way.len() < MARKS / 2 {
             true => MARK_EVERY_AT_FIRST,
             false => MARK_EVERY,
         };
-        // Slow links have marks more often than fast ones, so that a change is seen in time.
+        // Slow links have more marks per byte, so that a change is seen in time.
         let bytes = (bps / 8 * 20 / 1_000).clamp(LEAST_MARK_BYTES, MARK_BYTES);
         self.due |= sent - before >= bytes && since >= every || since >= MARK_AFTER;
     }
@@ -79,7 +80,7 @@ impl Marks {
         self.due
     }
 
-    /// One leaves, after so many bytes: its number.
+    /// Sends a mark after this many bytes and returns its number.
     pub(super) fn take(&mut self, now: Instant, sent: u64) -> u32 {
         (self.due, self.last) = (false, (now, sent));
         self.number = self.number.wrapping_add(1);
@@ -98,7 +99,7 @@ impl Marks {
         number
     }
 
-    /// The peer tells of one. Those before it are lost, or overtaken.
+    /// Takes the report on a mark. Earlier marks are lost or were overtaken.
     pub(super) fn answer(&mut self, now: Instant, number: u32) -> Option<Mark> {
         let at = self
             .under_way
@@ -110,8 +111,8 @@ impl Marks {
         Some(mark)
     }
 
-    /// Whether so many are under way for so long that a full queue or an outage takes them all. It is asked again after as
-    /// long.
+    /// Whether so many marks are unanswered for so long that a full queue or an outage must have taken them
+    /// all. The next check is due after the same time.
     pub(super) fn are_missed(&mut self, now: Instant, round_trip: Duration) -> bool {
         let missed =
             self.under_way.len() >= MISSED && self.silence(now) > round_trip * 2 + MISSED_FOR;
@@ -121,12 +122,12 @@ impl Marks {
         missed
     }
 
-    /// How long nothing was heard.
+    /// Time since the last report.
     pub(super) fn silence(&self, now: Instant) -> Duration {
         now.saturating_since(self.heard)
     }
 
-    /// Bytes that were sent by now.
+    /// Bytes sent so far.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }

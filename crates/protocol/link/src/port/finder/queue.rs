@@ -1,4 +1,5 @@
-//! What is done about a queue below: taken back to what left it, lower until it is gone, or found to be another's.
+//! The reaction to a queue below: reduce the rate to the capacity, then lower until the queue is gone, or
+//! recognise it as another sender's.
 
 use airlane_base::{Duration, Instant};
 
@@ -7,27 +8,29 @@ use super::{
     Doubt, FOUND, Finder, LEAST_BPS, LEAST_MARKS, LEAST_OF, LEAST_ROUND, MOST_MARKS, Phase, Taken,
 };
 
-/// A queue of so many seconds is made to go as fast as may be, for so long at most.
+/// A queue of more than `LONG_S` seconds is drained at the lowest rate, for at most `LONGEST_DRAIN_S`.
 const LONG_S: f64 = 0.5;
 const LONGEST_DRAIN_S: f64 = 2.0;
-/// One of so many seconds that does not fall although less is sent is that of a link that became slower.
+/// A queue of this many seconds that does not fall although less is sent belongs to a link that became
+/// slower.
 const STANDS_S: f64 = 0.2;
-/// A queue that has not fallen is taken for ours for so many attempts at most.
+/// Number of attempts after which a queue that does not fall is no longer assumed to be ours.
 const TRIES: u32 = 2;
-/// After so many attempts a queue that has not fallen, or even grew, is taken for another sender's: no link becomes slower
-/// so often in a row.
+/// Number of attempts after which a queue that has not fallen, or has even grown, is attributed to another
+/// sender: no link becomes slower so often in a row.
 const VAIN: u32 = 3;
-/// How long less is sent, how often at least, to see what a mark takes without a queue.
+/// How long, and how often at least, less is sent to measure the delay without a queue.
 const PEEK: Duration = Duration::from_millis(200);
 const PEEK_EVERY: Duration = Duration::from_secs(8);
-/// What is sent of what the link was found to carry, so that what is left of a queue goes.
+/// Sending rate as a fraction of the capacity, so that the rest of a queue drains.
 const BELOW: f64 = 0.97;
 
 impl Finder {
-    /// A queue stands, or grows.
+    /// Handles a queue that stands or grows.
     pub(super) fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
         let (base, allowed) = (self.base_us(), self.allowed_us());
-        // The link was never idle between the marks that found a queue; before the first of them it may have been.
+        // The link was never idle between the marks that found a queue; before the first of them it may have
+        // been.
         let found = self.samples.iter().rev().take(of_late);
         let found = found
             .take_while(|sample| sample.delay_us - base > allowed / 2)
@@ -44,7 +47,8 @@ impl Finder {
         let overflows = seen.loss > self.losses.much(true);
         self.since = now;
         if self.before_silence.is_some() && !grows && self.stands_still(found) {
-            // A queue that a silence has left falls while so little is sent, or grows. This is a longer path.
+            // A queue left by a silence falls at this low rate, or grows. A constant delay means a longer
+            // path.
             return self.accept(now, found);
         }
         let (mut before, mut tries, mut vain) = (self.bps, 0, 0);
@@ -60,7 +64,7 @@ impl Finder {
                 (before, tries) = (doubt.bps, doubt.tries + 1);
             }
             if tries == TRIES {
-                // What was sent before may have been far beyond what came through.
+                // The earlier rate may have been far above what arrived.
                 let shown = self
                     .carried
                     .map_or(before, |carried| (2.0 * carried) as u64);
@@ -73,7 +77,8 @@ impl Finder {
             }
         }
         if !grows && !self.busy {
-            // The queue is somebody else's: it goes when that one likes, or counts as none when the least is forgotten.
+            // The queue is another sender's: it goes when that sender yields, or becomes the base delay when
+            // the minimum is forgotten.
             self.doubt = Doubt::None;
             return;
         }
@@ -86,7 +91,7 @@ impl Finder {
         if tries > 0 && stands > STANDS_S {
             carried = carried.min(self.bps as f64 * self.part);
         }
-        // What has left since then at too high a rate will stand in the queue, too.
+        // What has been sent since then at too high a rate will join the queue.
         let too_fast = (self.bps as f64 / carried - 1.0).max(0.0);
         let length = stands + too_fast * self.round_trip.as_secs_f64();
         let (part, longest) = match length {
@@ -94,7 +99,7 @@ impl Finder {
             length if length > 0.05 => (0.5, 1.0),
             _ => (0.75, 1.0),
         };
-        // A short one says nothing of the link then: another may have filled it meanwhile.
+        // A short queue is no evidence about the link then: another sender may have filled it meanwhile.
         self.part = if tries > 0 && stands <= STANDS_S {
             self.part * part
         } else {
@@ -116,7 +121,7 @@ impl Finder {
         });
     }
 
-    /// Whether the last marks, so many, took equally long, for a round at least.
+    /// Whether the last `marks` marks had about the same delay, for at least a round.
     fn stands_still(&self, marks: usize) -> bool {
         let late = || self.samples.iter().rev().take(marks);
         let delays = || late().map(|sample| sample.delay_us);
@@ -135,7 +140,7 @@ impl Finder {
         self.drained = now;
     }
 
-    /// Sending less has not made the delay of the last marks less: it is no queue of ours.
+    /// Sending less has not reduced the delay of the last marks: the queue is not ours.
     pub(super) fn accept(&mut self, now: Instant, marks: usize) {
         let of_late = self.samples.iter().rev().take(marks);
         if let Some(delay) = of_late.map(|sample| sample.delay_us).min() {
@@ -144,8 +149,8 @@ impl Finder {
         self.doubt = Doubt::None;
     }
 
-    /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes
-    /// then.
+    /// A permanent queue looks like no queue: now and then less is sent for a while, to measure the delay
+    /// without it.
     pub(super) fn look_below(&mut self, now: Instant) {
         if self.busy
             && self.phase == Phase::Grows
@@ -156,7 +161,7 @@ impl Finder {
         }
     }
 
-    /// The link carries no more than this.
+    /// Reduces the estimate to this capacity.
     fn take_back(&mut self, carried: f64) {
         if let Some(before) = self.carried.filter(|before| *before > 0.0) {
             self.variation.add(before, carried);

@@ -1,11 +1,11 @@
-//! What the reports of marks show: how fast bytes arrive, how many are lost, and the least delay.
+//! What reports show: the rate at which bytes arrive, the loss, and the minimum delay.
 
 use airlane_base::{Duration, Instant};
 
-/// Where more than this part between two marks is lost, something else took it than what loses now and then.
+/// If more than this fraction between two marks is lost, the cause is not the link's ordinary loss.
 const MOSTLY: f64 = 0.4;
 
-/// A mark that came: when it left, and what the peer said of it.
+/// A mark that arrived: when it left, and the peer's report on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) left: Instant,
@@ -13,24 +13,24 @@ pub(super) struct Sample {
     /// By the peer's clock, microseconds.
     pub(super) came_us: i64,
     pub(super) received: u64,
-    /// What it took, by two clocks that nobody set: only differences mean something.
+    /// Its delay by two unsynchronised clocks: only differences have a meaning.
     pub(super) delay_us: i64,
 }
 
-/// What samples from one to another show, bit/s and a ratio.
+/// Rates in bit/s and the loss ratio over a range of samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) sent_bps: f64,
-    /// What was sent, by the time in which it arrived.
+    /// Bytes sent, divided by the time in which they arrived.
     pub(super) carried_bps: f64,
-    /// What arrived, by the longer of both times.
+    /// Bytes that arrived, divided by the longer of both times.
     pub(super) arrived_bps: f64,
     pub(super) loss: f64,
 }
 
 impl Stretch {
-    /// From the first of these to the last. What a fade takes lies between two of them, as it takes the marks that leave
-    /// in it, too: where most was lost is left out of the loss.
+    /// From the first of these samples to the last. A fade falls between two of them, because it also takes
+    /// the marks sent during it: so the interval with the highest loss is left out of the loss ratio.
     pub(super) fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Self> {
         let (mut ends, mut worst, mut worst_took_us) = (None, (0.0, 0.0), 0);
         let (mut sent, mut lost) = (0.0, 0.0);
@@ -67,8 +67,8 @@ impl Stretch {
 }
 
 impl Stretch {
-    /// What was carried of late, bit/s: from the newest of these samples, which come first, to one that is so many marks and so
-    /// much time older, or to the last.
+    /// The recent arrival rate, bit/s: from the newest of these samples, which come first, to one at least
+    /// this many marks and this much time older, or to the last.
     pub(super) fn newest<'a>(
         samples: impl Iterator<Item = &'a Sample>,
         marks: usize,
@@ -89,12 +89,13 @@ impl Stretch {
     }
 }
 
-/// By what factor a queue shows another rate than the one before, beyond 1, at the mean.
+/// Mean ratio between the rates that successive queues showed, minus 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Variation(f64);
 
 impl Variation {
-    /// A steady link shows as much by chance; twice the rate, or half, is as much as counts.
+    /// The variation that a steady link shows by chance, the one that counts as full, and the most that a
+    /// sample counts.
     const STEADY: f64 = 0.2;
     const WHOLE: f64 = 0.5;
     const MOST: f64 = 1.0;
@@ -110,7 +111,7 @@ impl Variation {
     }
 }
 
-/// The least of what was seen in the last one or two memories, microseconds.
+/// The minimum over the last one to two memories, microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least {
     before: i64,
@@ -120,7 +121,7 @@ pub(super) struct Least {
 }
 
 impl Least {
-    /// Of this alone.
+    /// Starts with a single value.
     pub(super) const fn of(now: Instant, us: i64, memory: Duration) -> Self {
         Self {
             before: us,
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_a_full_queue_drops_is_no_rate() {
-        // 64 kbit/s: 1200 B each 150 ms, and once 9600 B of which nothing comes through but the mark.
+        // 64 kbit/s: 1200 B every 150 ms, and once 9600 B of which only the mark arrives.
         let marks = [
             (0, 0),
             (1_200, 1_200),

@@ -1,15 +1,16 @@
-//! What ports that share a bottleneck tell each other: how long its queue is, and who sends how much of what it carries.
+//! What ports with a shared bottleneck exchange: the length of its queue, and how much of its capacity each
+//! uses.
 
 use airlane_base::{Duration, Instant};
 
 use super::{Finder, LEAST_BPS, Stretch};
 use crate::bottleneck::Seen;
 
-/// What was seen before that is no news.
+/// Older observations are not reported.
 const FRESH: Duration = Duration::from_millis(300);
 
 impl Finder {
-    /// What was seen last; none: nothing of late.
+    /// The last observation; none if there is no recent one.
     pub(in crate::port) fn seen(&self, now: Instant) -> Option<Seen> {
         let last = self.samples.back()?;
         (now.saturating_since(last.left) < FRESH + self.round_trip).then(|| Seen {
@@ -20,8 +21,8 @@ impl Finder {
         })
     }
 
-    /// Takes the link to carry so much for this end, because others of the same bottleneck send as much less or more: what
-    /// is known of it is known of that.
+    /// Moves the estimate to this rate, because other senders at the same bottleneck send as much less or
+    /// more: everything known of the old rate is scaled to the new one.
     pub(in crate::port) fn shift(&mut self, bps: u64) {
         let bps = bps.clamp(LEAST_BPS.min(self.most), self.most);
         let part = bps as f64 / self.bps as f64;

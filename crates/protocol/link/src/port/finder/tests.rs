@@ -8,25 +8,25 @@ mod shared;
 const FRAME: usize = 1_250;
 const MARK: usize = 60;
 
-/// A link as nobody knows it, and who sends over it.
+/// A simulated link that the finder does not know, and its senders.
 struct World {
     finder: Finder,
     now: Instant,
     mbps: f64,
     delay: Duration,
     loss: f64,
-    /// Frames lost in a row.
+    /// Mean length of a burst of losses, frames.
     burst: f64,
     jitter: Duration,
-    /// The next mark comes so much later.
+    /// Additional delay of the next mark.
     stall: Duration,
-    /// What may wait in front of the link.
+    /// Limit of the link's queue.
     room: Duration,
     /// Longer frames vanish.
     longest: usize,
-    /// What there is to send.
+    /// Offered traffic.
     offered_mbps: f64,
-    /// What others send, of which the link's queue takes as much as it can.
+    /// Traffic of others, of which the link's queue takes as much as it can.
     others_mbps: f64,
     rng: Rng,
     next: Instant,
@@ -34,9 +34,9 @@ struct World {
     lost_for: u32,
     sent: u64,
     received: u64,
-    /// When they come.
+    /// With their arrival times.
     reports: VecDeque<(Instant, u32, Report)>,
-    /// Bytes that came over the link, and what each frame waited in its queue.
+    /// Bytes carried by the link, and the queueing delay of each frame.
     carried: u64,
     waits: Vec<f64>,
 }
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// Sends for so many seconds: the part of the link that was used, and the queue's 95th percentile, ms.
+    /// Sends for some seconds; returns the link's utilisation, and the 95th percentile of its queue, ms.
     fn run(&mut self, seconds: f64) -> (f64, f64) {
         let end = self.now + Duration::from_secs_f64(seconds);
         self.waits.clear();
@@ -127,7 +127,7 @@ impl World {
         MARK
     }
 
-    /// When it comes, if it does.
+    /// When the bytes arrive, if they do.
     fn cross(&mut self, bytes: usize) -> Option<Instant> {
         let waits = self.free_at.saturating_since(self.now);
         self.waits.push(waits.as_secs_f64() * 1e3);
@@ -155,7 +155,7 @@ impl World {
     }
 }
 
-/// A link of so many Mbit/s and so many ms, frames lost, in a row, jitter in ms, and what must be used of it.
+/// Mbit/s, delay in ms, loss, burst length, jitter in ms, and the required utilisation.
 type Case = (f64, u64, f64, f64, u64, f64);
 
 const CASES: [Case; 14] = [
@@ -206,7 +206,7 @@ fn a_link_that_changes_is_followed_up_and_down() {
         (0.05, 0, 300),
         (0.05, 10, 300),
         (0.0, 0, 50),
-        // The queue is shorter than what counts as one: losses say it.
+        // The queue is shorter than the allowed delay: only losses show the limit.
         (0.0, 0, 5),
     ] {
         let mut world = world((20.0, 25, loss, 1.0, jitter, 0.0));
@@ -264,7 +264,7 @@ fn an_outage_is_over_when_it_is_over() {
 #[test]
 fn what_was_sent_before_an_outage_is_soon_sent_again() {
     for (mbps, delay, loss) in [(2.0, 25, 0.0), (20.0, 25, 0.05), (50.0, 75, 0.0)] {
-        // A host that is busy as the link comes back makes the first mark late.
+        // A host that is busy when the link returns delays the first mark.
         for stall in [0, 15, 40] {
             let mut world = world((mbps, delay, loss, 1.0, 0, 0.0));
             world.run(5.0);
@@ -280,7 +280,7 @@ fn what_was_sent_before_an_outage_is_soon_sent_again() {
     }
 }
 
-/// A fade takes what is sent in it, whatever that is, and goes by itself.
+/// A fade takes everything sent during it at any rate, and ends by itself.
 #[test]
 fn fades_are_no_reason_to_send_less() {
     for (fades_ms, delay) in [(50, 25), (100, 25), (150, 75)] {
@@ -323,7 +323,7 @@ fn a_link_that_becomes_six_times_as_fast_is_found_in_two_seconds() {
     }
 }
 
-/// What came before a burst, and long before, does not say how fast the burst crosses the link.
+/// Traffic long before a burst does not tell how fast the burst crosses the link.
 #[test]
 fn a_burst_behind_little_traffic_is_no_slow_link() {
     for burst_ms in 3..12 {
@@ -333,7 +333,7 @@ fn a_burst_behind_little_traffic_is_no_slow_link() {
             world.jitter = Duration::from_micros(200);
             let mut least = f64::INFINITY;
             for _ in 0..8 {
-                // One frame for each pause.
+                // One frame per pause.
                 let pause = 0.001 * f64::from(pause_ms);
                 world.offered_mbps = 0.01 / pause;
                 world.run(3.0 * pause);
@@ -341,13 +341,13 @@ fn a_burst_behind_little_traffic_is_no_slow_link() {
                 world.run(0.001 * f64::from(burst_ms));
                 least = least.min(world.finder.carries().as_bps() as f64 / 1e6);
             }
-            // It begins at that.
+            // It starts at that rate.
             assert!(least >= 10.0, "{burst_ms}, {pause_ms} ms: {least} Mbit/s");
         }
     }
 }
 
-/// Volleys of a window that is less than the link holds: the queue of each is gone before the next.
+/// Volleys of a window smaller than the link holds: the queue of each is gone before the next.
 #[test]
 fn bursts_into_an_unknown_link_show_it() {
     for (delay, loss) in [(5, 0.0), (25, 0.0), (25, 0.1), (75, 0.05)] {
@@ -367,7 +367,8 @@ fn bursts_into_an_unknown_link_show_it() {
     }
 }
 
-/// A call never uses what an unknown link begins at. What silence took of that comes back with the first answer.
+/// A call never uses the initial rate of an unknown link. The first answer restores the rate that a silence
+/// reduced.
 #[test]
 fn a_call_finds_its_room_behind_an_outage() {
     for stops in [3.0, 10.0, 40.0] {
@@ -382,7 +383,8 @@ fn a_call_finds_its_room_behind_an_outage() {
     }
 }
 
-/// So does it where the path is longer after that: the delay does not fall although next to nothing is sent.
+/// The same holds where the path is longer afterwards: the delay does not fall although next to nothing is
+/// sent.
 #[test]
 fn a_call_finds_its_room_on_a_longer_path_behind_an_outage() {
     for (stops, longer) in [(3.0, 30), (10.0, 30), (3.0, 100), (3.0, 300)] {
@@ -398,7 +400,7 @@ fn a_call_finds_its_room_on_a_longer_path_behind_an_outage() {
     }
 }
 
-/// What a path swallows that takes no long frames any more says nothing of its rate.
+/// Losses on a path that no longer accepts long frames tell nothing about its rate.
 #[test]
 fn a_path_that_narrows_is_as_fast_as_before() {
     for (mbps, lasts) in [(8.0, 2.0), (8.0, 6.0), (50.0, 3.0)] {
@@ -414,7 +416,8 @@ fn a_path_that_narrows_is_as_fast_as_before() {
     }
 }
 
-/// Links that no case above was chosen for: most are found in time and kept, and nearly all in the end.
+/// Random links, which none of the cases above was chosen for: most are found in time and kept, and nearly
+/// all in the end.
 #[test]
 fn links_of_any_kind_are_found() {
     let mut rng = Streams::new(1, 0).stream("links");
@@ -428,7 +431,7 @@ fn links_of_any_kind_are_found() {
         world.jitter = Duration::from_millis(pick(&[0.0, 0.0, 3.0, 10.0]) as u64);
         world.room = Duration::from_millis(pick(&[20.0, 60.0, 150.0, 400.0]) as u64);
         world.rng = Streams::new(seed, 0).stream("link");
-        // A frame that is on its way into the link is no queue, however slow the link.
+        // A frame that is being serialised is not a queue, however slow the link.
         let good = |(used, queue): (f64, f64), mbps: f64| {
             usize::from(used > 0.85 && queue < 30.0 + FRAME as f64 * 8e-3 / mbps)
         };
@@ -445,12 +448,13 @@ fn links_of_any_kind_are_found() {
     );
 }
 
-/// Whoever keeps a queue full takes what he takes: it is given up for as long as the oldest least delay is kept.
+/// A sender that keeps a queue full takes its share: this end yields for as long as the old minimum delay is
+/// remembered.
 #[test]
 fn others_are_given_way_to_but_not_for_ever() {
     let mut world = World::new(20.0, 25);
     world.run(5.0);
-    // A queue of 40 ms stands whatever this end does.
+    // A queue of 40 ms stands regardless of this end.
     world.delay = Duration::from_millis(65);
     world.others_mbps = 10.0;
     world.run(5.0);
@@ -458,7 +462,7 @@ fn others_are_given_way_to_but_not_for_ever() {
     assert!(used > 0.35, "{used} of the link, of which half is there");
 }
 
-/// However long the first answer takes, as over a satellite, little leaves before it.
+/// Little is sent before the first answer, however long it takes, as over a satellite.
 #[test]
 fn little_leaves_before_the_first_answer() {
     let mut world = World::new(1_000.0, 450);
@@ -468,7 +472,7 @@ fn little_leaves_before_the_first_answer() {
     assert!((world.sent as f64) < 1.1 * most, "{} of {most}", world.sent);
 }
 
-/// Over a long path a trial takes its time and a few round trips, not a round trip for each few marks.
+/// On a long path a trial takes its own time and a few round trips, not a round trip for every few marks.
 #[test]
 fn a_trial_is_soon_over_on_a_long_path() {
     let mut world = World::new(2.0, 350);
@@ -478,7 +482,7 @@ fn a_trial_is_soon_over_on_a_long_path() {
     assert_eq!(limit, RateLimitCause::Policed, "{:?}", world.finder);
 }
 
-/// What `status` says of a rate is what limits it.
+/// `status` names what limits a rate.
 #[test]
 fn the_cause_of_a_limit_is_named() {
     let limit = |world: &World| world.finder.found().limit;
@@ -511,7 +515,7 @@ fn a_bound_is_kept() {
     world.finder.set_most("12 Mbit/s".parse().unwrap());
     let (used, _) = world.run(10.0);
     assert!((0.58..0.61).contains(&used), "{used}");
-    // Nobody states it any more: the search goes on from there.
+    // The rate is no longer stated: the search continues from there.
     world.finder.set_most(RateLimit::UNSTATED);
     assert_eq!(world.finder.rate().as_bps(), 12_000_000);
     let (used, queue) = world.run(10.0);
@@ -519,7 +523,7 @@ fn a_bound_is_kept() {
 }
 
 proptest! {
-    /// Whatever a peer says, the rate stays within its bounds and the memory as it is.
+    /// For all reports from a peer, the rate stays within its bounds and memory does not grow.
     #[test]
     fn any_reports_leave_a_rate(reports in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u32>(), 0u64..3_000), 0..300)) {
         let most = Rate::from_bps(50_000_000).unwrap();

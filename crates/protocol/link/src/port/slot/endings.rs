@@ -1,4 +1,5 @@
-//! How a service ends, or begins anew: what is on its way then, what waits, and when a service that is removed may go.
+//! The reset and removal of a service: what happens to packets in flight and in the queue, and when a removed
+//! service may go.
 
 use airlane_base::{Duration, Instant};
 
@@ -9,12 +10,12 @@ use crate::ledger::ServiceLedger;
 use crate::queue::DropReason;
 use crate::wire::{Frame, Role};
 
-/// A removed service stays at least this long: its number is not needed at once, and the peer's
-/// timers may be longer than ours, which run shorter with each service that goes.
+/// A removed service stays at least this long: its number is not needed at once, and the peer's timers may be
+/// longer than ours, which become shorter with each service removed.
 const LINGER_AT_LEAST: Duration = Duration::from_secs(5);
 
 impl<P: Packet> Slot<P> {
-    /// A new epoch: what was on its way is lost, what waits stays.
+    /// A new epoch: packets in flight are lost, queued ones stay.
     pub(in crate::port) fn reset(&mut self, now: Instant, out: &mut Output<P>) {
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.scheme_mut().reset(&mut cx);
@@ -30,7 +31,7 @@ impl<P: Packet> Slot<P> {
         self.handed_over = 0;
     }
 
-    /// The link is taken away: what waits goes as well.
+    /// The link is disconnected: queued packets are dropped as well.
     pub(in crate::port) fn drop_waiting(&mut self) {
         self.drop_all(DropReason::Disconnected);
     }
@@ -44,7 +45,7 @@ impl<P: Packet> Slot<P> {
             .drain(&mut |packet| count_drop(ledger, dropped, reason, packet));
     }
 
-    /// A frame was thrown out of the scheduler by a new epoch.
+    /// A new epoch has removed this frame from the scheduler.
     pub(in crate::port) fn forget(&mut self, frame: &Frame<P>) {
         // A reliable scheme still holds its packets, and has counted them.
         if frame.header.kind.role() == Role::Original
@@ -55,18 +56,18 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// Begins to remove the service. What the peer has sent is still on its way.
+    /// Begins to remove the service. Frames of the peer are still in flight.
     pub(in crate::port) fn drain(&mut self, now: Instant) {
         self.draining = true;
         self.active_at = self.active_at.max(now);
         self.progress_at = self.progress_at.max(now);
     }
 
-    /// When a service that is being removed may go: everything in it has gone, and the peer has
-    /// had time to ask for what it missed; or the peer has been silent for so long that it has no
-    /// such service any more, and what is left here cannot go.
+    /// When a service that is being removed may go: it is empty, and the peer has had time to request what it
+    /// missed; or the peer has been silent for so long that it no longer has the service, and the packets
+    /// left here cannot be sent.
     pub(in crate::port) fn retires_at(&self) -> Option<Instant> {
-        // What waits at IP comes in its time, whatever the peer does.
+        // Packets that wait at IP will arrive, whatever the peer does.
         if !self.draining || self.handed_over != 0 || self.at_ip.0 != 0 {
             return None;
         }
@@ -78,12 +79,12 @@ impl<P: Packet> Slot<P> {
         } else {
             self.progress_at + linger * 4
         };
-        // What is polled may be the last thing that kept it. A time that has passed already would be
-        // a deadline that nobody can meet.
+        // The frame just polled may have been the last. A time in the past would be a deadline that no driver
+        // can meet.
         Some(at.max(self.polled_at + Duration::from_nanos(1)))
     }
 
-    /// Ends the service. What it could not send is counted as dropped or lost.
+    /// Ends the service. Unsent packets are counted as dropped or lost.
     pub(in crate::port) fn retire(
         mut self,
         now: Instant,

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::{Bitmap, Body, FrameKind, HeaderProfile};
 use airlane_base::Rate;
 
-/// The kinds of frames that each scheme has.
+/// The frame kinds of each scheme.
 const KINDS: [(&str, &str); 14] = [
     ("default", "data"),
     ("gbn", "data ack retransmission"),
@@ -49,7 +49,7 @@ fn a_scheme_gets_frames_of_its_kinds_and_no_others() {
                 let mut port = port(scheme);
                 let mut frame = Frame::new(Header::new(*kind, 0), packet);
                 frame.header.service = 1;
-                // GSM 04.22: what has no number, or begins anew, says so in its octets.
+                // GSM 04.22: frames without a number, and resets, are marked in the octets.
                 frame.header.octets = match kind {
                     FrameKind::Ack => [0xf0, 0x01],
                     FrameKind::Link => [0xfb, 0x1f],

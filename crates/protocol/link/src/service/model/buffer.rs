@@ -1,19 +1,19 @@
-//! The buffer constraint of RLP (section 7.6 of docs/spec/multi-service.md): the time before the receiver
-//! gives up must be shorter than the time in which the sender fills its buffer,
+//! The buffer constraint of RLP (section 7.6 of docs/spec/multi-service.md): the receiver must give up in
+//! less time than the sender takes to overwrite its buffer,
 //!
 //! ```text
 //! T_detect + N T_nak < W T_d
 //! ```
 //!
-//! Here time is real: end 0 always has a packet to send and puts one frame after the other on the
-//! link, T_d each, repairs first; requests take no time to leave. The channel loses what it likes,
-//! but of originals no more than `run` in a row, so that a loss is detected `T_detect = run T_d`
-//! after the frame should have come. In these worlds the receiver runs out of buffer, and gives a
-//! hole up before its timers say so, exactly when the constraint does not hold.
+//! Here time is real: end 0 always has a packet to send and puts one frame after the other on the link, T_d
+//! each, repairs first; requests leave in no time. The channel loses any frames, but at most `run` originals
+//! in a row, so that a loss is detected `T_detect = run T_d` after the frame should have arrived. In these
+//! worlds the receiver runs out of buffer, and gives a hole up before its timers expire, exactly when the
+//! constraint is violated.
 //!
-//! The other consequence is that the sender has overwritten what it is asked for. Counted from when
-//! the frame was put on the link, the last request comes after `T_d + D + T_detect + (N - 1) T_nak +
-//! D`, and the sender keeps the frame for `W T_d`.
+//! The other consequence is that the sender has overwritten a requested frame. Counted from when the frame
+//! was put on the link, the last request arrives after `T_d + D + T_detect + (N - 1) T_nak + D`, and the
+//! sender keeps the frame for `W T_d`.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -28,7 +28,7 @@ use crate::flow::Lane;
 use crate::service::Service;
 use crate::wire::{Codec, Frame, FrameKind, HeaderProfile};
 
-/// T_d: everything else is in units of a quarter of it.
+/// T_d; the unit of time is a quarter of it.
 const FRAME: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ struct Link {
     retries: u32,
     nak: u64,
     delay: u64,
-    /// Originals that may be lost in a row.
+    /// Maximum number of originals lost in a row.
     run: u8,
     packets: u8,
 }
@@ -45,15 +45,15 @@ struct Link {
 #[derive(Clone, Debug)]
 struct State {
     ends: [End; 2],
-    /// What is on its way, by the time of its arrival.
+    /// Frames in flight, in order of arrival.
     air: VecDeque<(Instant, usize, Frame<Numbered>)>,
     now: Instant,
-    /// When the link has finished the frame on it.
+    /// When the link will have finished the current frame.
     free_at: Instant,
     lost_in_a_row: u8,
-    /// A hole was given up, and no timer had run out.
+    /// Whether a hole was given up although no timer had expired.
     overrun: bool,
-    /// A hash of everything above, in a form in which equal states are equal.
+    /// A normalised hash of the fields above, equal for equivalent states.
     key: u64,
 }
 
@@ -78,9 +78,9 @@ enum Event {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Action {
-    /// What comes next happens.
+    /// Processes the next event.
     Go,
-    /// The frame that would arrive next is lost.
+    /// Loses the frame that would arrive next.
     Lose,
 }
 
@@ -91,7 +91,7 @@ impl Link {
         let timeout = timeout.map(|at| (at, Event::Timeout));
         let departs = state.ends[0].sent < self.packets;
         let departure = departs.then_some((state.free_at, Event::Departure));
-        // At one time, arrivals come before timeouts.
+        // At the same time, arrivals precede timeouts.
         let all = [arrival, timeout, departure];
         all.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
@@ -180,7 +180,7 @@ impl Model for Link {
             keepalives: Some(Keepalives::Limit(0)),
             ..RlpConfig::default()
         });
-        // Numbers are not what this is about.
+        // This world is not about sequence numbers.
         let end = || End::new(&scheme, Codec::new(HeaderProfile::Study));
         let mut state = State {
             ends: [end(), end()],

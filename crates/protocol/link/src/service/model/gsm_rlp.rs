@@ -18,8 +18,8 @@ fn world(repair: Repair, window: u8, codec: Codec, inputs: (u8, u8), channel: Ch
     World::new(scheme, codec, inputs, channel)
 }
 
-/// First in, first out, however long it takes: half of the numbers may be under way where what came is kept, and all but
-/// one where it is not.
+/// FIFO with any delay: half of the numbers may be in flight where out-of-order frames are kept, and all but
+/// one where they are not.
 #[test]
 fn as_many_numbers_as_may_be_under_way() {
     for (repair, modulus, window) in [
@@ -44,7 +44,7 @@ fn both_ways() {
     });
 }
 
-/// Live, frames come late and twice, whatever their numbers.
+/// On a live link frames are reordered and duplicated without bound.
 #[test]
 fn live_in_any_order() {
     let codec = Codec::new(HeaderProfile::Live);

@@ -1,12 +1,12 @@
-//! Model checking of the schemes as they are shipped: two ends, a channel that loses, doubles and
-//! reorders, few packets, tiny windows and sequence spaces, and every interleaving of them.
+//! Model checking of the schemes as they are shipped: two ends, a channel that loses, duplicates and
+//! reorders, few packets, tiny windows and sequence spaces, and every interleaving of events.
 //!
-//! A state is both services, what is on its way, and what has been delivered. Time only passes when
-//! a timer runs out, but frames may be on their way for as long as they like, so every order of
-//! arrivals and timeouts is reached. Times are compared relative to now, and bookkeeping times (when
-//! a frame came or left, for the ledger) are left out, so that states meet again: by types, see [`world::Relative`]. "Always" is
-//! proven for these worlds; "sometimes" shows that they contain the hard cases. That everything
-//! arrives in the end is for the property tests.
+//! A state consists of both services, the frames in flight, and the packets delivered. Time passes only when
+//! a timer expires, but frames may be in flight for any time, so every order of arrivals and timeouts is
+//! reached. Times are compared relative to now, and bookkeeping times (when a frame arrived or left, for the
+//! ledger) are left out by type, so that equivalent states coincide: see [`world::Relative`]. "Always" is
+//! proven for these worlds; "sometimes" shows that they contain the hard cases. Eventual delivery is left to
+//! the property tests.
 
 mod buffer;
 mod gsm_rlp;
@@ -25,13 +25,13 @@ use world::{LONG_AGO, Numbered, State, World};
 enum Action {
     /// An end gets its next packet.
     Offer(usize),
-    /// The frame at this place arrives.
+    /// The frame at this position arrives.
     Arrive(usize, usize),
-    /// It arrives, and is still on its way.
+    /// It arrives, and a duplicate stays in flight.
     ArriveAndStay(usize, usize),
     /// It is lost.
     Lose(usize, usize),
-    /// The next timer runs out.
+    /// The next timer expires.
     Timeout,
 }
 
@@ -130,7 +130,7 @@ impl Model for World {
 
 fn check(world: World) {
     let checker = world.checker().threads(2).spawn_bfs().join();
-    // A world that has shrunk to nothing would prove nothing.
+    // A world that has collapsed to a few states would prove nothing.
     assert!(checker.unique_state_count() > 5_000);
     checker.assert_properties();
 }

@@ -1,4 +1,4 @@
-//! What must hold always, and what must be reached.
+//! The properties that always hold, and the situations that must be reached.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::wire::{FrameKind, Layout};
 
 type Properties = Vec<Property<World>>;
 
-/// All properties of a world, by what its scheme promises.
+/// All properties of a world, by the guarantees of its scheme.
 pub(super) fn of(world: &World) -> Properties {
     let mut all = of_all(world);
     match &world.scheme {
@@ -45,7 +45,7 @@ fn all_arrived(world: &World, state: &State) -> bool {
     arrived == [world.back, world.packets].map(usize::from)
 }
 
-/// Both ends as sender and receiver.
+/// Both assignments of the ends to sender and receiver.
 fn both_ways(state: &State) -> [[&End; 2]; 2] {
     let [one, other] = &state.ends;
     [[one, other], [other, one]]
@@ -71,7 +71,7 @@ fn of_all(world: &World) -> Properties {
         }),
         sometimes("a frame comes in vain", |world, state| {
             let books = &state.ends[1].ledger;
-            // Who keeps nothing behind a hole cannot tell what has come before.
+            // A receiver that discards out-of-order frames cannot recognise duplicates of them.
             let refused = match &world.scheme {
                 SchemeConfig::GsmRlp(_) => books.out_of_window,
                 _ => 0,
@@ -119,8 +119,8 @@ fn of_reliable(world: &World) -> Properties {
         sometimes("a lost tail arrives", |world, state| {
             state.ends[0].ledger.timeouts > 0 && all_arrived(world, state)
         }),
-        // Nothing is on its way, the receiver owes nothing, and the sender still waits for what
-        // has gone up.
+        // Nothing is in flight, the receiver owes nothing, and the sender still holds packets that have been
+        // delivered.
         sometimes("an acknowledgment is lost", |_, state| {
             let [sender, receiver] = &state.ends;
             let kept = sender.service.kept();
@@ -147,12 +147,12 @@ fn of_reliable(world: &World) -> Properties {
     all
 }
 
-/// Whether the order is kept within flows alone.
+/// Whether the order is kept only within flows.
 fn by_flow(world: &World) -> bool {
     world.end().service.scheme().frames().layout == &Layout::LANES
 }
 
-/// Packets of a flow that have not gone up, before this one.
+/// Undelivered packets that must precede this one.
 fn missing_before<'a>(world: &'a World, state: &'a State, id: u8) -> impl Iterator<Item = u8> + 'a {
     let lane = world.lane(id);
     let same = move |other: &u8| lane.behind_all || world.lane(*other).number == lane.number;
@@ -224,7 +224,7 @@ fn of_one_nak(world: &World) -> Properties {
 
 fn of_sr_m2(world: &World) -> Properties {
     let mut all = vec![];
-    // That takes two holes, and a frame that shows them.
+    // That takes two holes, and a frame that reveals them.
     if world.window > 2 {
         all.push(sometimes("a request is repeated", |_, state| {
             state.ends[1].asked.iter().any(|n| *n > 1)
@@ -237,7 +237,7 @@ fn of_sr_bitmap(world: &World) -> Properties {
     let mut all = vec![always("nothing is asked for", |_, state| {
         state.ends[1].asked.iter().all(|n| *n == 0)
     })];
-    // That takes a hole, a frame that shows it, and one that shows that its repair was lost.
+    // That takes a hole, a frame that reveals it, and one that reveals the loss of its repair.
     if world.window > 2 {
         all.push(sometimes(
             "a lost repair is noticed without a timer",

@@ -1,4 +1,4 @@
-//! Worlds of the schemes that lose nothing.
+//! Worlds of the reliable schemes.
 
 use super::check;
 use super::world::{Channel, World, timers};
@@ -25,7 +25,7 @@ fn study(modulus: u64) -> Codec {
     Codec::new(HeaderProfile::Study).with_modulus(modulus)
 }
 
-/// As many numbers as the window needs at least, first in, first out.
+/// The smallest number space that the window allows, on a FIFO channel.
 fn fewest_numbers(scheme: SchemeConfig, modulus: u64, inputs: (u8, u8)) {
     check(World::new(
         scheme,
@@ -35,7 +35,7 @@ fn fewest_numbers(scheme: SchemeConfig, modulus: u64, inputs: (u8, u8)) {
     ));
 }
 
-/// Two numbers of four, and of five: the largest window of a selective repeat scheme.
+/// Windows of two with four and with five numbers: the largest for selective repeat.
 fn half_the_ring(scheme: SchemeConfig) {
     fewest_numbers(scheme.clone(), 4, (6, 4));
     fewest_numbers(scheme, 5, (6, 4));
@@ -112,7 +112,7 @@ fn sr_bitmap_reordered() {
     reordered(|window| SchemeConfig::SrBitmap(one_timer(window)));
 }
 
-/// Two flows by turns, each in its order, and one packet that overtakes none.
+/// Two alternating flows, each in order, and one packet that overtakes none.
 fn by_flow(scheme: fn(SrConfig) -> SchemeConfig, timeouts: u8, barrier: Option<u8>) {
     let scheme = scheme(SrConfig {
         order: Order::Flow,

@@ -15,7 +15,7 @@ fn rlp(window: u8, retries: u32) -> RlpConfig {
     }
 }
 
-/// Live numbers do not repeat: any reordering and doubling at all.
+/// Live numbers do not repeat: reordering and duplication are unbounded.
 #[test]
 fn live_in_any_order() {
     for scheme in [

@@ -1,4 +1,4 @@
-//! A world to check: two ends, what is on its way between them, and how its states compare.
+//! A world to check: two ends, the frames in flight between them, and the comparison of states.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,7 +15,7 @@ use crate::sample;
 use crate::service::Service;
 use crate::wire::{Codec, Frame, FrameKind, Layout};
 
-/// A packet that is only a number.
+/// A packet that consists of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Numbered(pub(super) u8);
 
@@ -29,31 +29,31 @@ impl Packet for Numbered {
     }
 }
 
-/// No world has more.
+/// Maximum number of packets in a world.
 const MOST_PACKETS: usize = 8;
-/// Frames of one direction that can be on their way; more are lost.
+/// Maximum number of frames in flight per direction; more are lost.
 const ROOM: usize = 2;
 
-/// How the channel treats frames.
+/// The behaviour of the channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channel {
-    /// How many frames come twice.
+    /// Number of frames that are duplicated.
     pub(super) doubles: u8,
-    /// How many numbers may overtake a frame; 0: none, first in, first out.
+    /// How many numbers may overtake a frame; 0: none, FIFO.
     pub(super) overtakes: u8,
-    /// Original frames and keepalives keep their order and do not come twice.
+    /// Whether original frames and keepalives keep their order and are never duplicated.
     pub(super) originals_in_order: bool,
 }
 
 impl Channel {
-    /// First in, first out, each once.
+    /// FIFO, without duplicates.
     pub(super) const RADIO: Self = Self {
         doubles: 0,
         overtakes: 0,
         originals_in_order: false,
     };
 
-    /// A frame comes twice, and so many numbers may overtake one.
+    /// One frame is duplicated, and this many numbers may overtake one.
     pub(super) const fn reordering(overtakes: u8) -> Self {
         Self {
             doubles: 1,
@@ -72,7 +72,7 @@ pub(super) struct World {
     pub(super) packets: u8,
     /// Packets that end 1 sends.
     pub(super) back: u8,
-    /// How often a timer runs out, at either end; this bounds the attempts, which are numbered.
+    /// Total number of timeouts at both ends; this bounds the attempts, which are numbered.
     pub(super) timeouts: u8,
     pub(super) channel: Channel,
     /// The packet that overtakes no other, if there is one.
@@ -93,11 +93,11 @@ pub(super) struct End {
     pub(super) ledger: ServiceLedger,
     pub(super) sent: u8,
     pub(super) delivered: Vec<u8>,
-    /// Newest stamps that have come from the other end.
+    /// The newest stamps received from the other end.
     pub(super) newest: (u8, u8),
-    /// How often this end has asked for each packet that has not gone up yet.
+    /// The number of this end's requests for each undelivered packet.
     pub(super) asked: [u8; MOST_PACKETS],
-    /// Packets that this end had under way when it began anew.
+    /// Packets that this end had in flight when it was reset.
     pub(super) lost: Vec<u8>,
 }
 
@@ -125,12 +125,12 @@ impl End {
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) ends: [End; 2],
-    /// Frames on their way to end 0 and 1.
+    /// Frames in flight to end 0 and 1.
     pub(super) air: [Vec<Flight>; 2],
     pub(super) now: Instant,
     pub(super) doubled: u8,
     pub(super) timeouts: u8,
-    /// A hash of everything above, in a form in which equal states are equal.
+    /// A normalised hash of the fields above, equal for equivalent states.
     pub(super) key: [u64; 2],
 }
 
@@ -147,7 +147,7 @@ impl Hash for State {
 }
 
 impl World {
-    /// A world where end 0 alone sends.
+    /// A world where only end 0 sends.
     pub(super) fn new(
         scheme: SchemeConfig,
         codec: Codec,
@@ -166,7 +166,7 @@ impl World {
         }
     }
 
-    /// Two flows, by turns.
+    /// Packets alternate between two flows.
     pub(super) fn lane(&self, packet: u8) -> Lane {
         Lane {
             number: u16::from(packet % 2),
@@ -178,7 +178,7 @@ impl World {
         End::new(&self.scheme, self.codec)
     }
 
-    /// One input to an end, then everything out of it.
+    /// Gives an end one input, then takes all of its outputs.
     pub(super) fn input(
         &self,
         state: &mut State,
@@ -202,7 +202,7 @@ impl World {
             this.service.start_timers(&frame.header, state.now);
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
             if frame.header.kind == FrameKind::Nak {
-                // The newest packet with this number: the window has no two of them.
+                // The newest packet with this number: a window has it only once.
                 let space = self.codec.space(&Layout::SEQ);
                 let behind = space.distance(sent_by_peer.into(), frame.header.seq);
                 if let Some(packet) = u32::from(sent_by_peer).checked_sub(behind) {
@@ -224,8 +224,8 @@ impl World {
         }
     }
 
-    /// Whether the frame may arrive before those that left before it, and after those that have
-    /// overtaken it already.
+    /// Whether the frame may arrive before those that left before it, and after those that have overtaken it
+    /// already.
     pub(super) fn may_arrive(&self, state: &State, to: usize, place: usize) -> bool {
         let flight = &state.air[to][place];
         if self.channel.overtakes == 0 && place > 0 {
@@ -254,7 +254,7 @@ impl World {
     }
 
     pub(super) fn key(&self, state: &State) -> [u64; 2] {
-        // 128 bits: two of a million different states are the same once in 10^26.
+        // 128 bits: among a million different states, a collision has a probability of about 10^-26.
         [0, 1].map(|salt| {
             let mut key = Relative::new(state.now, salt);
             let delivered = state.ends.each_ref().map(|end| &end.delivered);
@@ -268,7 +268,7 @@ impl World {
                         let (sent, received) = (flight.sent, flight.received);
                         let mut one = Relative::new(state.now, salt);
                         flight.frame.hash(&mut one);
-                        // What counts is how far it is behind what has come, or ahead of it.
+                        // What counts is its distance to what has arrived, before or after.
                         let distances = [(this.newest.0, sent), (this.newest.1, received)];
                         let distances = distances.map(|(a, b)| i16::from(a) - i16::from(b));
                         distances.hash(&mut one);
@@ -288,8 +288,8 @@ impl World {
 /// Longer ago than any timer runs.
 pub(super) const LONG_AGO: u64 = 20;
 
-/// Hashes states so that those that go on alike are equal: times are relative to now, and those that decide nothing
-/// any more ([`Noted`](crate::context::Noted)) are left out. Nothing but times is hashed as 128 bits.
+/// Hashes states so that equivalent ones are equal: times are relative to now, and those that affect nothing
+/// any more ([`Noted`](crate::context::Noted)) are left out. Only times are hashed as 128 bits.
 pub(super) struct Relative {
     now: i128,
     hasher: DefaultHasher,
@@ -316,7 +316,7 @@ impl Hasher for Relative {
         self.hasher.write_i128(distance);
     }
 
-    /// A time that was noted.
+    /// A noted time.
     fn write_i128(&mut self, nanos: i128) {
         self.hasher.write_i128((nanos - self.now).max(0));
     }
@@ -339,7 +339,7 @@ type Parts<'a> = (
     Option<&'a ReceiveWindow<Numbered>>,
 );
 
-/// What has a key, whatever it is.
+/// Anything that contributes to the key.
 trait Keyed {
     fn add_to(&self, key: &mut Relative);
 }
@@ -355,7 +355,7 @@ impl Service<Numbered> {
         self.parts().0.add_to(key);
     }
 
-    /// What worlds look at: all of it for the key, and what a reliable sender and receiver keep.
+    /// All parts for the key, and the windows of a reliable sender and receiver.
     fn parts(&self) -> Parts<'_> {
         match self {
             Self::Gbn(s) => (s, Some(&s.sent), None),
@@ -380,13 +380,13 @@ impl Service<Numbered> {
         window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
     }
 
-    /// Packets that a reliable receiver holds behind a hole.
+    /// Packets that a reliable receiver holds out of order.
     pub(super) fn held(&self) -> Vec<u8> {
         let window = self.parts().2;
         window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
     }
 
-    /// The most transmissions of one frame that is still outstanding.
+    /// The maximum number of transmissions of an outstanding frame.
     pub(super) fn attempts(&self) -> u32 {
         let window = self.parts().1;
         window.map_or(0, |w| w.attempts())

@@ -1,43 +1,44 @@
-//! How often a receiver asks for a frame: always the same, or as follows from how much may be lost for good.
+//! The number of a receiver's requests for a frame: fixed, or derived from the target for residual loss.
 //!
-//! Of all frames p are missed, and of all requests q bring nothing: after k requests p q^k are lost. Both are measured, and k
-//! is the least that leaves no more than shall be. What is asked for in one burst fails together, and q says so.
+//! A fraction p of all frames is missed, and a fraction q of all requests fails: after k requests p q^k are
+//! lost. Both are measured, and k is the smallest number that meets the target. Requests in one burst fail
+//! together, which q includes.
 
 /// Shares are in units of 2^-32.
 const ONE: u64 = 1 << 32;
-/// Weights of one frame and of one request, as powers of two.
+/// Weights of one frame and of one request, as negative powers of two.
 const FRAME: u32 = 10;
 const REQUEST: u32 = 6;
-/// Before anything is known.
+/// Assumptions before anything is measured.
 const MISSED: u64 = ONE / 32;
 const IN_VAIN: u64 = ONE / 4;
-/// Nobody asks more often: what fails so often is no loss but an outage.
+/// Upper bound of requests: what fails so often is not a loss but an outage.
 const MOST: u32 = 20;
 
-/// How often to ask.
+/// The policy for the number of requests.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) enum Asks {
     Always(u32),
-    /// Until no more than its share is left to be lost for good.
+    /// As many as the target for residual loss requires.
     UntilLeft(Persistence),
 }
 
 impl Asks {
-    /// A frame has come for the first time, or is missed.
+    /// Records that a frame has arrived for the first time, or is missed.
     pub(super) fn note_frame(&mut self, missed: bool) {
         if let Self::UntilLeft(persistence) = self {
             follow(&mut persistence.missed, missed, FRAME);
         }
     }
 
-    /// A request was answered, or was not in its time.
+    /// Records that a request was answered, or not within its time.
     pub(super) fn note_request(&mut self, in_vain: bool) {
         if let Self::UntilLeft(persistence) = self {
             follow(&mut persistence.in_vain, in_vain, REQUEST);
         }
     }
 
-    /// How often, at most, as it is now.
+    /// The present maximum number of requests.
     pub(super) fn at_most(&self) -> u32 {
         match self {
             Self::Always(often) => *often,
@@ -45,7 +46,7 @@ impl Asks {
         }
     }
 
-    /// How often it may ever be.
+    /// The maximum number of requests at any time.
     pub(super) fn ever(&self) -> u32 {
         match self {
             Self::Always(often) => *often,
@@ -54,10 +55,10 @@ impl Asks {
     }
 }
 
-/// Measures what is missed, and says how often to ask.
+/// Measures the loss, and derives the number of requests.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Persistence {
-    /// Lost for good, at most.
+    /// Target for the share of frames lost for good.
     residual: u64,
     missed: u64,
     in_vain: u64,
@@ -85,7 +86,7 @@ impl Persistence {
     }
 }
 
-/// Moves a share towards what has happened.
+/// Updates an average with one outcome.
 fn follow(share: &mut u64, happened: bool, weight: u32) {
     *share -= *share >> weight;
     *share += if happened { ONE >> weight } else { 0 };

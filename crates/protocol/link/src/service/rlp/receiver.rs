@@ -1,4 +1,4 @@
-//! What RLP misses, holds and asks for.
+//! The RLP receiver: the missing frames, the held ones, and the requests.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
 use crate::wire::{Frame, FrameKind};
 
-/// In which order packets go up.
+/// The order of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
     /// RLP.
@@ -21,29 +21,30 @@ pub(crate) enum Order {
     AsReceived,
 }
 
-/// A frame was asked for as often as may be, and has not come.
+/// A frame has not arrived after the maximum number of requests.
 const GAVE_UP: &str = "gave-up";
-/// A frame was given up before that, as its repair would have come after the packet's budget.
+/// A frame was given up earlier, because its repair would have exceeded the packet's budget.
 const TOO_LATE: &str = "too-late";
-/// A frame was given up before that, for lack of room: the buffer constraint of section 7.6 does not hold.
+/// A frame was given up earlier because the buffer was full: the buffer constraint of section 7.6 is
+/// violated.
 const OVERRUN: &str = "overrun";
-/// Half of the numbers were lost, and the receiver has got back into step.
+/// Half of the number space was lost, and the receiver has resynchronised.
 const RESYNC: &str = "resync";
 
 /// A missing frame.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Hole {
-    /// Attempts made or about to be; none, if the first would have been in vain by when it could leave.
+    /// Number of attempts, including one about to be made; none if the first could not have left in time.
     tries: u32,
-    /// The NAK has not left yet; the timer does not run.
+    /// Whether the NAK has not left yet; meanwhile the timer does not run.
     waits: bool,
     /// When the last NAK left.
     asked: Noted,
-    /// When the loss was noticed.
+    /// When the loss was detected.
     since: Noted,
 }
 
-/// A frame held behind a hole.
+/// A frame held out of order.
 #[derive(Clone, Debug, Hash)]
 struct Early<P> {
     packet: P,
@@ -51,10 +52,10 @@ struct Early<P> {
     recovered: bool,
 }
 
-/// The receiver: all that is missing between `base` and `high`, and what waits for it.
+/// The receiver: the holes between `base` and `high`, and the frames held because of them.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct RlpReceiver<P> {
-    /// The receiver has it, because answers to NAKs are what round trips are measured by.
+    /// Kept by the receiver, because round trips are measured from answers to NAKs.
     pub(super) policy: TimerPolicy,
     space: SeqSpace,
     order: Order,
@@ -62,7 +63,7 @@ pub(super) struct RlpReceiver<P> {
     delay: Duration,
     window: u32,
     asks: Asks,
-    /// How old a packet may be when it comes; none: as old as may be.
+    /// Maximum age of a packet when it arrives; none: no limit.
     budget: Option<Duration>,
     base: Seq,
     high: Seq,
@@ -74,7 +75,7 @@ pub(super) struct RlpReceiver<P> {
     nak_timers: StartedTimers,
 }
 
-/// What distinguishes one receiver from another.
+/// The parameters of a receiver.
 pub(super) struct Terms {
     pub(super) space: SeqSpace,
     pub(super) order: Order,
@@ -134,7 +135,7 @@ impl<P: Payload> RlpReceiver<P> {
         } else if !self.live {
             self.resync(cx, seq, packet);
         } else if let Some(hole) = self.close(seq) {
-            // It was only overtaken on the way, and not lost.
+            // It was only reordered, and not lost.
             cx.ledger.overtaken += 1;
             let (late, asked) = (cx.now.saturating_since(hole.since.0), !hole.waits);
             self.overtaken.note_late(cx.now, late, asked);
@@ -144,7 +145,7 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// A copy has come: of no use, or a repair that nobody had to ask for.
+    /// Takes a copy: it is redundant, or a repair without a request.
     pub(super) fn on_copy(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
         if self.space.distance(seq, self.high) < self.space.half() {
             self.on_newest(cx, seq, packet, true);
@@ -161,7 +162,7 @@ impl<P: Payload> RlpReceiver<P> {
             cx.ledger.late_bytes += packet.len() as u64;
             return;
         };
-        // Karn's rule: only the first NAK has one possible answer.
+        // Karn's rule: only the first NAK has an unambiguous answer.
         if hole.tries == 1 && !hole.waits {
             self.policy.sample(cx.now.saturating_since(hole.asked.0));
         }
@@ -180,7 +181,7 @@ impl<P: Payload> RlpReceiver<P> {
     ) {
         match self.order {
             Order::AsReceived => cx.deliver(packet, since, recovered),
-            // As a rule it is the next.
+            // Usually it is the next frame.
             Order::InOrder if seq == self.base => {
                 cx.deliver(packet, since, recovered);
                 self.base = self.space.next(seq);
@@ -200,7 +201,7 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// A frame has come from beyond all that were before.
+    /// Takes a frame beyond all earlier ones.
     fn on_newest(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P, recovered: bool) {
         if seq != self.high {
             self.miss_up_to(cx, seq);
@@ -210,12 +211,11 @@ impl<P: Payload> RlpReceiver<P> {
         self.accept(cx, seq, packet, cx.now, recovered);
     }
 
-    /// Notes and asks for every number from `high` to before `upto`.
+    /// Marks every number from `high` to before `upto` as missing, and requests it.
     fn miss_up_to(&mut self, cx: &mut Context<'_, P>, upto: Seq) {
         let missed = self.space.distance(upto, self.high);
         if missed > self.window {
-            // The peer keeps only a window of frames: what came before is lost, however long the
-            // silence was.
+            // The peer keeps only a window of frames: earlier ones are lost, however long the silence was.
             self.flush(cx);
             cx.ledger.lose(u64::from(missed - self.window), false);
             self.base = self.space.add(self.high, missed - self.window);
@@ -243,7 +243,7 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// Gives up the oldest hole if it is a window behind `seq`, which takes its place.
+    /// Gives up the oldest hole if it is a window before `seq`, whose place it would need.
     fn make_room(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
         if self.space.distance(seq, self.base) >= self.window {
             cx.tell(OVERRUN);
@@ -258,8 +258,7 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// Moves `base` over everything that is done with. Its own number is missing afterwards, and
-    /// not older than the window.
+    /// Moves `base` over everything that is done. Afterwards `base` is missing, and within the window.
     fn release(&mut self, cx: &mut Context<'_, P>) {
         while self.base != self.high {
             if let Some(held) = self.held.remove(self.base) {
@@ -288,7 +287,7 @@ impl<P: Payload> RlpReceiver<P> {
         self.nak_timers.clear();
     }
 
-    /// Section 7.6: the receiver alone gets back into step.
+    /// Section 7.6: the receiver resynchronises on its own.
     fn resync(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
         cx.ledger.resyncs += 1;
         cx.tell(RESYNC);
@@ -298,7 +297,7 @@ impl<P: Payload> RlpReceiver<P> {
         self.accept(cx, seq, packet, cx.now, false);
     }
 
-    /// Forgets NAKs for holes that are closed, so that they do not pile up on a busy link.
+    /// Forgets NAKs for closed holes, so that they do not pile up on a busy link.
     fn prune_naks(&mut self) {
         while let Some(seq) = self.naks.front()
             && self.hole(*seq).is_none_or(|hole| !hole.waits)
@@ -318,7 +317,7 @@ impl<P: Payload> RlpReceiver<P> {
         });
     }
 
-    // ---- what the scheme asks of it
+    // ---- for the scheme
 
     /// The peer has sent everything up to `seq`.
     pub(super) fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
@@ -330,28 +329,28 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// Forgets NAKs and timers of holes that are closed.
+    /// Forgets NAKs and timers of closed holes.
     pub(super) fn prune(&mut self) {
         self.prune_timers();
         self.prune_naks();
     }
 
-    /// How long a frame is on its way: half of what an answer takes, once that is known.
+    /// One-way delay of a frame: half of the response time, once that is known.
     pub(super) fn delay(&self) -> Duration {
         self.policy.srtt().map_or(self.delay, |srtt| srtt / 2)
     }
 
-    /// How long an answer takes.
+    /// Response time of a request.
     pub(super) fn answered(&self) -> Duration {
         self.policy.srtt().unwrap_or(self.delay * 2)
     }
 
-    /// How long an answer may still come: until the last request of all is in vain.
+    /// How long an answer may still arrive: until the last request has timed out.
     pub(super) fn patience(&self) -> Duration {
         self.policy.nak() * (u64::from(self.asks.ever()) + 1)
     }
 
-    /// Asks for what has not come in its time.
+    /// Sends deferred requests for frames that have not arrived in time.
     fn ask_late(&mut self, now: Instant) {
         while let Some(later) = self.overtaken.pop(now, || self.policy.round_trip()) {
             let mut seq = later.from;
@@ -364,7 +363,7 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// Asks again, or gives up, where the time for an answer is over.
+    /// Repeats requests that have timed out, or gives up.
     pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         self.ask_late(cx.now);
         let runs = self.policy.nak();
@@ -396,20 +395,21 @@ impl<P: Payload> RlpReceiver<P> {
         self.prune_timers();
     }
 
-    /// Of what was missed before then the answer to a request that leaves now comes after the budget.
+    /// For holes detected before that time, the answer to a request that leaves now exceeds the budget.
     fn answers_late(&self, now: Instant) -> Option<Instant> {
         let budget = self.budget?.saturating_sub(self.delay());
         Some(now + self.answered() - budget)
     }
 
-    /// Whether requests wait.
+    /// Whether requests are pending.
     pub(super) fn has_naks(&self) -> bool {
         !self.naks.is_empty()
     }
 
-    /// The next request. An outage of many frames on a slow link makes requests wait until they are in vain: these
-    /// would only keep back what is new. Those that waited for less than a round trip leave all the same, as they tell the
-    /// sender of losses. A copy may still come for as long as an answer would.
+    /// The next request. After an outage of many frames on a slow link, requests wait until they are useless
+    /// and would only delay new packets. Those that have waited for less than a round trip leave
+    /// nevertheless, because they tell the sender of losses. A copy may still arrive for as long as an answer
+    /// would.
     pub(super) fn next_nak(&mut self, now: Instant) -> Option<Frame<P>> {
         let late = self.answers_late(now);
         let in_vain = late.map(|late| late.min(now - self.answered()));
@@ -439,12 +439,12 @@ impl<P: Payload> RlpReceiver<P> {
         }
     }
 
-    /// When the next answer is late.
+    /// When the next request times out.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.nak_timers.deadline(|| self.policy.nak())
     }
 
-    /// When something is asked for that may have been overtaken.
+    /// When a deferred request is due.
     pub(super) fn asks_at(&self) -> Option<Instant> {
         self.overtaken.deadline(|| self.policy.round_trip())
     }

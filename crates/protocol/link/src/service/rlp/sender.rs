@@ -1,4 +1,4 @@
-//! What RLP keeps of what it has sent, and the answers to requests for it.
+//! The RLP sender: the frames kept for retransmission, and the answers to requests.
 
 use std::collections::VecDeque;
 
@@ -12,24 +12,24 @@ use crate::wire::{Frame, FrameKind, Header};
 #[derive(Clone, Debug, Hash)]
 struct Outgoing<P> {
     packet: P,
-    /// When its budget is spent at the other end, or nobody wants it any more; none: never.
+    /// When its packet must have arrived to be of use; none: no limit.
     until: Option<Instant>,
     /// When it left; none: not yet.
     left: Option<Instant>,
-    /// A repair has been asked for.
+    /// Whether a repair has been requested.
     asked: bool,
-    /// A repair is asked for and has not left yet.
+    /// Whether a repair is requested and has not left yet.
     waits: bool,
 }
 
 impl<P> Outgoing<P> {
-    /// Whether what leaves now comes too late.
+    /// Whether a frame that leaves now would arrive too late.
     fn is_too_old(&self, now: Instant, delay: Duration) -> bool {
         self.until.is_some_and(|until| until < now + delay)
     }
 }
 
-/// The sender: the last `window` frames, whoever has them.
+/// The sender: the last `window` frames, whether the peer has them or not.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct RlpSender<P> {
     space: SeqSpace,
@@ -59,7 +59,7 @@ impl<P: Payload> RlpSender<P> {
     pub(super) fn send(&mut self, packet: P, from: Origin) -> Frame<P> {
         let seq = self.next;
         self.next = self.space.next(seq);
-        // The peer cannot ask for it any more.
+        // The peer can no longer request it.
         self.kept.remove(self.space.sub(seq, self.window));
         let kept = Outgoing {
             packet: packet.clone(),
@@ -89,7 +89,7 @@ impl<P: Payload> RlpSender<P> {
         }
     }
 
-    /// The packet of a frame that can still be asked for, and has not been.
+    /// The packet of a frame that can still be requested, and has not been.
     pub(super) fn kept(&self, now: Instant, seq: Seq, delay: Duration) -> Option<P> {
         let age = self.space.distance(self.next, seq);
         let kept = self.kept.get(seq)?;
@@ -101,7 +101,7 @@ impl<P: Payload> RlpSender<P> {
             .then(|| kept.packet.clone())
     }
 
-    /// The peer asks for a frame. When that left, if it does so for the first time.
+    /// Takes a request. Returns when the frame left, if it is the first request for it.
     pub(super) fn on_nak(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -142,14 +142,14 @@ impl<P: Payload> RlpSender<P> {
         None
     }
 
-    /// When nothing that was sent needs to be kept any longer; none: something waits to leave.
+    /// When the last frames need no longer be kept; none if something waits to leave.
     pub(super) fn forgets_at(&self, patience: Duration) -> Option<Instant> {
         let newest = self.kept.get(self.highest())?;
         let waits = newest.left.is_none() || !self.repairs.is_empty();
         (!waits).then(|| self.left.0 + patience)
     }
 
-    /// Keeps nothing that was sent: the peer has had time to ask for it.
+    /// Forgets all frames: the peer has had time to request them.
     pub(super) fn forget(&mut self) {
         self.kept.clear();
     }

@@ -1,6 +1,6 @@
-//! How the numbers of frames say which block they belong to, and where in it.
+//! The mapping from frame numbers to blocks and positions.
 
-/// What both ends agree on: n, n + h0 and n + h, and how many blocks have a number of their own.
+/// The parameters that both ends share: n, n + h0 and n + h, and the size of the block number space.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbering {
     pub(super) packets: u32,

@@ -1,4 +1,4 @@
-//! The blocks that adaptive RSE has received of, and what it asks for.
+//! The receiver of adaptive RSE: the open blocks, and the requests.
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,14 @@ use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
 use crate::wire::{Frame, FrameKind, Header};
 
-/// How far the receiver has come with asking for a block.
+/// The progress of the requests for a block.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    /// The sender has sent all that it sends without being asked.
+    /// Whether the sender has sent all that it sends without a request.
     over: bool,
-    /// Requests sent or about to be.
+    /// Number of requests, including one about to be sent.
     tries: u32,
-    /// A request has not left yet; the timer does not run.
+    /// Whether a request has not left yet; meanwhile the timer does not run.
     waits: bool,
     /// When the last request left.
     at: Instant,
@@ -37,20 +37,19 @@ impl Default for Asked {
     }
 }
 
-/// How many frames of a block are lacking that the sender can still send; none if that is not
-/// enough, or nothing is lacking.
+/// The number of frames that a block lacks; none if nothing is missing, or if the sender has too few left.
 fn short<P>(numbering: Numbering, block: &Block<Kept<P, Asked>>) -> Option<u32> {
     let left = numbering.frames - block.end().max(numbering.unasked);
     let short = numbering.packets.saturating_sub(block.store.frames());
     (block.here < numbering.packets && (1..=left).contains(&short)).then_some(short)
 }
 
-/// The receiver: the open blocks, and requests for those that are over.
+/// The receiver: the open blocks, and the requests for completed ones.
 #[derive(Clone, Debug)]
 pub(super) struct OpenBlocks<P> {
     numbering: Numbering,
     retries: u32,
-    /// The receiver has it, because answers to requests are what round trips are measured by.
+    /// Kept by the receiver, because round trips are measured from answers to requests.
     pub(super) policy: TimerPolicy,
     received: Blocks<Kept<P, Asked>>,
     naks: VecDeque<u32>,
@@ -58,7 +57,7 @@ pub(super) struct OpenBlocks<P> {
 }
 
 impl<P: Payload> OpenBlocks<P> {
-    /// A receiver that may ask for `keep` blocks.
+    /// A receiver that may request parities of `keep` blocks.
     pub(super) fn new(
         numbering: Numbering,
         keep: usize,
@@ -77,7 +76,7 @@ impl<P: Payload> OpenBlocks<P> {
         }
     }
 
-    /// A frame with a packet or a parity has come.
+    /// Takes a frame with a packet or a parity.
     pub(super) fn receive(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -102,7 +101,7 @@ impl<P: Payload> OpenBlocks<P> {
         let block = if place < unasked {
             self.received.find(number, place, &mut lost)
         } else {
-            // An answer never begins a block.
+            // An answer never opens a block.
             self.received.get_mut(number)
         };
         cx.ledger.lose(lost, false);
@@ -125,7 +124,8 @@ impl<P: Payload> OpenBlocks<P> {
         }
     }
 
-    /// Asks for every block that is over, misses packets, and has not been asked for.
+    /// Requests parities of every block that is complete at the sender, misses packets, and has not been
+    /// requested.
     fn ask(&mut self) {
         let newest = self.received.newest();
         let numbering = self.numbering;
@@ -141,7 +141,7 @@ impl<P: Payload> OpenBlocks<P> {
         }
     }
 
-    /// How many parities to ask for, if a request for this block still has to leave.
+    /// The number of parities to request, if a request for this block still has to leave.
     fn request(&self, number: u32) -> Option<u32> {
         let block = self.received.get(number)?;
         let waits = block.store.note.waits;
@@ -176,7 +176,7 @@ impl<P: Payload> OpenBlocks<P> {
         self.ask();
     }
 
-    /// Asks again where the time for an answer is over.
+    /// Repeats requests that have timed out.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let runs = self.policy.nak();
         while let Some(timer) = self.nak_timers.pop_expired(now, runs) {
@@ -216,7 +216,7 @@ impl<P: Payload> OpenBlocks<P> {
         }
     }
 
-    /// When the next answer is late.
+    /// When the next request times out.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.nak_timers.deadline(|| self.policy.nak())
     }
@@ -228,7 +228,7 @@ impl<P: Payload> OpenBlocks<P> {
         self.nak_timers.clear();
     }
 
-    /// Whether nothing is asked for.
+    /// Whether no request is pending or unanswered.
     pub(super) fn is_idle(&self) -> bool {
         self.naks.is_empty() && self.nak_timers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What adaptive RSE sends of its own accord, and what it keeps for those who ask.
+//! The sender of adaptive RSE: the frames that it sends unrequested, and the parities kept for requests.
 
 use std::collections::VecDeque;
 
@@ -13,24 +13,24 @@ use crate::wire::{Frame, FrameKind, Header};
 #[derive(Clone, Debug)]
 struct Spare<P> {
     parities: VecDeque<Frame<P>>,
-    /// How many of them are asked for.
+    /// Number of requested parities among them.
     wanted: u32,
 }
 
-/// The sender: one block that fills, and the parities of those before it.
+/// The sender: the block being filled, and the parities of earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Parities<P> {
     numbering: Numbering,
-    /// How many blocks may still be asked for.
+    /// Number of blocks that can still be requested.
     keep: usize,
     /// The block being sent, and its packets.
     number: u32,
     block: Vec<P>,
-    /// Parities that leave without being asked for.
+    /// Parities that leave without a request.
     first: VecDeque<Frame<P>>,
-    /// Of the blocks before, the newest last.
+    /// Parities of earlier blocks, the newest last.
     spare: VecDeque<Spare<P>>,
-    /// Blocks of which parities are asked for.
+    /// Blocks with requested parities.
     requests: VecDeque<u32>,
     highest: Seq,
 }
@@ -65,14 +65,14 @@ impl<P: Payload> Parities<P> {
         Frame::with_packet(FrameKind::Data, seq, packet)
     }
 
-    /// The next parity of the last block that leaves unasked.
+    /// The next unrequested parity of the last block.
     pub(super) fn next_unasked(&mut self) -> Option<Frame<P>> {
         let parity = self.first.pop_front()?;
         self.highest = parity.header.seq;
         Some(parity)
     }
 
-    /// The next parity that was asked for.
+    /// The next requested parity.
     pub(super) fn next_requested(&mut self) -> Option<Frame<P>> {
         while let Some(number) = self.requests.front().copied() {
             if let Some(spare) = self.spare_of(number)
@@ -87,7 +87,7 @@ impl<P: Payload> Parities<P> {
         None
     }
 
-    /// Makes the parities of the full block and begins the next.
+    /// Computes the parities of the full block and begins the next.
     fn close(&mut self, code: &mut ReedSolomon) {
         let first = self.number * self.numbering.frames + self.numbering.packets;
         let unasked = self.number * self.numbering.frames + self.numbering.unasked;
@@ -124,7 +124,7 @@ impl<P: Payload> Parities<P> {
         self.block.clear();
     }
 
-    /// What is left of a block that was sent.
+    /// The remaining parities of a block that was sent.
     fn spare_of(&mut self, number: u32) -> Option<&mut Spare<P>> {
         let ago = if self.number >= number {
             self.number - number
@@ -140,7 +140,7 @@ impl<P: Payload> Parities<P> {
             Some(spare) if short > 0 && !spare.parities.is_empty() => {
                 let idle = spare.wanted == 0;
                 let wanted = short.min(spare.parities.len() as u32);
-                // What is on its way out already counts.
+                // Parities already on their way out count.
                 spare.wanted = spare.wanted.max(wanted);
                 if idle {
                     self.requests.push_back(number);

@@ -17,8 +17,7 @@ enum Rule {
     SrM2,
 }
 
-/// The receivers of sections 7.3 to 7.5 as their pseudo-code has them, with numbers that never
-/// wrap.
+/// The receivers of sections 7.3 to 7.5, transcribed from the pseudo-code, with numbers that never wrap.
 #[derive(Default)]
 struct Reference {
     expected: u64,
@@ -68,8 +67,7 @@ impl Reference {
     }
 }
 
-/// Gives frames to a receiver on a link that is never busy, and compares each NAK and each
-/// packet that goes up.
+/// Feeds frames to a receiver on a link that is never busy, and compares each NAK and each delivered packet.
 fn follows<A: Asking>(
     rule: Rule,
     modulus: u64,
@@ -121,8 +119,8 @@ fn follows<A: Asking>(
 }
 
 proptest! {
-    /// Every NAK of SR, SR/M1 and SR/M2 is one that the rule asks for, at once, and in order:
-    /// one for a frame, one for a frame, as often as the count says (section 18.6).
+    /// Every NAK of SR, SR/M1 and SR/M2 is one that the rule requires, at once and in order: at most one per
+    /// window for SR, one per frame for SR/M1, as many as the count demands for SR/M2 (section 18.6).
     #[test]
     fn naks_follow_the_rule(
         (modulus, window) in prop::sample::select(vec![(8, 2), (8, 4), (62, 31), (63, 31), (256, 5), (256, 127)]),

@@ -1,8 +1,8 @@
-//! What a Snoop agent keeps of one TCP connection: copies of the segments that are on their way to
-//! the wireless host, what that has acknowledged, and a clock of its own.
+//! A Snoop agent's state of one TCP connection: copies of the segments in flight to the wireless host, its
+//! acknowledgments, and a timer.
 //!
-//! Numbers are TCP's, modulo 2^32, and count bytes in real segments and segments in simulated ones;
-//! an acknowledgment is the next number expected, one more than in section 7.10.
+//! Sequence numbers are TCP's, modulo 2^32; they count bytes in real segments and segments in simulated ones.
+//! An acknowledgment is the next number expected, one more than in section 7.10.
 
 use std::collections::VecDeque;
 
@@ -10,67 +10,67 @@ use airlane_base::{Duration, Instant};
 
 use crate::flow::TcpView;
 
-/// Segments kept of a connection (XYL-S-16).
+/// Segments cached per connection (XYL-S-16).
 pub(super) const CACHE: usize = 100;
-/// Local retransmissions of a segment.
+/// Maximum number of local retransmissions of a segment.
 pub(super) const MAX_REPAIRS: u8 = 10;
-/// Round trips as they are taken to be at the start (XYL-S-16).
+/// Initial estimates of the round trip (XYL-S-16).
 pub(super) const FIRST_SRTT: Duration = Duration::from_millis(100);
 pub(super) const FIRST_RTTVAR: Duration = Duration::from_millis(250);
-/// The least that a timeout of ns-2's module may be.
+/// Minimum timeout of ns-2's module.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
-/// A copy of a segment.
+/// A cached segment.
 #[derive(Clone, Debug)]
 pub(super) struct Cached<P> {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) packet: P,
-    /// When it left last.
+    /// When it last left.
     pub(super) sent: Instant,
     pub(super) repairs: u8,
-    /// The TCP sender has sent it again, and counts on its own duplicates.
+    /// Whether the TCP sender has retransmitted it, and relies on duplicates of its own.
     pub(super) sender_rxmit: bool,
-    /// A local copy waits to leave.
+    /// Whether a local retransmission waits to leave.
     pub(super) waits: bool,
-    /// An acknowledgment has named it: the wireless host has it.
+    /// Whether an acknowledgment has named it, so that the wireless host has it.
     pub(super) arrived: bool,
 }
 
-/// What became of a segment on its way.
+/// What the agent does with a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// A copy of it is kept.
+    /// It keeps a copy.
     Cached,
-    /// It, or one behind it, had been acknowledged.
+    /// None: it, or a later one, has been acknowledged.
     Acknowledged,
-    /// There was no room for a copy.
+    /// None: there was no room.
     Full,
 }
 
-/// What becomes of an acknowledgment.
+/// What the agent does with an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It says something new, and goes on.
+    /// It is new, and is forwarded.
     New,
-    /// It says less than one before, and goes on.
+    /// It is lower than an earlier one, and is forwarded.
     Below,
-    /// A duplicate that goes on.
+    /// A duplicate that is forwarded.
     Duplicate,
-    /// The TCP sender need not know.
+    /// A duplicate that is withheld.
     Suppress,
-    /// The TCP sender need not know, and the segment with this number goes out again.
+    /// A duplicate that is withheld, and the segment with this number is retransmitted.
     Repair(u32),
 }
 
-/// By which rules a connection is watched.
+/// The rules of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// So many duplicates in a row begin a repair.
+    /// Number of consecutive duplicates that start a repair.
     pub(super) threshold: u32,
-    /// The timer runs at least this long.
+    /// Minimum timeout.
     pub(super) min_timeout: Duration,
-    /// What an acknowledgment names tells of losses, and duplicates do not.
+    /// Whether losses are detected by what an acknowledgment names, rather than by duplicates.
     pub(super) smart: bool,
 }
 
@@ -78,30 +78,30 @@ pub(super) struct Rules {
 #[derive(Clone, Debug)]
 pub(super) struct Connection<P> {
     rules: Rules,
-    /// Ascending by number.
+    /// In ascending order.
     cache: VecDeque<Cached<P>>,
-    /// Behind the highest number seen.
+    /// The number after the highest seen.
     last_seen: u32,
     last_ack: u32,
-    /// Of the last acknowledgment: one that changes it is no duplicate.
+    /// The window of the last acknowledgment: one that changes it is not a duplicate.
     window: Option<u16>,
-    /// Duplicates that segments already counted will still cause.
+    /// Duplicates that the segments counted so far will still cause.
     expected_dup: u32,
     /// Segments before this have been counted.
     counted: u32,
-    /// Behind the highest segment that an acknowledgment has named.
+    /// The number after the highest segment that an acknowledgment has named.
     named: u32,
     /// Duplicates since the last new acknowledgment or local repair.
     duplicates: u32,
     srtt: Duration,
     rttvar: Duration,
-    /// When the timer runs out; it runs while anything is cached.
+    /// When the timer expires; it runs while anything is cached.
     pub(super) expires: Option<Instant>,
-    /// When it was heard of last.
+    /// When the last segment or acknowledgment passed.
     pub(super) active: Instant,
 }
 
-/// Whether `a` comes before `b` on the circle of numbers (RFC 9293 3.4).
+/// Whether `a` precedes `b` in sequence space (RFC 9293 3.4).
 const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
@@ -126,7 +126,7 @@ impl<P: Clone> Connection<P> {
         }
     }
 
-    /// Begins anew and keeps the memory.
+    /// Starts anew and keeps the allocation.
     pub(super) fn restart(&mut self, now: Instant, next: u32) {
         let mut cache = std::mem::take(&mut self.cache);
         cache.clear();
@@ -140,7 +140,7 @@ impl<P: Clone> Connection<P> {
         self.cache.is_empty()
     }
 
-    /// A segment is on its way to the wireless host.
+    /// A segment leaves for the wireless host.
     pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Admission {
         self.active = now;
         if segment.syn {
@@ -149,7 +149,7 @@ impl<P: Clone> Connection<P> {
         }
         let (start, end) = (segment.seq, segment.end);
         if start == end || !before(self.last_ack, end) {
-            // There is nothing in it that is not acknowledged already.
+            // All of it has been acknowledged already.
             return Admission::Acknowledged;
         }
         let mut kept = Admission::Cached;
@@ -160,7 +160,7 @@ impl<P: Clone> Connection<P> {
             (cached.sender_rxmit, cached.repairs) = (true, 0);
             self.start_timer(now);
         } else if self.cache.len() < CACHE {
-            // The oldest hole of all was made before the base station: the sender repairs it.
+            // The oldest hole arose before the base station: the sender repairs it.
             let sender_rxmit = at == 0 && before(start, self.last_seen);
             let cached = Cached {
                 start,
@@ -185,7 +185,8 @@ impl<P: Clone> Connection<P> {
         kept
     }
 
-    /// An acknowledgment has come from the wireless host. What SMART shows to be missing goes to `holes`, to be sent again.
+    /// An acknowledgment arrives from the wireless host. Segments that SMART shows to be missing go to
+    /// `holes`, for retransmission.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -212,7 +213,7 @@ impl<P: Clone> Connection<P> {
             return Verdict::Duplicate;
         };
         if before(ack, oldest.start) {
-            // It was lost before it came here, by congestion, of which the sender must know.
+            // The segment was lost before the base station, by congestion, which the sender must learn of.
             return Verdict::Duplicate;
         }
         if self.rules.smart {
@@ -234,7 +235,7 @@ impl<P: Clone> Connection<P> {
         if below || sender_rxmit || repairs >= MAX_REPAIRS {
             return Verdict::Duplicate;
         }
-        // Each segment behind the hole causes one; as many as begin a repair have come.
+        // Each segment after the hole causes one duplicate; as many as the threshold have arrived.
         let causes = self.cache.iter().skip(1);
         let causes = causes.filter(|c| !before(c.start, self.counted)).count();
         self.expected_dup = (causes as u32).saturating_sub(self.rules.threshold);
@@ -245,8 +246,8 @@ impl<P: Clone> Connection<P> {
         }
     }
 
-    /// The wireless host has the segment that the acknowledgment names, and misses all before it that no
-    /// acknowledgment has named. What was sent again has a round trip to arrive.
+    /// The wireless host has the segment that the acknowledgment names, and misses all earlier ones that no
+    /// acknowledgment has named. A retransmitted segment is given a round trip to arrive.
     fn find_holes(&mut self, now: Instant, segment: &TcpView, holes: &mut Vec<u32>) {
         let Some([start, end]) = segment.block.filter(|_| self.rules.smart) else {
             return;
@@ -281,7 +282,7 @@ impl<P: Clone> Connection<P> {
             again |= cached.repairs > 0 || cached.sender_rxmit;
             newest = Some(cached);
         }
-        // What a repair ends has waited behind the hole: that is no round trip.
+        // Segments acknowledged by a repair have waited after the hole, which is not a round trip.
         if let Some(cached) = newest.filter(|_| !again) {
             self.measure(now.saturating_since(cached.sent));
         }
@@ -296,7 +297,7 @@ impl<P: Clone> Connection<P> {
         self.start_timer(now);
     }
 
-    /// The timer has run out. The number of the segment that goes out again, if one does.
+    /// The timer has expired. Returns the number of the segment to retransmit, if there is one.
     pub(super) fn on_timer(&mut self, now: Instant) -> Option<u32> {
         self.start_timer(now);
         let oldest = self.cache.front()?;
@@ -307,7 +308,7 @@ impl<P: Clone> Connection<P> {
         self.repair_oldest()
     }
 
-    /// Marks the oldest segment for a local repair; none if one waits already.
+    /// Marks the oldest segment for a local repair; none if one is pending already.
     fn repair_oldest(&mut self) -> Option<u32> {
         let oldest = self.cache.front_mut()?;
         self.duplicates = 0;
@@ -318,7 +319,7 @@ impl<P: Clone> Connection<P> {
         Some(oldest.start)
     }
 
-    /// The segment to be repaired leaves now; none if it has been acknowledged meanwhile.
+    /// The repaired segment leaves now; none if it has been acknowledged meanwhile.
     pub(super) fn take_repair(&mut self, now: Instant, start: u32) -> Option<P> {
         let at = self.cache.partition_point(|c| before(c.start, start));
         let cached = self.cache.get_mut(at)?;
@@ -334,7 +335,7 @@ impl<P: Clone> Connection<P> {
         self.expires = (!self.cache.is_empty()).then(|| now + runs);
     }
 
-    /// RFC 6298 2.3, from the values at the start on: the first segments are not known to be typical.
+    /// RFC 6298 2.3, starting from the initial values: the first segments may not be typical.
     fn measure(&mut self, rtt: Duration) {
         self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
         self.srtt = (self.srtt * 7 + rtt) / 8;

@@ -1,8 +1,8 @@
-//! What a Snoop agent did, by the application whose connections it watched: two hosts and the lower of
-//! the ports, as those that clients take are high (RFC 6335).
+//! The counters of a Snoop agent, by application: two hosts and the lower of the ports, because clients use
+//! high ones (RFC 6335).
 //!
-//! Invariant: at most [`ROWS`] rows; what comes when they are taken counts in the last one, which then
-//! has no hosts.
+//! Invariant: at most [`ROWS`] rows; once they are taken, further applications are counted in the last one,
+//! which then has no hosts.
 
 use std::net::IpAddr;
 
@@ -11,35 +11,35 @@ use serde::Serialize;
 use super::connection::{Admission, Verdict};
 use crate::flow::FlowKey;
 
-/// Applications told apart.
+/// Maximum number of applications.
 const ROWS: usize = 32;
 
-/// What a Snoop agent did for the connections of one application.
+/// The counters of a Snoop agent for one application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SnoopCounts {
-    /// Who sends and who receives over the wireless link; none where there were too many to tell apart.
+    /// Sender and receiver over the wireless link; none in the row of all further applications.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<[IpAddr; 2]>,
     /// The lower of the ports.
     pub port: u16,
-    /// Segments on their way to the wireless host, repairs not counted.
+    /// Segments sent to the wireless host, without repairs.
     pub segments: u64,
-    /// Of these segments, those that were not kept, as a segment of their number or a later one had been
-    /// acknowledged, be it by another connection of the same state.
+    /// Segments not cached because one of their number or a later one had been acknowledged, possibly by
+    /// another connection of the same state.
     pub not_kept_acknowledged: u64,
-    /// Of these segments, those that were not kept for lack of room.
+    /// Segments not cached for lack of room.
     pub not_kept_full: u64,
     /// Times that the first segment of a connection cleared a state.
     pub cleared: u64,
-    /// Acknowledgments below what the state knows as acknowledged, which go on unread.
+    /// Acknowledgments below the state's highest, which are forwarded and ignored.
     pub acks_below: u64,
-    /// Duplicate acknowledgments that went on to the sender.
+    /// Duplicate acknowledgments forwarded to the sender.
     pub duplicates_passed: u64,
-    /// Duplicate acknowledgments kept from it.
+    /// Duplicate acknowledgments withheld from the sender.
     pub duplicates_suppressed: u64,
-    /// Repairs that left because duplicates asked for them.
+    /// Repairs caused by duplicates.
     pub repairs_by_duplicates: u64,
-    /// Repairs that left because the agent's timer ran out.
+    /// Repairs caused by the agent's timer.
     pub repairs_by_timer: u64,
 }
 

@@ -1,22 +1,23 @@
-//! Snoop's memory of TCP as ns-2's module has it (section 4.2 of docs/spec/tcp-over-wireless.md, after ns-2 2.35).
+//! Snoop's state of TCP as in ns-2's module (section 4.2 of docs/spec/tcp-over-wireless.md, after ns-2 2.35).
 //! For reproductions: simulated connections, whose segments count from 0.
 //!
-//! One state serves all connections of two hosts, as in the module of 1997, or those that one pair of
-//! TCP endpoints has after each other, as from February 1998 on, while a port was a part of an address; later
-//! ones have a state for two hosts again. Either is cleared by the first segment of each connection, as
-//! from February 1998 on, or by nothing: then segments up to the highest number that any
-//! connection had acknowledged are not kept, so one is helped only beyond the longest before it.
-//! Where it departs from [`Connection`](super::connection::Connection):
-//! - every second duplicate that nothing explains asks for a repair; new acknowledgments do not begin
-//!   the count anew, all states of a base station have one, and a segment is repaired at most once by
-//!   it, later by the timer alone;
-//! - duplicates to come are counted in segments kept, less two, which may be less than none;
-//! - the timer is for the segment that the last acknowledgment asked for; where the oldest one kept is
-//!   another, it runs out and stays so until the next segment or acknowledgment;
+//! One state serves all connections of two hosts, as in the module of 1997, or the successive connections
+//! between one pair of TCP endpoints, as from February 1998 on, while a port was part of an address; later
+//! versions again have one state for two hosts. The first segment of each connection clears the state, as
+//! from February 1998 on, or nothing does: then segments up to the highest number that any connection had
+//! acknowledged are not cached, so a connection is only helped beyond the longest before it. Differences from
+//! [`Connection`](super::connection::Connection):
+//! - every second unexplained duplicate requests a repair; new acknowledgments do not reset the count, which
+//!   all states of a base station share, and duplicates cause at most one repair of a segment, later only the
+//!   timer does;
+//! - the number of duplicates to come is that of the cached segments less two, which may be negative;
+//! - the timer is for the segment that the last acknowledgment asked for; if the oldest cached one differs,
+//!   the timer expires and stays so until the next segment or acknowledgment;
 //! - a round trip is measured from the last copy that left, with gains of 7/8 and 1/8, and outlives the
 //!   connection.
 //!
-//! Left out: that nothing is kept while the queue below is full, as a packet comes here when it leaves it.
+//! Left out: the rule that nothing is cached while the queue below is full, because here a packet has already
+//! left the queue.
 
 use std::collections::VecDeque;
 
@@ -27,13 +28,13 @@ use super::connection::{
 };
 use crate::flow::TcpView;
 
-/// Duplicates expected where the count has gone wrong: the next one asks for a repair.
+/// Expected duplicates after a miscount: the next one requests a repair.
 const MISCOUNTED: i32 = -1;
 
 /// One direction of TCP connections that share a state, towards the wireless host.
 #[derive(Clone, Debug)]
 pub(super) struct Ns2<P> {
-    /// Ascending by number.
+    /// In ascending order.
     cache: VecDeque<Cached<P>>,
     /// The highest number seen.
     last_seen: i64,
@@ -67,7 +68,7 @@ impl<P: Clone> Ns2<P> {
         self.cache.is_empty()
     }
 
-    /// A new connection: of those before only the round trip stays.
+    /// A new connection: of earlier ones only the round trip stays.
     pub(super) fn clear(&mut self, now: Instant) {
         let mut cache = std::mem::take(&mut self.cache);
         cache.clear();
@@ -79,7 +80,7 @@ impl<P: Clone> Ns2<P> {
         };
     }
 
-    /// A segment is on its way to the wireless host.
+    /// A segment leaves for the wireless host.
     pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Admission {
         self.active = now;
         let seq = i64::from(segment.seq);
@@ -101,7 +102,7 @@ impl<P: Clone> Ns2<P> {
         }
     }
 
-    /// Keeps a copy. Whether the segment is an old one, for which the timer starts again.
+    /// Caches a segment. Returns whether it is an old one, for which the timer restarts.
     fn keep(&mut self, now: Instant, segment: &TcpView, packet: &P) -> bool {
         let at = self.cache.partition_point(|c| c.start < segment.seq);
         let known = self.cache.get_mut(at).filter(|c| c.start == segment.seq);
@@ -130,8 +131,8 @@ impl<P: Clone> Ns2<P> {
         old
     }
 
-    /// An acknowledgment has come from the wireless host. `duplicate_seen`: an unexplained duplicate has
-    /// been forwarded since the last one that was not.
+    /// An acknowledgment arrives from the wireless host. `duplicate_seen`: an unexplained duplicate has been
+    /// forwarded since the last one that was not.
     pub(super) fn on_ack(&mut self, now: Instant, ack: u32, duplicate_seen: &mut bool) -> Verdict {
         self.active = now;
         let ack = i64::from(ack) - 1;
@@ -165,7 +166,7 @@ impl<P: Clone> Ns2<P> {
         if *duplicate_seen || oldest.sender_rxmit {
             return Verdict::Duplicate;
         }
-        // They are places of a ring, which looks empty when it is full.
+        // The cache is a ring, which looks empty when it is full.
         let kept = (self.cache.len() % CACHE) as i32 - i32::from(self.counted);
         let causes = if kept < 0 { CACHE as i32 - 1 } else { kept };
         (self.expected_dup, self.counted) = (causes - 2, true);
@@ -190,7 +191,7 @@ impl<P: Clone> Ns2<P> {
         self.last_ack = ack;
     }
 
-    /// The timer has run out. The number of the segment that goes out again, if one does.
+    /// The timer has expired. Returns the number of the segment to retransmit, if there is one.
     pub(super) fn on_timer(&mut self, now: Instant) -> Option<u32> {
         self.expires = None;
         let oldest = self.cache.front()?;
@@ -229,7 +230,7 @@ impl<P: Clone> Ns2<P> {
         }
     }
 
-    /// The segment to be repaired leaves now; none if it has been acknowledged meanwhile.
+    /// The repaired segment leaves now; none if it has been acknowledged meanwhile.
     pub(super) fn take_repair(&mut self, start: u32) -> Option<P> {
         let at = self.cache.partition_point(|c| c.start < start);
         let cached = self.cache.get_mut(at).filter(|c| c.start == start)?;

@@ -11,7 +11,7 @@ use crate::ledger::ServiceLedger;
 use crate::sample;
 use crate::wire::{Codec, HeaderProfile};
 
-/// A segment that goes down, or an acknowledgment that comes up; all copies share one count.
+/// A segment to the wireless host, or an acknowledgment from it; all clones share one count.
 #[derive(Clone, Debug)]
 struct Segment {
     port: u16,
@@ -116,12 +116,12 @@ impl Base {
         self.out.given.len() > before
     }
 
-    /// Whether a bare acknowledgment goes on to the sender.
+    /// Whether a pure acknowledgment is forwarded to the sender.
     fn ack(&mut self, ack: u32) -> bool {
         self.receive(self.segment(1, 7, 7, Some(ack)))
     }
 
-    /// Numbers of the segments that go out again now.
+    /// Numbers of the segments that are retransmitted now.
     fn repairs(&mut self) -> Vec<u32> {
         let mut repairs = Vec::new();
         while let Some(frame) = self.poll(None) {
@@ -148,7 +148,7 @@ impl Base {
     }
 }
 
-/// Starting numbers: from zero, and across the wrap.
+/// Initial sequence numbers: zero, and one near the wrap.
 const STARTS: [u32; 2] = [0, u32::MAX - 250];
 
 fn at(start: u32, n: u32) -> u32 {
@@ -161,8 +161,8 @@ fn a_loss_behind_the_base_station_never_reaches_the_sender() {
         let mut base = Base::new();
         (0..8).for_each(|n| base.data(at(start, n)));
         assert!(base.ack(at(start, 1)));
-        // Segment 1 was lost: 2 to 7 cause six duplicates. The first goes on, the second brings the
-        // repair, and the four that follow are expected.
+        // Segment 1 was lost: 2 to 7 cause six duplicates. The first is forwarded, the second triggers the
+        // repair, and the next four are expected.
         assert!(base.ack(at(start, 1)));
         assert!(base.repairs().is_empty());
         assert!(!base.ack(at(start, 1)));
@@ -189,7 +189,7 @@ fn a_repair_that_is_lost_too_comes_again_by_the_timer() {
     base.wait(Duration::from_millis(1));
     assert_eq!(base.repairs(), [0]);
     assert_eq!(base.ledger.timeouts, 1);
-    // Ten times at most, and then duplicates go on.
+    // At most ten times, and then duplicates are forwarded.
     for _ in 0..20 {
         base.wait(Duration::from_secs(2));
         base.repairs();
@@ -207,13 +207,13 @@ fn the_timeout_follows_the_round_trip() {
         assert!(base.ack(at(0, n + 1)));
     }
     base.data(at(0, 200));
-    // srtt + 4 rttvar has come below the least that it may be.
+    // srtt + 4 rttvar is below the minimum timeout by now.
     base.wait(Duration::from_millis(100));
     assert_eq!(base.repairs(), [at(0, 200)]);
 }
 
-/// Segments behind a hole are acknowledged when it is filled, however soon they arrived: the timer does not learn
-/// from that, or a burst of losses would keep the next ones waiting for seconds.
+/// Segments after a hole are acknowledged when it is filled, however soon they arrived: if the timer learned
+/// from that, a burst of losses would delay the next repairs by seconds.
 #[test]
 fn what_waited_behind_a_hole_is_no_round_trip() {
     let mut base = Base::new();
@@ -222,7 +222,7 @@ fn what_waited_behind_a_hole_is_no_round_trip() {
         base.wait(Duration::from_millis(30));
         assert!(base.ack(at(0, n + 1)));
     }
-    // 200 is lost, and its repair comes late.
+    // 200 is lost, and its repair is late.
     (200..210).for_each(|n| base.data(at(0, n)));
     base.wait(Duration::from_millis(30));
     (0..9).for_each(|_| _ = base.ack(at(0, 200)));
@@ -238,16 +238,16 @@ fn what_waited_behind_a_hole_is_no_round_trip() {
 fn what_the_network_lost_is_left_to_the_sender() {
     let mut base = Base::new();
     base.data(0);
-    // Segment 1 never came here.
+    // Segment 1 never arrived here.
     (2..6).for_each(|n| base.data(at(0, n)));
     assert!(base.ack(at(0, 1)));
     assert!((0..4).all(|_| base.ack(at(0, 1))));
     assert!(base.repairs().is_empty());
-    // The sender's repair is lost on the air: it counts on its own duplicates.
+    // The sender's retransmission is lost on the radio link: it relies on duplicates of its own.
     base.data(at(0, 1));
     assert!((0..4).all(|_| base.ack(at(0, 1))));
     assert!(base.repairs().is_empty());
-    // So is a segment that is here, and that the sender sends again.
+    // The same holds for a cached segment that the sender retransmits.
     let mut base = Base::new();
     (0..6).for_each(|n| base.data(at(0, n)));
     base.data(0);
@@ -263,11 +263,11 @@ fn acknowledgments_that_say_more_are_no_duplicates() {
     let mut wider = base.segment(1, 7, 7, Some(0));
     wider.view.window = 2000;
     assert!(base.receive(wider));
-    // One has data in it.
+    // One acknowledgment carries data.
     let with_data = base.segment(1, 7, 70, Some(0));
     assert!(base.receive(with_data));
     assert!(base.repairs().is_empty());
-    // Old ones go on, and other connections have nothing to do with it.
+    // Old ones are forwarded, and other connections are not affected.
     assert!(base.ack(at(0, 3)) && base.ack(at(0, 2)));
     let other = base.segment(2, 7, 7, Some(0));
     assert!((0..5).all(|_| base.receive(other.clone())));
@@ -291,8 +291,8 @@ fn a_new_connection_with_old_ports_begins_anew() {
     assert_eq!(base.copies(), 0);
 }
 
-/// The first segment of one connection is lost while another one goes on. It is repaired locally only
-/// where the agent tells the two apart.
+/// The first segment of one connection is lost while another one continues. It is repaired locally only where
+/// the agent distinguishes the two.
 #[test]
 fn connections_of_one_pair_of_hosts_share_a_state_only_where_told_to() {
     for (variant, repaired) in [(SnoopVariant::Standard, true), (SnoopVariant::Ns2, false)] {
@@ -307,7 +307,7 @@ fn connections_of_one_pair_of_hosts_share_a_state_only_where_told_to() {
     }
 }
 
-/// Segments as simulations number them, for ns-2's rules.
+/// Segments numbered as in simulations, for ns-2's rules.
 fn simulated(segments: u32) -> Base {
     let mut base = Base::with(SnoopVariant::Ns2);
     (0..segments).for_each(|n| base.send(base.segment(1, n, n + 1, None)));
@@ -321,7 +321,7 @@ fn ns2_repairs_at_every_second_duplicate_and_only_once_by_them() {
     assert!(base.ack(1), "the first duplicate goes on");
     assert!(!base.ack(1), "the second one asks for the segment");
     assert_eq!(base.repairs(), [1]);
-    // Seven segments are kept: five more duplicates are explained.
+    // Seven segments are cached: five more duplicates are explained.
     assert!((0..5).all(|_| !base.ack(1)));
     assert!(base.ack(1) && base.ack(1), "it has been repaired once");
     assert!(base.repairs().is_empty());
@@ -339,13 +339,13 @@ fn ns2_does_not_begin_its_count_anew_with_an_acknowledgment() {
     assert_eq!(base.repairs(), [3]);
 }
 
-/// Else the repair behind a hole, whose own repair made the round trip long, would come late.
+/// Otherwise the next repair would be late if the last one's own repair made the round trip long.
 #[test]
 fn ns2_sets_the_next_timer_before_it_measures() {
     let mut base = simulated(2);
     base.wait(Duration::from_millis(1_000));
     assert!(base.ack(1));
-    // From srtt 100 ms and rttvar 250 ms; the second that has just been measured would make it 1.8 s.
+    // From srtt 100 ms and rttvar 250 ms; with the second just measured it would be 1.8 s.
     base.wait(Duration::from_millis(1_099));
     assert!(base.repairs().is_empty());
     base.wait(Duration::from_millis(1));
@@ -355,7 +355,8 @@ fn ns2_sets_the_next_timer_before_it_measures() {
 #[test]
 fn ns2_waits_for_the_segment_asked_for() {
     let mut base = simulated(3);
-    // Another connection of the same hosts is acknowledged further; what it asks for is not here.
+    // Another connection of the same hosts has been acknowledged further; the segment that it asks for is not
+    // cached.
     base.ack(1);
     base.send(base.segment(2, 5, 6, None));
     base.ack(5);
@@ -365,8 +366,8 @@ fn ns2_waits_for_the_segment_asked_for() {
     assert!(base.repairs().is_empty());
 }
 
-/// Segments 0 to 3 on the first pair of endpoints; then a second connection on the given pair loses its
-/// first segment, and duplicates ask for it. Whether it is repaired, and how often a state was cleared.
+/// Segments 0 to 3 on the first pair of endpoints; then a second connection on the given pair loses its first
+/// segment, and duplicates ask for it. Returns whether it is repaired, and how often a state was cleared.
 fn second_connection(variant: SnoopVariant, endpoints: u32) -> (bool, u64) {
     let mut base = Base::with(variant);
     let on = |base: &Base, endpoints: u32, seq: u32, ack: Option<u32>| {
@@ -433,7 +434,7 @@ fn counts_say_what_became_of_each_segment_and_acknowledgment() {
     assert_eq!(*row, expected);
 }
 
-/// Hosts have any number of applications; the rows end.
+/// Hosts have any number of applications; the number of rows is bounded.
 #[test]
 fn counts_are_bounded_and_lose_nothing() {
     let mut base = Base::new();
@@ -466,9 +467,9 @@ fn memory_is_bounded_and_silence_frees_it() {
 }
 
 proptest! {
-    /// Any segments and acknowledgments, near each other and across the wrap: a new
-    /// acknowledgment is never withheld, nor one whose segment is not here, and every repair is a
-    /// segment that was sent and not acknowledged.
+    /// For all sequences of segments and acknowledgments, near each other and across the wrap: no new
+    /// acknowledgment is withheld, nor one whose segment is not cached, and every repair is a segment that
+    /// was sent and not acknowledged.
     #[test]
     fn never_in_the_way(
         start in prop::sample::select(STARTS.to_vec()),
@@ -501,7 +502,7 @@ proptest! {
 }
 
 impl Base {
-    /// Whether an acknowledgment that names one more segment goes on to the sender.
+    /// Whether an acknowledgment that names one more segment is forwarded to the sender.
     fn smart_ack(&mut self, ack: u32, named: u32) -> bool {
         let mut packet = self.segment(1, 7, 7, Some(ack));
         packet.view.block = Some([named, named.wrapping_add(LEN)]);
@@ -509,7 +510,7 @@ impl Base {
     }
 }
 
-/// Balakrishnan et al. 1997, section 3: LL is the same agent, of which the sender sees everything.
+/// Balakrishnan et al. 1997, section 3: LL is the same agent without suppression.
 #[test]
 fn without_suppression_the_segment_is_repaired_and_every_duplicate_goes_on() {
     let mut base = Base::told(SnoopConfig {
@@ -529,7 +530,7 @@ fn without_suppression_the_segment_is_repaired_and_every_duplicate_goes_on() {
     );
 }
 
-/// Two of five segments are lost: what an acknowledgment names shows both at once.
+/// Two of five segments are lost: the first acknowledgment that names a segment shows both at once.
 #[test]
 fn smart_repairs_all_holes_at_the_first_duplicate_and_each_once_in_a_round_trip() {
     for (start, suppress) in STARTS.into_iter().flat_map(|s| [(s, true), (s, false)]) {
@@ -547,7 +548,7 @@ fn smart_repairs_all_holes_at_the_first_duplicate_and_each_once_in_a_round_trip(
         assert_eq!(base.smart_ack(start, at(start, 3)), !suppress);
         assert_eq!(base.smart_ack(start, at(start, 4)), !suppress);
         assert!(base.repairs().is_empty(), "a round trip has not passed");
-        // The first repair is lost as well, and what the second provokes shows it again.
+        // The first repair is lost as well, and the acknowledgment of the second shows it again.
         base.wait(Duration::from_millis(100));
         assert_eq!(base.smart_ack(start, at(start, 1)), !suppress);
         assert_eq!(base.repairs(), [start]);

@@ -1,4 +1,4 @@
-//! Several that send over one bottleneck: found rates, and a TCP of somebody else.
+//! Several senders over one bottleneck: ports that estimate their rates, and foreign TCP.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,21 +13,21 @@ enum Sender {
         sent: u64,
         received: u64,
     },
-    /// CUBIC (RFC 9438) with the window that it halves by three tenths once in a round trip.
+    /// CUBIC (RFC 9438), which cuts its window by three tenths at most once per round trip.
     Cubic {
         window: f64,
         most: f64,
         cut: Instant,
         flight: f64,
     },
-    /// One that has sent all.
+    /// A sender that has finished.
     Gone,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Send(usize),
-    /// An acknowledgment of CUBIC: whether its packet came.
+    /// An acknowledgment for CUBIC: whether its packet arrived.
     Ack(usize, bool),
     Report(usize, u32, u64, i64),
 }
@@ -88,7 +88,7 @@ impl Shared {
         });
     }
 
-    /// When a packet comes out of the bottleneck, if it does.
+    /// When a packet leaves the bottleneck, if it does.
     fn carry(&mut self, sender: usize, bytes: f64) -> Option<Instant> {
         let takes = Duration::from_secs_f64(bytes * 8.0 / self.mbps / 1e6);
         let leaves = self.free_at.max(self.now) + takes;
@@ -113,7 +113,7 @@ impl Shared {
         } = &mut self.senders[i]
         else {
             let heard = came.map_or(now + back * 2 + self.room, |at| at + back);
-            // No host answers in even time.
+            // The response time of real hosts varies.
             let jitter = self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
             let heard = heard + Duration::from_micros(jitter);
             return self.at(heard, Event::Ack(i, came.is_some()));
@@ -133,7 +133,7 @@ impl Shared {
         self.at(next, Event::Send(i));
     }
 
-    /// Sends for so many seconds: what each had of the bottleneck.
+    /// Sends for some seconds; returns each sender's share of the bottleneck.
     fn run(&mut self, seconds: f64) -> Vec<f64> {
         let end = self.now + Duration::from_secs_f64(seconds);
         let before = self.carried.clone();
@@ -197,10 +197,10 @@ impl Shared {
     }
 }
 
-/// Over a minute neither has less than this in most worlds.
+/// In most worlds neither has less than this over a minute.
 const LEAST: f64 = 1.0 / 3.0;
 
-/// What the smaller of two found rates has of a minute, from 10 s after the second began.
+/// The share of the smaller of two estimated rates over a minute, from 10 s after the second began.
 fn least_of_two(mbps: f64, delay_ms: u64, room_ms: u64, later_s: f64) -> f64 {
     let mut world = Shared::new(mbps, delay_ms, room_ms);
     world.found();
@@ -227,8 +227,9 @@ fn neither_of_two_starves() {
     }
 }
 
-/// Links of 2 to 20 Mbit/s, and when the second begins: the mean of what the smaller has, in how many of 27 it has a third,
-/// and in how many less than a tenth. The bounds are what holds today; `docs/lab/rate.md` says what is missed.
+/// For links of 2 to 20 Mbit/s and different starts of the second sender: the mean share of the smaller one,
+/// in how many of 27 it has a third, and in how many less than a tenth. The bounds are what holds today;
+/// `docs/lab/rate.md` lists the failures.
 #[test]
 fn two_share_links_of_any_rate() {
     let mut wrong = vec![];
@@ -261,8 +262,9 @@ fn two_share_links_of_any_rate() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Links of many kinds: how many shares beside CUBIC are between a third and two thirds, and how many are next to nothing.
-/// The bounds are what holds today; `VAIN` of `queue.rs` was chosen among 3 to 5 by these links.
+/// For links of many kinds: how many shares beside CUBIC are between a third and two thirds, and how many are
+/// next to nothing. The bounds are what holds today; `VAIN` of `queue.rs` was chosen among 3 to 5 on these
+/// links.
 #[test]
 fn most_shares_beside_cubic_are_fair() {
     let mut shares = vec![];
@@ -297,7 +299,7 @@ fn most_shares_beside_cubic_are_fair() {
     );
 }
 
-/// Beside CUBIC this end sends as that does; once it is gone the queue goes too.
+/// Beside CUBIC this end sends as CUBIC does; once CUBIC is gone the queue goes too.
 #[test]
 fn who_competes_notices_that_it_is_alone() {
     for (mbps, delay_ms, room_ms) in [(20.0, 25, 200), (50.0, 10, 40), (5.0, 50, 200)] {
@@ -322,7 +324,7 @@ fn who_competes_notices_that_it_is_alone() {
     }
 }
 
-/// Two that competed with CUBIC do not go on to compete with each other.
+/// Two ends that competed with CUBIC do not continue to compete with each other.
 #[test]
 fn two_that_compete_see_their_queue_go() {
     for (mbps, delay_ms, room_ms) in [(20.0, 25, 200), (50.0, 10, 40)] {
@@ -348,7 +350,7 @@ fn two_that_compete_see_their_queue_go() {
     }
 }
 
-/// A path that becomes longer is soon known to be no rival; `docs/lab/rate.md` says what of this does not hold.
+/// A path that becomes longer is soon distinguished from a rival; `docs/lab/rate.md` lists where this fails.
 #[test]
 fn longer_paths_are_no_rivals() {
     for more_ms in [20, 60, 120] {
