@@ -38,6 +38,8 @@ pub(crate) struct Packer<P> {
     longest: usize,
     /// Target length of a frame's payload, where there is one.
     aim: Option<usize>,
+    /// Whether packets can be joined, cut and shortened at all.
+    packs: bool,
     /// Aggregation; without it, each packet has its own frame.
     together: Option<Together>,
     shortening: Shortening,
@@ -148,7 +150,6 @@ impl<P: Packet> Packer<P> {
         alike: u8,
         flows: Option<u64>,
     ) -> Self {
-        let aggregate = aggregate.filter(|_| P::DIVISIBLE);
         let together = aggregate.map(|options| Together {
             largest: options.largest.as_bytes() as usize,
             most: copied.unwrap_or(usize::MAX),
@@ -158,6 +159,7 @@ impl<P: Packet> Packer<P> {
         Self {
             longest,
             aim: None,
+            packs: P::DIVISIBLE,
             together,
             shortening,
             held: None,
@@ -210,7 +212,7 @@ impl<P: Packet> Packer<P> {
         ledger: &mut ServiceLedger,
         mut pop: impl FnMut(&mut ServiceLedger) -> Option<Came<P>>,
     ) -> Option<(P, Origin)> {
-        if P::DIVISIBLE {
+        if self.packs {
             let (payload, filled) = self.fill_from(&mut || pop(ledger))?;
             filled.count(ledger);
             return Some((payload, filled.from));
@@ -291,7 +293,7 @@ impl<P: Packet> Packer<P> {
 
     /// Whether [`Packer::handle_up`] learns anything.
     pub(crate) const fn watches_up(&self) -> bool {
-        matches!(self.shortening, Shortening::Anchored(_))
+        self.packs && matches!(self.shortening, Shortening::Anchored(_))
     }
 
     /// A packet is delivered, which may acknowledge packets of the other direction.
@@ -361,7 +363,8 @@ impl<P: Packet> Packer<P> {
     /// Whether packets should wait for others: `queued` bytes are in the queue, and a packet of `arriving`
     /// bytes comes now.
     pub(crate) fn waits(&mut self, now: Instant, queued: usize, arriving: Option<usize>) -> bool {
-        let Some(together) = self.together.filter(|t| t.wait > Duration::ZERO) else {
+        let waits = |t: &Together| self.packs && t.wait > Duration::ZERO;
+        let Some(together) = self.together.filter(waits) else {
             return false;
         };
         if self.held.is_some() || self.cutting.is_some() {
@@ -422,6 +425,12 @@ impl<P: Packet> Packer<P> {
             Shortening::Before(shortener) => shortener.reset(),
             Shortening::Anchored(anchors) => anchors.reset(),
         }
+    }
+
+    /// Whether each packet travels as it is, in a frame of its own.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.packs
     }
 
     /// Whether there is nothing to send but the queue's packets.

@@ -114,11 +114,7 @@ impl<P: Packet> Unpacker<P> {
     /// When [`Unpacker::handle_timeout`] has something to do.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let held = self.holds.deadline();
-        if !P::DIVISIBLE {
-            return held;
-        }
-        earliest(held, self.reassembly.poll_timeout())
+        earliest(self.holds.deadline(), self.reassembly.poll_timeout())
     }
 
     /// A new epoch: held packets are delivered, then the `given` payloads after holes, whose headers cannot

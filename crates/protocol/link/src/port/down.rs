@@ -49,7 +49,6 @@ impl<P: Packet> Port<P> {
         // A packet that may share its frame waits for others, and the classifier may learn from each packet
         // only once.
         if !idle
-            || P::DIVISIBLE
             || self.classifier.learns()
             || self.pacer.is_some()
             || self.finder.is_some()

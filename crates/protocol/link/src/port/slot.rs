@@ -118,6 +118,14 @@ impl<P: Packet> Slot<P> {
             true => Shortening::of(config.scheme.is_reliable(), reach),
             false => Shortening::None,
         };
+        let packer = Packer::new(
+            room,
+            config.aggregate.as_ref().and_then(AggregateConfig::options),
+            shortening,
+            copied.map(|longest| longest.as_bytes() as usize),
+            port.alike,
+            layout.keeps_lanes().then_some(salt),
+        );
         Self {
             frames,
             codec: facts.codec,
@@ -126,14 +134,8 @@ impl<P: Packet> Slot<P> {
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
             patience: config.patience,
             queue: IngressQueue::new(&queue, port.max_payload, salt),
-            packer: Packer::new(
-                room,
-                config.aggregate.as_ref().and_then(AggregateConfig::options),
-                shortening,
-                copied.map(|longest| longest.as_bytes() as usize),
-                port.alike,
-                layout.keeps_lanes().then_some(salt),
-            ),
+            timed: !packer.is_plain() || !matches!(config.scheme, SchemeConfig::Default(_)),
+            packer,
             lengths: port.adaptive_frames.then(|| {
                 let below = facts.codec.header_len(layout) + port.frame_overhead;
                 let window = config.scheme.window().unwrap_or(u32::MAX);
@@ -163,7 +165,6 @@ impl<P: Packet> Slot<P> {
             handed_over: 0,
             underflows: 0,
             timer_origin: config.scheme.timer_origin(),
-            timed: P::DIVISIBLE || !matches!(config.scheme, SchemeConfig::Default(_)),
             config,
         }
     }
@@ -264,7 +265,8 @@ impl<P: Packet> Slot<P> {
     /// Whether a packet that arrives now would be its next frame.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
-        self.handed_over == 0 && !self.draining && !self.has_frames() && self.service.has_room()
+        let idle = self.handed_over == 0 && !self.draining && !self.has_frames();
+        idle && self.packer.is_plain() && self.service.has_room()
     }
 
     /// The frame of a packet with nothing ahead of it, see [`Slot::is_clear`].
@@ -290,8 +292,7 @@ impl<P: Packet> Slot<P> {
     /// Whether it may have a frame to hand over without a new packet.
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
-        let packed = P::DIVISIBLE && !self.packer.is_idle();
-        packed || !self.queue.is_empty() || self.service.has_frames()
+        !self.packer.is_idle() || !self.queue.is_empty() || self.service.has_frames()
     }
 
     /// Hands over the next frame, from queued packets and then `arriving`: passes it and its length to `to`.
@@ -305,10 +306,8 @@ impl<P: Packet> Slot<P> {
         arriving: &mut Option<P>,
         to: &mut impl FnMut(Handed<P>, usize),
     ) -> bool {
-        let waits = P::DIVISIBLE && {
-            let arriving = arriving.as_ref().map(Payload::len);
-            self.packer.waits(now, self.queue.bytes(), arriving)
-        };
+        let arriving_len = arriving.as_ref().map(Payload::len);
+        let waits = self.packer.waits(now, self.queue.bytes(), arriving_len);
         self.note_polled(now);
         let asks = self.service.has_frames();
         let mut cx = Context::new(now, out, &mut self.ledger);
@@ -356,9 +355,7 @@ impl<P: Packet> Slot<P> {
         };
         let dropped = &mut self.dropped;
         let mut drop = |ledger: &mut _, reason, packet| count_drop(ledger, dropped, reason, packet);
-        if P::DIVISIBLE
-            && let Some(packet) = self.packer.take_held_if(too_old)
-        {
+        if let Some(packet) = self.packer.take_held_if(too_old) {
             drop(&mut self.ledger, DropReason::TooOld, packet);
         }
         self.packer.fill(&mut self.ledger, |ledger| {
@@ -502,7 +499,7 @@ impl<P: Packet> Slot<P> {
     ) -> Option<P> {
         let before = up.len();
         let packet = self.unpacker.open(now, given, true, up, &mut self.ledger);
-        if P::DIVISIBLE && self.packer.watches_up() {
+        if self.packer.watches_up() {
             let all = up.range(before..).chain(&packet);
             all.for_each(|packet| self.packer.handle_up(packet));
         }
@@ -511,10 +508,8 @@ impl<P: Packet> Slot<P> {
 
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let mut due = earliest(self.service.poll_timeout(), self.unpacker.poll_timeout());
-        if P::DIVISIBLE {
-            due = earliest(due, self.packer.poll_timeout());
-        }
+        let opened = earliest(self.unpacker.poll_timeout(), self.packer.poll_timeout());
+        let mut due = earliest(self.service.poll_timeout(), opened);
         if self.draining {
             due = earliest(due, self.retires_at());
         }
@@ -523,8 +518,7 @@ impl<P: Packet> Slot<P> {
 
     /// Whether packets of this packet's flow may still be queued here.
     pub(super) fn may_hold_flow_of(&self, packet: &P) -> bool {
-        let packed = P::DIVISIBLE && !self.packer.is_empty();
-        self.at_ip.0 > 0 || packed || self.queue.may_hold_flow_of(packet)
+        self.at_ip.0 > 0 || !self.packer.is_empty() || self.queue.may_hold_flow_of(packet)
     }
 
     /// Whether it has nothing in flight, and nothing to send.
