@@ -34,6 +34,7 @@ mod bottleneck;
 pub mod classify;
 pub mod config;
 mod context;
+mod departure;
 pub mod flow;
 mod ledger;
 mod measure;
@@ -43,6 +44,7 @@ pub mod pack;
 pub mod path;
 mod port;
 pub mod queue;
+mod rate;
 #[cfg(test)]
 mod sample;
 pub mod schedule;
@@ -54,13 +56,13 @@ pub use bottleneck::{Below, Bottlenecks, Seen};
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
 pub use context::ServiceEvent;
+pub use departure::{Outcome, Token};
 pub use flow::{FlowKey, IpFragment, Packet, TcpView};
 pub use ledger::{EventCount, ServiceLedger};
 pub use measure::{ServiceMetrics, effective_goodput};
-pub use port::{
-    AdminError, FoundRate, Interface, Outcome, Port, RateLimitCause, ServiceStatus, Token,
-};
+pub use port::{AdminError, Interface, Port, ServiceStatus};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
+pub use rate::{FoundRate, RateLimitCause};
 pub use service::SnoopCounts;
 pub use shared_link::SharedLink;
 pub use wire::{Bitmap, Body, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};
