@@ -64,7 +64,7 @@
 //!     }
 //! }
 //!
-//! // It never shares a frame and is never cut.
+//! // It travels whole, in a frame of its own.
 //! impl airlane_link::pack::Divisible for Numbered {}
 //!
 //! impl Packet for Numbered {
