@@ -11,7 +11,7 @@
 //!              the way there at each look, and their sum stays the same
 //! ```
 //!
-//! Rate is only moved between ports, never added; each finder continues from its new estimate. A port that
+//! Rate is only moved between ports, never added; each estimator continues from its new estimate. A port that
 //! does not use its rate takes no part, so the others share all the rest.
 //!
 //! Invariants: it handles as many ports as a [`SharedLink`](crate::SharedLink) has; it allocates nothing

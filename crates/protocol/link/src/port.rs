@@ -4,18 +4,10 @@ mod admin;
 mod agree;
 mod agreement;
 mod bytes;
-mod departure;
 mod down;
 mod events;
-mod finder;
-mod found;
-mod interface;
 mod lengths;
 mod moves;
-mod moving;
-mod numbers;
-mod pacer;
-mod shares;
 mod signals;
 mod slot;
 mod up;
@@ -27,23 +19,18 @@ use airlane_base::{Duration, Instant, Seq, Serialised};
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
 use crate::context::{Output, PortFacts, ServiceEvent};
+use crate::departure::{Handed, Outcome, Token};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
-use crate::schedule::{Schedule, Scheduler, Turn};
-use crate::wire::{Codec, Frame, FrameKind, Report};
+use crate::queue::{Moving, Pacer};
+use crate::rate::RateEstimator;
+use crate::schedule::{LEAST_SHARE, Schedule, Scheduler, Shares, Turn};
+use crate::wire::{Codec, Frame, FrameKind, Report, SERVICES};
 
 pub use admin::{AdminError, ServiceStatus};
 use agreement::PeerOffers;
-use departure::Handed;
-pub use departure::{Outcome, Token};
-use finder::Finder;
-pub use found::{FoundRate, RateLimitCause};
-pub use interface::Interface;
-use moving::Moving;
-use numbers::{SERVICES, numbers};
-use pacer::Pacer;
-use shares::Shares;
+pub use slot::Interface;
 use slot::Slot;
 
 /// One end of a link: classifier, services, scheduler, demultiplexer and multiplexer.
@@ -60,8 +47,8 @@ pub struct Port<P> {
     moving: Moving<P>,
     /// The IP queue, where packets from IP are paced.
     pacer: Option<Pacer<P>>,
-    /// The rate finder, where the rate is not fixed.
-    finder: Option<Box<Finder>>,
+    /// The rate estimator, where the rate is not fixed.
+    estimator: Option<Box<RateEstimator>>,
     /// The round trip that the queues' bounds were last set from.
     fitted: Duration,
     /// The reply to the peer's last mark, until it is sent.
@@ -131,16 +118,16 @@ impl<P: Packet> Port<P> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let finder = match config.rate_limit {
+        let estimator = match config.rate_limit {
             RateLimit::Fixed => None,
-            RateLimit::Estimated => Some(Box::new(Finder::new(config.rate, true))),
-            RateLimit::Found => Some(Box::new(Finder::new(config.rate, false))),
+            RateLimit::Estimated => Some(Box::new(RateEstimator::new(config.rate, true))),
+            RateLimit::Found => Some(Box::new(RateEstimator::new(config.rate, false))),
         };
         let facts = PortFacts {
             codec,
-            rate: finder
+            rate: estimator
                 .as_ref()
-                .map_or(config.rate, |finder| finder.carries()),
+                .map_or(config.rate, |estimator| estimator.carries()),
             delay: config.delay,
             max_payload: config.frame_payload(),
             frame_overhead: config.frame_overhead,
@@ -153,7 +140,7 @@ impl<P: Packet> Port<P> {
             pacer: config
                 .pacing
                 .map(|limit| Pacer::new(config.rate, limit, config.pacing_overhead)),
-            finder,
+            estimator,
             fitted: Duration::ZERO,
             answer: None,
             speaks: false,
@@ -313,9 +300,9 @@ impl<P: Packet> Port<P> {
         let header = &token.header;
         self.under_way -= 1;
         self.sent_bytes += token.len as u64;
-        if let Some(finder) = &mut self.finder {
-            finder.departed(now, self.sent_bytes);
-            self.speaks |= finder.is_due();
+        if let Some(estimator) = &mut self.estimator {
+            estimator.departed(now, self.sent_bytes);
+            self.speaks |= estimator.is_due();
         }
         let number = usize::from(header.service) % SERVICES;
         if let Some(slot) = &mut self.slots[number]
@@ -443,7 +430,7 @@ impl<P: Packet> Port<P> {
         let all: u64 = passed.iter().sum();
         for (number, slot) in self.slots.iter_mut().enumerate() {
             if let Some(slot) = slot {
-                let rate = (passed[number] as f64 / all as f64).max(shares::LEAST);
+                let rate = (passed[number] as f64 / all as f64).max(LEAST_SHARE);
                 slot.config.rate = rate;
                 self.scheduler.set_rate(number as u8, rate);
             }
@@ -462,4 +449,13 @@ impl<P: Packet> Port<P> {
             }
         }
     }
+}
+
+/// The members of a bit set in ascending order.
+fn numbers(mut set: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let rest = set & set.checked_sub(1)?;
+        let number = std::mem::replace(&mut set, rest).trailing_zeros();
+        Some(number as usize % SERVICES)
+    })
 }

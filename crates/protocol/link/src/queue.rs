@@ -17,6 +17,8 @@ mod codel;
 mod config;
 mod drops;
 mod fq;
+mod moving;
+mod pacer;
 
 use std::collections::VecDeque;
 
@@ -25,6 +27,8 @@ use airlane_base::{Duration, Instant, QueueLimit, Rate};
 pub use config::QueueConfig;
 use config::{USUAL, default_limit};
 pub use drops::DropReason;
+pub(crate) use moving::{Flow, Moving};
+pub(crate) use pacer::Pacer;
 
 use crate::flow::Packet;
 use codel::Parameters;

@@ -46,6 +46,9 @@ pub use kind::{FrameKind, Kinds, Role};
 pub use layout::Layout;
 pub use profile::HeaderProfile;
 
+/// Service numbers have 4 bits.
+pub const SERVICES: usize = 16;
+
 /// The newest original frame that the peer received, for unambiguous round trip measurement: retransmissions
 /// have a type of their own and are never echoed (Karn's rule for links).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,24 +4,21 @@
 use airlane_base::{Instant, Rate};
 use serde::Serialize;
 
-use super::Port;
 use super::agreement::Agreement;
-use super::departure::Handed;
-use super::interface::Interface;
-use super::numbers::{SERVICES, numbers};
-use super::pacer::Pacer;
-use super::slot::Slot;
+use super::slot::{Interface, Slot};
+use super::{Port, numbers};
 use crate::classify::{Classifier, FlowStatus};
 use crate::config::{
     ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
 };
+use crate::departure::Handed;
 use crate::flow::{FlowKey, Packet};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::ServiceMetrics;
-use crate::queue::DropReason;
+use crate::queue::{DropReason, Pacer};
 use crate::schedule::Schedule;
 use crate::service::SnoopCounts;
-use crate::wire::Layout;
+use crate::wire::{Layout, SERVICES};
 
 /// Removed services whose ledgers are kept.
 const RETIRED: usize = 64;
@@ -113,10 +110,10 @@ impl<P: Packet> Port<P> {
         if let Some(pacer) = &mut self.pacer {
             pacer.set_rate(rate);
         }
-        if let Some(finder) = &mut self.finder {
-            finder.set_most(rate);
+        if let Some(estimator) = &mut self.estimator {
+            estimator.set_most(rate);
         }
-        let found = self.finder.as_ref().map(|finder| finder.carries());
+        let found = self.estimator.as_ref().map(|estimator| estimator.carries());
         self.retime(found.unwrap_or(rate));
     }
 
@@ -140,8 +137,8 @@ impl<P: Packet> Port<P> {
     fn forget_all(&mut self, now: Instant) {
         self.forget(now, u16::MAX);
         self.scheduler.link_idle();
-        if let Some(finder) = &mut self.finder {
-            finder.reset();
+        if let Some(estimator) = &mut self.estimator {
+            estimator.reset();
         }
         (self.answer, self.speaks) = (None, false);
     }
@@ -299,7 +296,7 @@ impl<P: Packet> Port<P> {
         self.scheduler.set_rate(number as u8, service.rate);
         let agreement = Agreement::new(self.peer.as_mut());
         let mut slot = Slot::new(service, &self.facts, &self.config, self.room, agreement);
-        if self.finder.is_some() {
+        if self.estimator.is_some() {
             slot.fit_queue(self.facts.rate, self.fitted);
         }
         if self.keeps_dropped {

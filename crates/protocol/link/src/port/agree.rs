@@ -31,15 +31,15 @@
 use airlane_base::Instant;
 use airlane_base::random::fnv1a;
 
-use super::Port;
 use super::admin::AdminError;
 use super::agreement::{Agreement, FIRST, PeerOffers};
-use super::numbers::{SERVICES, numbers};
 use super::slot::Slot;
+use super::{Port, numbers};
 use crate::classify::{ClassConfig, differences};
 use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
 use crate::flow::Packet;
 use crate::schedule::Schedule;
+use crate::wire::SERVICES;
 use airlane_session::{OwnService, ServiceOffer};
 
 impl<P: Packet> Port<P> {

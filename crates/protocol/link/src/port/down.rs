@@ -4,13 +4,12 @@
 use airlane_base::Instant;
 
 use super::Port;
-use super::departure::{Handed, Token};
-use super::numbers::SERVICES;
 use crate::classify::Way;
+use crate::departure::{Handed, Token};
 use crate::flow::Packet;
 use crate::queue::DropReason;
 use crate::schedule::Schedule;
-use crate::wire::Frame;
+use crate::wire::{Frame, SERVICES};
 
 impl<P: Packet> Port<P> {
     /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
@@ -51,7 +50,7 @@ impl<P: Packet> Port<P> {
         if !idle
             || self.classifier.learns()
             || self.pacer.is_some()
-            || self.finder.is_some()
+            || self.estimator.is_some()
             || self.speaks
             || packet.len() > self.config.max_payload
         {
@@ -160,9 +159,9 @@ impl<P: Packet> Port<P> {
         let limit = self.config.handed_over.limit();
         // An unknown link may not be able to carry copies.
         let spare = self
-            .finder
+            .estimator
             .as_ref()
-            .is_none_or(|finder| finder.knows_something());
+            .is_none_or(|estimator| estimator.knows_something());
         let Some(slot) = &mut self.slots[number] else {
             return;
         };

@@ -72,10 +72,10 @@ mod tests {
     use airlane_base::{Duration, Rate};
 
     use super::super::agree::tests::To;
-    use super::super::departure::Outcome;
     use super::*;
     use crate::config::{PortConfig, SchedulerConfig};
     use crate::context::Context;
+    use crate::departure::Outcome;
     use crate::ledger::ServiceLedger;
     use crate::wire::{FrameKind, HeaderProfile};
 

@@ -3,9 +3,9 @@
 use airlane_base::{Duration, Instant};
 
 use super::Port;
-use super::moving::{Flow, Moving};
-use super::numbers::SERVICES;
 use crate::flow::{FlowKey, Packet};
+use crate::queue::{Flow, Moving};
+use crate::wire::SERVICES;
 
 /// Assumed variation of a round trip.
 const MARGIN: Duration = Duration::from_millis(5);

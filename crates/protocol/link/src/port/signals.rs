@@ -3,10 +3,10 @@
 use airlane_base::{Instant, Rate};
 
 use super::Port;
-use super::departure::Handed;
-use super::found::FoundRate;
 use crate::bottleneck::Seen;
+use crate::departure::Handed;
 use crate::flow::Packet;
+use crate::rate::FoundRate;
 use crate::schedule::Turn;
 use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
 
@@ -14,35 +14,35 @@ impl<P: Packet> Port<P> {
     /// The present sending rate: the configured one, or lower if the port estimates the link's rate.
     #[inline]
     pub fn rate(&self) -> Rate {
-        match &self.finder {
-            Some(finder) => finder.rate(),
+        match &self.estimator {
+            Some(estimator) => estimator.rate(),
             None => self.config.rate,
         }
     }
 
     /// The estimated rate and its limit; none where the port does not estimate it.
     pub fn found_rate(&self) -> Option<FoundRate> {
-        self.finder.as_ref().map(|finder| finder.found())
+        self.estimator.as_ref().map(|estimator| estimator.found())
     }
 
     /// The last measurement of the path below; none where the port does not estimate the rate, or has no
     /// recent one.
     pub fn seen(&self, now: Instant) -> Option<Seen> {
-        self.finder.as_ref()?.seen(now)
+        self.estimator.as_ref()?.seen(now)
     }
 
     /// Moves the estimated rate to this value, as [`Bottlenecks`](crate::Bottlenecks) divides it, bit/s.
     pub fn shift_found(&mut self, bps: u64) {
-        if let Some(finder) = &mut self.finder {
-            finder.shift(bps);
+        if let Some(estimator) = &mut self.estimator {
+            estimator.shift(bps);
         }
         self.follow_link();
     }
 
-    /// The path accepts longer or shorter frames from now on; the rate finder treats it as another link.
+    /// The path accepts longer or shorter frames from now on; the rate estimator treats it as another link.
     pub fn path_changed(&mut self) {
-        if let Some(finder) = &mut self.finder {
-            finder.path_changed();
+        if let Some(estimator) = &mut self.estimator {
+            estimator.path_changed();
         }
         self.follow_link();
     }
@@ -50,18 +50,18 @@ impl<P: Packet> Port<P> {
     /// Whether losses have reduced the rate since the last call: the path may have begun to swallow long
     /// frames.
     pub fn doubts_path(&mut self) -> bool {
-        self.finder
+        self.estimator
             .as_mut()
-            .is_some_and(|finder| finder.take_losing())
+            .is_some_and(|estimator| estimator.take_losing())
     }
 
     /// Handles a mark or a report, which no service sees.
     pub(super) fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
         let number = frame.header.seq;
         self.next_timer.set(None);
-        match (frame.report(), &mut self.finder) {
-            (Some(report), Some(finder)) => {
-                finder.handle_report(now, number, report);
+        match (frame.report(), &mut self.estimator) {
+            (Some(report), Some(estimator)) => {
+                estimator.handle_report(now, number, report);
                 self.follow_link();
             }
             (Some(_), None) => {}
@@ -86,12 +86,15 @@ impl<P: Packet> Port<P> {
                 body: Body::Report(report),
             },
             None => {
-                let finder = self.finder.as_mut();
-                let number = finder.map_or(0, |finder| finder.mark(now, self.sent_bytes));
+                let estimator = self.estimator.as_mut();
+                let number = estimator.map_or(0, |estimator| estimator.mark(now, self.sent_bytes));
                 Frame::control(FrameKind::Mark, number)
             }
         };
-        self.speaks = self.finder.as_ref().is_some_and(|finder| finder.is_due());
+        self.speaks = self
+            .estimator
+            .as_ref()
+            .is_some_and(|estimator| estimator.is_due());
         Turn {
             service: usize::from(frame.header.service),
             len: self.own_len(&frame),
@@ -106,10 +109,10 @@ impl<P: Packet> Port<P> {
 
     /// Adapts the services' timers to the estimated rate, once it has changed much.
     fn follow_link(&mut self) {
-        let Some(finder) = &self.finder else {
+        let Some(estimator) = &self.estimator else {
             return;
         };
-        let (found, round_trip) = (finder.carries(), finder.round_trip());
+        let (found, round_trip) = (estimator.carries(), estimator.round_trip());
         let (was, fitted) = (self.facts.rate.as_bps(), self.fitted);
         let is_another = found.as_bps().abs_diff(was) > was / 4;
         if is_another {

@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, Rate};
 
 use super::agreement::Agreement;
-use super::departure::{Handed, Outcome};
-use super::interface::Interface;
 use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Ages, Context, Given, Origin, Output, PortFacts, earliest};
+use crate::departure::{Handed, Outcome};
 use crate::flow::{Packet, endures};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
@@ -22,6 +21,22 @@ use crate::pack::{EpochLoss, Holds, Packer, Shortening, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
 use crate::wire::{Codec, Frame, Header, Layout, Role};
+
+/// The state that a service exports as a MAC does (Gopal 2007, section 3.3.2): counters since its installation,
+/// of which the reader computes intervals, and the present room in its queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Packets that it took from its queue to send. Repairs do not count.
+    pub taken_packets: u64,
+    /// Bytes of these packets.
+    pub taken_bytes: u64,
+    /// How often it could have handed over a frame but had none, and none was on its way to the link.
+    pub underflows: u64,
+    /// Bytes that its queue can take now and hold as a standing queue.
+    pub room_bytes: u64,
+    /// Whether nothing is queued, nor on its way to the link.
+    pub is_idle: bool,
+}
 
 /// A service with its queue and its ledger.
 #[derive(Clone, Debug)]

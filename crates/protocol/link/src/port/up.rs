@@ -4,11 +4,10 @@
 use airlane_base::Instant;
 
 use super::Port;
-use super::numbers::SERVICES;
 use crate::classify::Way;
 use crate::context::Given;
 use crate::flow::Packet;
-use crate::wire::Frame;
+use crate::wire::{Frame, SERVICES};
 
 /// Number of packets opened ahead of requests.
 const OPEN_AHEAD: usize = 64;

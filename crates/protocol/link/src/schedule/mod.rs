@@ -2,10 +2,12 @@
 
 mod fifo;
 mod scfq;
+mod shares;
 mod turn;
 
 pub use fifo::Fifo;
 pub use scfq::Scfq;
+pub(crate) use shares::{LEAST as LEAST_SHARE, Shares};
 pub use turn::{Schedule, Turn};
 
 use crate::config::SchedulerConfig;

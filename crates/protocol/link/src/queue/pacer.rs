@@ -10,7 +10,7 @@ use airlane_base::{Duration, Instant, Payload, QueueLimit, Rate};
 
 /// The IP queue before the classifier.
 #[derive(Clone, Debug)]
-pub(super) struct Pacer<P> {
+pub(crate) struct Pacer<P> {
     rate: Rate,
     limit: QueueLimit,
     /// Overhead per packet that counts, bytes.
@@ -23,7 +23,7 @@ pub(super) struct Pacer<P> {
 }
 
 impl<P: Payload> Pacer<P> {
-    pub(super) fn new(rate: Rate, limit: QueueLimit, overhead: usize) -> Self {
+    pub(crate) fn new(rate: Rate, limit: QueueLimit, overhead: usize) -> Self {
         Self {
             rate,
             limit,
@@ -35,22 +35,22 @@ impl<P: Payload> Pacer<P> {
     }
 
     /// Changes the rate for later packets.
-    pub(super) fn set_rate(&mut self, rate: Rate) {
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
 
     /// Whether a packet that arrives now passes without waiting.
-    pub(super) fn is_open(&self, now: Instant) -> bool {
+    pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.queue.is_empty() && now >= self.open_at
     }
 
     /// Records that a packet of `len` bytes passes.
-    pub(super) fn pass(&mut self, now: Instant, len: usize) {
+    pub(crate) fn pass(&mut self, now: Instant, len: usize) {
         self.open_at = now + self.nominal(len);
     }
 
     /// Queues a packet, or returns it if it does not fit.
-    pub(super) fn push(&mut self, now: Instant, service: usize, packet: P) -> Result<(), P> {
+    pub(crate) fn push(&mut self, now: Instant, service: usize, packet: P) -> Result<(), P> {
         let len = packet.len();
         if !self.limit.admits(self.queue.len(), self.bytes, len) {
             return Err(packet);
@@ -61,7 +61,7 @@ impl<P: Payload> Pacer<P> {
     }
 
     /// The next packet that may pass by now, with its service and arrival time.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(usize, P, Instant)> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<(usize, P, Instant)> {
         if now < self.open_at {
             return None;
         }
@@ -77,12 +77,12 @@ impl<P: Payload> Pacer<P> {
     }
 
     /// Empties the queue.
-    pub(super) fn take(&mut self) -> VecDeque<(usize, P, Instant)> {
+    pub(crate) fn take(&mut self) -> VecDeque<(usize, P, Instant)> {
         self.bytes = 0;
         std::mem::take(&mut self.queue)
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.open_at)
     }
 }

@@ -4,9 +4,9 @@ use airlane_base::Instant;
 
 use super::rival::{NotOurs, Rival};
 use super::seen::Sample;
-use super::{Doubt, FOUND, Finder, LEAST_BPS, MOST_MARKS, MOST_STEP, Phase};
+use super::{Doubt, FOUND, LEAST_BPS, MOST_MARKS, MOST_STEP, Phase, RateEstimator};
 
-impl Finder {
+impl RateEstimator {
     /// Another sender keeps a queue filled; a mark takes `least_us` without it. `before` is the rate sent
     /// beside such a queue in the last minute.
     pub(super) fn meet(&mut self, now: Instant, least_us: i64, before: Option<u64>) {

@@ -6,24 +6,24 @@ use crate::wire::{Frame, Header};
 
 /// A frame, and the arrival time of its packet, if the frame is the first that carries it.
 #[derive(Clone, Debug)]
-pub(super) struct Handed<P> {
-    pub(super) frame: Frame<P>,
-    pub(super) came: Option<Instant>,
+pub(crate) struct Handed<P> {
+    pub(crate) frame: Frame<P>,
+    pub(crate) came: Option<Instant>,
 }
 
 /// Identifies a frame that a port has given out, until the medium reports its outcome.
 ///
-/// It goes back to the same port, by [`Port::frame_done`](super::Port::frame_done), when the frame has left
+/// It goes back to the same port, by [`Port::frame_done`](crate::Port::frame_done), when the frame has left
 /// or never will.
 #[derive(Debug)]
 #[must_use = "timers and pacing start when the port is told that the frame is done"]
 pub struct Token {
-    pub(super) header: Header,
+    pub(crate) header: Header,
     /// Bytes with all overhead below the frame.
-    pub(super) len: usize,
-    pub(super) came: Option<Instant>,
+    pub(crate) len: usize,
+    pub(crate) came: Option<Instant>,
     /// The epoch of its service at that time.
-    pub(super) epoch: u32,
+    pub(crate) epoch: u32,
 }
 
 /// The outcome of a frame that was given to a medium.

@@ -10,33 +10,33 @@
 
 use airlane_base::Instant;
 
-use super::numbers::SERVICES;
 use crate::measure::INTERVAL;
+use crate::wire::SERVICES;
 
 /// Minimum share of an installed service.
-pub(super) const LEAST: f64 = 0.01;
+pub(crate) const LEAST: f64 = 0.01;
 
 /// Bytes given to each service in the present interval.
 #[derive(Clone, Debug)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     passed: [u64; SERVICES],
     ends: Instant,
 }
 
 impl Shares {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             passed: [0; SERVICES],
             ends: Instant::ORIGIN + INTERVAL,
         }
     }
 
-    pub(super) fn pass(&mut self, service: usize, len: usize) {
+    pub(crate) fn pass(&mut self, service: usize, len: usize) {
         self.passed[service] += len as u64;
     }
 
     /// The bytes of a completed interval, if there were any.
-    pub(super) fn roll(&mut self, now: Instant) -> Option<[u64; SERVICES]> {
+    pub(crate) fn roll(&mut self, now: Instant) -> Option<[u64; SERVICES]> {
         if now < self.ends {
             return None;
         }

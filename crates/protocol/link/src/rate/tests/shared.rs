@@ -9,7 +9,7 @@ const PACKET: f64 = 1_450.0;
 
 enum Sender {
     Found {
-        finder: Box<Finder>,
+        estimator: Box<RateEstimator>,
         sent: u64,
         received: u64,
     },
@@ -73,7 +73,7 @@ impl Shared {
     fn found(&mut self) {
         let most = Rate::from_bps(10_000_000_000).unwrap();
         self.add(Sender::Found {
-            finder: Box::new(Finder::new(most, false)),
+            estimator: Box::new(RateEstimator::new(most, false)),
             sent: 0,
             received: 0,
         });
@@ -107,7 +107,7 @@ impl Shared {
         let came = self.carry(i, PACKET);
         let (now, back) = (self.now, self.delay);
         let Sender::Found {
-            finder,
+            estimator,
             sent,
             received,
         } = &mut self.senders[i]
@@ -120,9 +120,9 @@ impl Shared {
         };
         *sent += PACKET as u64;
         *received += came.map_or(0, |_| PACKET as u64);
-        finder.departed(now, *sent);
-        let mark = finder.is_due().then(|| finder.mark(now, *sent));
-        let (pace, before) = (finder.rate().as_bps() as f64, *received);
+        estimator.departed(now, *sent);
+        let mark = estimator.is_due().then(|| estimator.mark(now, *sent));
+        let (pace, before) = (estimator.rate().as_bps() as f64, *received);
         if let Some(number) = mark
             && let Some(at) = self.carry(i, 60.0)
         {
@@ -184,8 +184,8 @@ impl Shared {
                         received: received as u32,
                         at_us: us as u32,
                     };
-                    if let Sender::Found { finder, .. } = &mut senders[i] {
-                        finder.handle_report(now, number, report);
+                    if let Sender::Found { estimator, .. } = &mut senders[i] {
+                        estimator.handle_report(now, number, report);
                     }
                 }
             }

@@ -27,7 +27,7 @@ pub(super) struct Mark {
     pub(super) sent: u64,
 }
 
-/// The marks of a finder.
+/// The marks of an estimator.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     number: u32,

@@ -3,15 +3,15 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::{Finder, LEAST_BPS, Stretch};
+use super::{LEAST_BPS, RateEstimator, Stretch};
 use crate::bottleneck::Seen;
 
 /// Older observations are not reported.
 const FRESH: Duration = Duration::from_millis(300);
 
-impl Finder {
+impl RateEstimator {
     /// The last observation; none if there is no recent one.
-    pub(in crate::port) fn seen(&self, now: Instant) -> Option<Seen> {
+    pub(crate) fn seen(&self, now: Instant) -> Option<Seen> {
         let last = self.samples.back()?;
         (now.saturating_since(last.left) < FRESH + self.round_trip).then(|| Seen {
             queue_us: (last.delay_us - self.base_us()).max(0),
@@ -23,7 +23,7 @@ impl Finder {
 
     /// Moves the estimate to this rate, because other senders at the same bottleneck send as much less or
     /// more: everything known of the old rate is scaled to the new one.
-    pub(in crate::port) fn shift(&mut self, bps: u64) {
+    pub(crate) fn shift(&mut self, bps: u64) {
         let bps = bps.clamp(LEAST_BPS.min(self.most), self.most);
         let part = bps as f64 / self.bps as f64;
         self.confirmed = (self.confirmed).map(|confirmed| (confirmed as f64 * part) as u64);

@@ -5,7 +5,8 @@ use airlane_base::{Duration, Instant};
 
 use super::seen::{Least, Stretch};
 use super::{
-    Doubt, FOUND, Finder, LEAST_BPS, LEAST_MARKS, LEAST_OF, LEAST_ROUND, MOST_MARKS, Phase, Taken,
+    Doubt, FOUND, LEAST_BPS, LEAST_MARKS, LEAST_OF, LEAST_ROUND, MOST_MARKS, Phase, RateEstimator,
+    Taken,
 };
 
 /// A queue of more than `LONG_S` seconds is drained at the lowest rate, for at most `LONGEST_DRAIN_S`.
@@ -25,7 +26,7 @@ const PEEK_EVERY: Duration = Duration::from_secs(8);
 /// Sending rate as a fraction of the capacity, so that the rest of a queue drains.
 const BELOW: f64 = 0.97;
 
-impl Finder {
+impl RateEstimator {
     /// Handles a queue that stands or grows.
     pub(super) fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
         let (base, allowed) = (self.base_us(), self.allowed_us());

@@ -39,6 +39,7 @@
 //! effects of the reverse path on reports other than their delay, which the marks' own times exclude.
 
 mod compete;
+mod found;
 mod losses;
 mod marks;
 mod queue;
@@ -50,9 +51,9 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Rate};
 
-use super::found::{FoundRate, RateLimitCause};
 use crate::config::RateLimit;
 use crate::wire::Report;
+pub use found::{FoundRate, RateLimitCause};
 use losses::{Advice, Losses, Round};
 use marks::Marks;
 use rival::{NotOurs, Rival};
@@ -146,7 +147,7 @@ struct Taken {
 
 /// Estimates what the link carries, and the rate to send at.
 #[derive(Clone, Debug)]
-pub(super) struct Finder {
+pub(crate) struct RateEstimator {
     most: u64,
     /// Estimated capacity of the link.
     bps: u64,
@@ -186,9 +187,9 @@ pub(super) struct Finder {
     losses: Losses,
 }
 
-impl Finder {
+impl RateEstimator {
     /// Estimates at most this rate. A stated rate is assumed to be right until a queue appears.
-    pub(super) fn new(most: Rate, stated: bool) -> Self {
+    pub(crate) fn new(most: Rate, stated: bool) -> Self {
         let most = most.as_bps();
         Self {
             most,
@@ -219,7 +220,7 @@ impl Finder {
     }
 
     /// Changes the configured rate; the estimate stays, as far as it may.
-    pub(super) fn set_most(&mut self, most: Rate) {
+    pub(crate) fn set_most(&mut self, most: Rate) {
         let was = std::mem::replace(&mut self.most, most.as_bps());
         // A stated rate is assumed to be right; withdrawing one tells nothing about the link.
         let is_stated = self.most < RateLimit::UNSTATED.as_bps();
@@ -230,7 +231,7 @@ impl Finder {
     }
 
     /// The rate to send at now.
-    pub(super) fn rate(&self) -> Rate {
+    pub(crate) fn rate(&self) -> Rate {
         let bps = match self.phase {
             Phase::Grows => self.bps,
             Phase::Drains { .. } => (self.bps as f64 * self.part) as u64,
@@ -280,24 +281,24 @@ impl Finder {
     }
 
     /// Whether the rate is stated or anything has been observed.
-    pub(super) fn knows_something(&self) -> bool {
+    pub(crate) fn knows_something(&self) -> bool {
         let is_stated = self.bps == self.most;
         is_stated || self.confirmed.is_some() || !self.samples.is_empty()
     }
 
     /// The estimated capacity.
-    pub(super) fn carries(&self) -> Rate {
+    pub(crate) fn carries(&self) -> Rate {
         Rate::from_bps(self.bps).expect("it is not below the least")
     }
 
     /// The recent minimum round trip, where one is known.
-    pub(super) fn round_trip(&self) -> Duration {
+    pub(crate) fn round_trip(&self) -> Duration {
         let us = self.quickest.map_or(0, Least::get);
         Duration::from_micros(u64::try_from(us).unwrap_or(0))
     }
 
     /// The estimate, and what limits it.
-    pub(super) fn found(&self) -> FoundRate {
+    pub(crate) fn found(&self) -> FoundRate {
         let limit = match () {
             () if self.silent > 0 => RateLimitCause::Silence,
             () if self.rival.is_some() => RateLimitCause::Rival,
@@ -321,7 +322,7 @@ impl Finder {
 
     /// Forgets all observations, because the link below may be another one. The estimate is the starting
     /// point.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.bps = self.known();
         if let Some((before, _)) = self.before_silence.take() {
             self.bps = before.min(self.most);
@@ -339,7 +340,7 @@ impl Finder {
 
     /// The path accepts longer or shorter frames from now on. Losses while it swallowed long ones do not
     /// count, and the earlier rate is restored.
-    pub(super) fn path_changed(&mut self) {
+    pub(crate) fn path_changed(&mut self) {
         let sound = self.losses.sound().unwrap_or(0).min(self.most);
         if sound > self.bps {
             (self.bps, self.phase) = (sound, Phase::Grows);
@@ -349,7 +350,7 @@ impl Finder {
     }
 
     /// Whether losses have reduced the rate since the last call.
-    pub(super) const fn take_losing(&mut self) -> bool {
+    pub(crate) const fn take_losing(&mut self) -> bool {
         self.losses.take_news()
     }
 
@@ -357,7 +358,7 @@ impl Finder {
 
     /// A frame has left; `sent` bytes have left in total.
     #[inline]
-    pub(super) fn departed(&mut self, now: Instant, sent: u64) {
+    pub(crate) fn departed(&mut self, now: Instant, sent: u64) {
         let at_first = self.carried.is_none();
         self.marks.departed(now, sent, self.bps, at_first);
         self.go_on(now);
@@ -386,12 +387,12 @@ impl Finder {
 
     /// Whether the next frame is to be a mark.
     #[inline]
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.marks.is_due()
     }
 
     /// Sends a mark after this many bytes and returns its number.
-    pub(super) fn mark(&mut self, now: Instant, sent: u64) -> u32 {
+    pub(crate) fn mark(&mut self, now: Instant, sent: u64) -> u32 {
         let number = self.marks.take(now, sent);
         self.held = self.restraint(now);
         number
@@ -400,7 +401,7 @@ impl Finder {
     // ---- reports
 
     /// Takes the peer's report on a mark.
-    pub(super) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
+    pub(crate) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
         self.go_on(now);
         let Some(mark) = self.marks.answer(now, number) else {
             return;

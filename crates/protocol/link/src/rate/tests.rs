@@ -8,9 +8,9 @@ mod shared;
 const FRAME: usize = 1_250;
 const MARK: usize = 60;
 
-/// A simulated link that the finder does not know, and its senders.
+/// A simulated link that the estimator does not know, and its senders.
 struct World {
-    finder: Finder,
+    estimator: RateEstimator,
     now: Instant,
     mbps: f64,
     delay: Duration,
@@ -44,7 +44,7 @@ struct World {
 impl World {
     fn new(mbps: f64, delay_ms: u64) -> Self {
         Self {
-            finder: Finder::new(Rate::from_bps(10_000_000_000).unwrap(), false),
+            estimator: RateEstimator::new(Rate::from_bps(10_000_000_000).unwrap(), false),
             now: Instant::from_nanos(10_000_000_000),
             mbps,
             delay: Duration::from_millis(delay_ms),
@@ -81,18 +81,18 @@ impl World {
             if first <= self.next {
                 self.now = first;
                 let (_, number, report) = self.reports.pop_front().unwrap();
-                self.finder.handle_report(self.now, number, report);
+                self.estimator.handle_report(self.now, number, report);
                 continue;
             }
             self.now = self.next;
-            let bytes = match self.finder.is_due() {
+            let bytes = match self.estimator.is_due() {
                 true => self.send_mark(),
                 false => self.send(FRAME),
             };
-            let rate = self.finder.rate().as_bps() as f64;
+            let rate = self.estimator.rate().as_bps() as f64;
             let rate = rate.min(self.offered_mbps * 1e6);
             self.next += Duration::from_secs_f64(bytes as f64 * 8.0 / rate);
-            self.finder.departed(self.now, self.sent);
+            self.estimator.departed(self.now, self.sent);
         }
         self.waits.sort_by(f64::total_cmp);
         let waits = self.waits.get(self.waits.len() * 95 / 100);
@@ -109,7 +109,7 @@ impl World {
     }
 
     fn send_mark(&mut self) -> usize {
-        let number = self.finder.mark(self.now, self.sent);
+        let number = self.estimator.mark(self.now, self.sent);
         let before = self.received;
         if let Some(came) = self.cross(MARK) {
             let came = came + std::mem::take(&mut self.stall);
@@ -151,7 +151,7 @@ impl World {
     }
 
     fn found(&self) -> f64 {
-        self.finder.rate().as_bps() as f64 / 1e6
+        self.estimator.rate().as_bps() as f64 / 1e6
     }
 }
 
@@ -339,7 +339,7 @@ fn a_burst_behind_little_traffic_is_no_slow_link() {
                 world.run(3.0 * pause);
                 (world.next, world.offered_mbps) = (world.now, f64::INFINITY);
                 world.run(0.001 * f64::from(burst_ms));
-                least = least.min(world.finder.carries().as_bps() as f64 / 1e6);
+                least = least.min(world.estimator.carries().as_bps() as f64 / 1e6);
             }
             // It starts at that rate.
             assert!(least >= 10.0, "{burst_ms}, {pause_ms} ms: {least} Mbit/s");
@@ -359,7 +359,7 @@ fn bursts_into_an_unknown_link_show_it() {
             world.offered_mbps = 2.0;
             world.run(0.051);
         }
-        let found = world.finder.rate().as_bps() as f64 / 1e6;
+        let found = world.estimator.rate().as_bps() as f64 / 1e6;
         assert!(
             (10.0..30.0).contains(&found),
             "{delay} ms, {loss}: {found} Mbit/s"
@@ -408,9 +408,9 @@ fn a_path_that_narrows_is_as_fast_as_before() {
         world.run(5.0);
         world.longest = FRAME - 1;
         world.run(lasts);
-        assert!(world.finder.take_losing(), "{mbps} Mbit/s");
+        assert!(world.estimator.take_losing(), "{mbps} Mbit/s");
         world.longest = FRAME;
-        world.finder.path_changed();
+        world.estimator.path_changed();
         let (used, _) = world.run(2.0);
         assert!(used > 0.8, "{mbps} Mbit/s, {lasts} s: {used}");
     }
@@ -478,14 +478,14 @@ fn a_trial_is_soon_over_on_a_long_path() {
     let mut world = World::new(2.0, 350);
     world.room = Duration::from_millis(1);
     world.run(6.0);
-    let limit = world.finder.found().limit;
-    assert_eq!(limit, RateLimitCause::Policed, "{:?}", world.finder);
+    let limit = world.estimator.found().limit;
+    assert_eq!(limit, RateLimitCause::Policed, "{:?}", world.estimator);
 }
 
 /// `status` names what limits a rate.
 #[test]
 fn the_cause_of_a_limit_is_named() {
-    let limit = |world: &World| world.finder.found().limit;
+    let limit = |world: &World| world.estimator.found().limit;
     let mut world = World::new(20.0, 25);
     assert_eq!(limit(&world), RateLimitCause::NotYetSeen);
     world.run(5.0);
@@ -498,7 +498,7 @@ fn the_cause_of_a_limit_is_named() {
     world.run(10.0);
     assert_eq!(limit(&world), RateLimitCause::Policed);
     let mut world = World::new(20.0, 25);
-    world.finder = Finder::new("8 Mbit/s".parse().unwrap(), true);
+    world.estimator = RateEstimator::new("8 Mbit/s".parse().unwrap(), true);
     world.run(5.0);
     assert_eq!(limit(&world), RateLimitCause::Configured);
 }
@@ -506,18 +506,18 @@ fn the_cause_of_a_limit_is_named() {
 #[test]
 fn a_bound_is_kept() {
     let mut world = World::new(20.0, 25);
-    world.finder = Finder::new("8 Mbit/s".parse().unwrap(), true);
+    world.estimator = RateEstimator::new("8 Mbit/s".parse().unwrap(), true);
     let (used, queue) = world.run(10.0);
     assert!(
         (0.38..0.41).contains(&used) && queue < 1.0,
         "{used}, {queue} ms"
     );
-    world.finder.set_most("12 Mbit/s".parse().unwrap());
+    world.estimator.set_most("12 Mbit/s".parse().unwrap());
     let (used, _) = world.run(10.0);
     assert!((0.58..0.61).contains(&used), "{used}");
     // The rate is no longer stated: the search continues from there.
-    world.finder.set_most(RateLimit::UNSTATED);
-    assert_eq!(world.finder.rate().as_bps(), 12_000_000);
+    world.estimator.set_most(RateLimit::UNSTATED);
+    assert_eq!(world.estimator.rate().as_bps(), 12_000_000);
     let (used, queue) = world.run(10.0);
     assert!(used > 0.85 && queue < 30.0, "{used}, {queue} ms");
 }
@@ -527,19 +527,19 @@ proptest! {
     #[test]
     fn any_reports_leave_a_rate(reports in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u32>(), 0u64..3_000), 0..300)) {
         let most = Rate::from_bps(50_000_000).unwrap();
-        let mut finder = Finder::new(most, false);
+        let mut estimator = RateEstimator::new(most, false);
         let (mut now, mut sent) = (Instant::ORIGIN, 0);
         for (back, received, at_us, ms) in reports {
             now += Duration::from_millis(ms);
             sent += 10_000;
-            finder.departed(now, sent);
-            if finder.is_due() {
-                finder.mark(now, sent);
+            estimator.departed(now, sent);
+            if estimator.is_due() {
+                estimator.mark(now, sent);
             }
-            let number = finder.marks.count().0.wrapping_sub(u32::from(back % 8));
-            finder.handle_report(now, number, Report { received, at_us });
-            prop_assert!((LEAST_BPS..=most.as_bps()).contains(&finder.rate().as_bps()));
-            prop_assert!(finder.samples.len() <= SAMPLES && finder.marks.count().1 <= marks::MARKS);
+            let number = estimator.marks.count().0.wrapping_sub(u32::from(back % 8));
+            estimator.handle_report(now, number, Report { received, at_us });
+            prop_assert!((LEAST_BPS..=most.as_bps()).contains(&estimator.rate().as_bps()));
+            prop_assert!(estimator.samples.len() <= SAMPLES && estimator.marks.count().1 <= marks::MARKS);
         }
     }
 }

@@ -21,7 +21,7 @@ const FLOWS: usize = 64;
 
 /// Flows whose packets are held.
 #[derive(Clone, Debug)]
-pub(super) struct Moving<P> {
+pub(crate) struct Moving<P> {
     flows: Vec<Flow<P>>,
     packets: usize,
     bytes: usize,
@@ -30,20 +30,20 @@ pub(super) struct Moving<P> {
 
 /// A flow that is moving to another service.
 #[derive(Clone, Debug)]
-pub(super) struct Flow<P> {
+pub(crate) struct Flow<P> {
     hash: u64,
     /// The service that it leaves.
-    pub(super) from: u8,
+    pub(crate) from: u8,
     /// Its new service, as chosen for its last packet.
-    pub(super) to: u8,
+    pub(crate) to: u8,
     /// When the first packet was held, and when the last may still have been in the old service's queue.
     since: Instant,
-    pub(super) waited_at: Instant,
-    pub(super) packets: VecDeque<P>,
+    pub(crate) waited_at: Instant,
+    pub(crate) packets: VecDeque<P>,
 }
 
 impl<P: Payload> Moving<P> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             flows: Vec::new(),
             packets: 0,
@@ -53,21 +53,21 @@ impl<P: Payload> Moving<P> {
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         (!self.flows.is_empty()).then_some(self.check_at)
     }
 
     /// Holds a packet if its flow is moving, or returns it.
-    pub(super) fn follow(&mut self, hash: u64, to: u8, packet: P) -> Option<P> {
+    pub(crate) fn follow(&mut self, hash: u64, to: u8, packet: P) -> Option<P> {
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.hash == hash) else {
             return Some(packet);
         };
@@ -79,7 +79,7 @@ impl<P: Payload> Moving<P> {
     }
 
     /// Holds the first packet of a flow that moves, where there is room, or returns it.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         now: Instant,
         hash: u64,
@@ -105,7 +105,7 @@ impl<P: Payload> Moving<P> {
 
     /// Takes out a flow to release: one for which `clear` holds, or that was held for too long, or any if too
     /// much is held.
-    pub(super) fn release(
+    pub(crate) fn release(
         &mut self,
         now: Instant,
         mut clear: impl FnMut(&mut Flow<P>) -> bool,
@@ -121,17 +121,17 @@ impl<P: Payload> Moving<P> {
     }
 
     /// Whether a check is due.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
         !self.flows.is_empty() && (now >= self.check_at || self.packets >= PACKETS)
     }
 
     /// Records that the check was made now.
-    pub(super) fn checked(&mut self, now: Instant) {
+    pub(crate) fn checked(&mut self, now: Instant) {
         self.check_at = now + CHECK;
     }
 
     /// Takes all held flows, in the order in which they began to move.
-    pub(super) fn take(&mut self) -> Vec<Flow<P>> {
+    pub(crate) fn take(&mut self) -> Vec<Flow<P>> {
         (self.packets, self.bytes) = (0, 0);
         std::mem::take(&mut self.flows)
     }
