@@ -2,8 +2,9 @@
 #
 #   ns air.tcl tcp=Reno stations=5 attempts=1 seed=1999 run=0
 #
-# Headers are as in chain.tcl: 14 bytes in addition to a segment's 1,000 and 40 make a frame as long as Airlane's. TCP is
-# that of July 2002, as in studies/gopal-2007. It prints the bits of all files over the time until the last was complete.
+# Headers are as in chain.tcl: 14 bytes in addition to a segment's 1,000 and 40 make a frame as long as Airlane's. TCP
+# is that of July 2002, as in studies/gopal-2007. It prints the bits of all files over the time until the last was
+# complete.
 
 array set opt {tcp Reno stations 1 attempts 7 seed 1 run 0 segments 1000}
 foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }

@@ -1,5 +1,5 @@
-# A saturated grid of 4 by 4 stations of 802.11b in ns-2: one flow over three hops, and three over one hop next to it, for
-# crates/checks/bench/src/mesh.rs:
+# A saturated grid of 4 by 4 stations of 802.11b in ns-2: one flow over three hops, and three over one hop next to it,
+# for crates/checks/bench/src/mesh.rs:
 #
 #   ns mesh.tcl seconds=60 seed=1999 run=0
 #

@@ -2,12 +2,12 @@
 #
 #   ns web.tcl draws=FILE tables=FOLDER key=value ...      prints one line of key=value pairs
 #
-# Imitates ns-2's older HTTP module, which Debian does not ship: a client and a server with a pair of one-way agents for
-# each of four slots; a request is one packet of its length; its agents are reset for each transfer; a reply begins after
-# the last acknowledgment of its request and fills whole packets; a draw of zero stands for 1000 bytes.
+# Imitates ns-2's older HTTP module, which Debian does not ship: a client and a server with a pair of one-way agents
+# for each of four slots; a request is one packet of its length; its agents are reset for each transfer; a reply
+# begins after the last acknowledgment of its request and fills whole packets; a draw of zero stands for 1000 bytes.
 #
-# Sizes come from the tables, by the numbers from 0 to 1 in `draws`, one per line, in the order in which they are needed, so
-# that both simulators fetch the same pages.
+# Sizes come from the tables, by the numbers from 0 to 1 in `draws`, one per line, in the order in which they are
+# needed, so that both simulators fetch the same pages.
 
 source [file join [file dirname [info script]] world.tcl]
 take_options {duration 2000  draws ""  tables ""  slots 4}

@@ -61,9 +61,9 @@ proc fade {model durations bad} {
     $ns at [expr {[$ns now] + [$durations value]}] "fade $model $durations [expr {!$bad}]"
 }
 
-# ns-2's Snoop at the base station's end of a wireless link, above the queue: copies and repairs both wait at its tail. The
-# module is made for a local network, where the link layer marks downlink packets and the channel uplink packets; so the
-# reverse direction ends in such a network, without delay.
+# ns-2's Snoop at the base station's end of a wireless link, above the queue: copies and repairs both wait at its tail.
+# The module is made for a local network, where the link layer marks downlink packets and the channel uplink packets; so
+# the reverse direction ends in such a network, without delay.
 proc snoop {base client} {
     global ns
     set down [$ns link $base $client]

@@ -3,9 +3,9 @@
 //
 //   mesh spacing=170 columns=4 nodes=16 routes=1-6-11-14,9-12 seconds=60 seed=1999 run=0
 //
-// It prints how many packets of each flow arrived. LLC, IP and UDP take 36 of the 1,020 bytes that a packet of Airlane has
-// on the air, headers included. The two-ray model and its thresholds are ns-2's: a frame is decoded from -64.4 dBm on (250 m)
-// and sensed from -83 dBm on (730 m); overlapping frames are subject to ns-3's own SINR.
+// It prints how many packets of each flow arrived. LLC, IP and UDP take 36 of the 1,020 bytes that a packet of Airlane
+// has on the air, headers included. The two-ray model and its thresholds are ns-2's: a frame is decoded from -64.4 dBm
+// on (250 m) and sensed from -83 dBm on (730 m); overlapping frames are subject to ns-3's own SINR.
 
 #include <cstdlib>
 #include <iostream>

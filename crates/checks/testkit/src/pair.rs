@@ -159,6 +159,7 @@ impl<A: Adversary> Pair<A> {
         }
     }
 
+    /// The virtual time.
     pub fn now(&self) -> Instant {
         self.now
     }

@@ -50,8 +50,8 @@ impl Setup {
         self
     }
 
-    /// Adds a service for the packets with its number. `scheme` and `queue` are the contents of TOML tables: `kind =
-    /// "sr-m2", window = 4`.
+    /// Adds a service for the packets with its number. `scheme` and `queue` are the contents of TOML tables:
+    /// `kind = "sr-m2", window = 4`.
     #[must_use]
     pub fn service(mut self, number: u8, rate: f64, scheme: &str, queue: &str) -> Self {
         self.config

@@ -125,7 +125,7 @@ impl Engine {
             lives,
             next_hops,
         } = world;
-        // Components that few worlds have must not enlarge the deadlines of the others.
+        // Few worlds have daemons: the others get no slot for them.
         let counts = [directions.len(), ports.len(), flows.len(), radios.len()];
         let slots = Slots::new(counts, !daemons.is_empty());
         let mut engine = Self {

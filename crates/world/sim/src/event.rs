@@ -377,6 +377,7 @@ impl EventKind {
 }
 
 impl Event {
+    /// Its kind.
     pub const fn kind(&self) -> EventKind {
         match self {
             Self::PacketEntered { .. } => EventKind::PacketEntered,

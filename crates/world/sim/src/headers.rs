@@ -48,8 +48,8 @@ const FIRST_BYTE: u64 = 1;
 /// The state of one end of a connection.
 #[derive(Clone, Debug, Default)]
 struct Sent {
-    /// Segments shorter than full ones, in order, each with the bytes missing up to and including it; negative where
-    /// a request in one packet is longer.
+    /// Segments shorter than full ones, in order, each with the total bytes missing up to and including it;
+    /// negative if a request in one packet is longer.
     short: Vec<(u64, i64)>,
     /// Bytes up to the end of the highest segment.
     high: u64,

@@ -61,7 +61,7 @@ pub struct InTurn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
-    /// They are not.
+    /// They are kept as they are.
     #[default]
     None,
     /// The same number of erasures, isolated and spaced as evenly as possible (Ludwig et al. 1999, section 4.1).

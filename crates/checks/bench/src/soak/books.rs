@@ -83,9 +83,9 @@ pub struct Line {
     pub epoch_lost: i64,
     /// Sent - delivered - residual lost, since the last audit.
     pub unexplained: i64,
-    /// The range of that which restarts explain.
+    /// The range of `unexplained` that restarts account for.
     pub allowed: [i64; 2],
-    /// Whether it lies in this range.
+    /// Whether `unexplained` lies in this range.
     pub adds_up: bool,
 }
 

@@ -78,7 +78,7 @@ pub struct Happened {
 /// A process.
 #[derive(Debug, Serialize)]
 pub struct Life {
-    /// The end that the process was.
+    /// The end that the process ran.
     pub end: &'static str,
     /// How long it lived, s.
     pub age_s: f64,

@@ -37,7 +37,7 @@ const NAMES: [&str; 4] = ["the file", "pages", "voice down", "voice up"];
 
 /// Voice shows the link itself: 1 s and two round trips, and the handshake may be lost a few times.
 const LINK: Duration = Duration::from_secs(5);
-/// After an outage, TCP's RTO may have backed off to the outage's length; this is for the segments in flight.
+/// For the segments in flight, in addition to TCP's RTO, which an outage may have backed off to its own length.
 const TCP: Duration = Duration::from_secs(10);
 
 impl RecoveryWatch {

@@ -271,8 +271,8 @@ fn what_waits_goes_together_and_nothing_waits_for_it() {
     pair.run_for(Duration::from_millis(300));
     assert_eq!(pair.ids(1, SERVICE), (0..=30).collect::<Vec<_>>());
     let own = pair.ledger(0, SERVICE);
-    // The first alone, the second alone as it was ready before the others came, and 29 x 61 B in frames of up to 1000
-    // B.
+    // The first alone, the second alone as it was ready before the others came, and 29 x 61 B in frames of up to
+    // 1000 B.
     assert_eq!((own.packets_sent, own.packets_joined), (31, 27), "{own:?}");
     assert_eq!(own.originals_sent(), 4);
     let before = pair.journal.len();

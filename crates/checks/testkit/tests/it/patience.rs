@@ -7,8 +7,8 @@ use airlane_testkit::{Pair, RandomAdversary, Setup, TestPacket};
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"1000 packets\"";
 const S: fn(u64) -> Duration = Duration::from_secs;
 
-/// Five packets a second for 40 s; the channel loses everything from the time when both ends have a session up to 25
-/// s. Returns the age of each packet delivered.
+/// Five packets a second for 40 s; the channel loses everything from the time when both ends have a session up to
+/// 25 s. Returns the age of each packet delivered.
 fn ages(setup: &Setup) -> (Vec<Duration>, [airlane_link::ServiceLedger; 2]) {
     let over = Instant::ORIGIN + S(25);
     let mut pair = Pair::new(setup, RandomAdversary::losing(1, 1.0).until(over));

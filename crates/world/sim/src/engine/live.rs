@@ -25,7 +25,7 @@ use crate::packet::Packet;
 
 /// Wall clock time at the start of a run, since 1970.
 const WALL: Duration = Duration::from_secs(1_800_000_000);
-/// Delay before a deadline that is due again at once is handled.
+/// Delay before handling a deadline that is due again at once.
 const TURN: Duration = Duration::from_micros(10);
 
 impl Engine {

@@ -25,7 +25,7 @@ use super::circuit::Circuit;
 use crate::packet::{Marks, Packet};
 use crate::result::CircuitResult;
 
-/// What a direction of a link sends over, and what its turns apply to.
+/// How a direction of a link carries packets, frames or datagrams.
 #[derive(Debug)]
 pub(crate) enum Medium {
     /// A link without services.
@@ -292,7 +292,7 @@ impl Direction {
         stats
     }
 
-    /// Time or bits used by `now` over those available: 0 to 1.
+    /// Bits that have left by `now` over those that could have left: 0 to 1.
     pub(crate) fn utilisation(&self, now: Instant) -> f64 {
         match &self.medium {
             Medium::Packets(channel) => channel.utilisation(now),

@@ -11,7 +11,7 @@ use airlane_transport::clap::Status;
 use super::radio::RadioEnd;
 use crate::app::Flow;
 
-/// Packet length in the source's flows, headers included; converts the room of a byte-limited queue into packets.
+/// Length of a packet of Gopal's flows, headers included; converts the room of a byte-limited queue into packets.
 const USUAL_PACKET: usize = 1_040;
 
 /// The daemon of one station.

@@ -39,8 +39,8 @@ pub struct FlowConfig {
     /// A node on its path that terminates the connection and opens another. Bulk transfers over TCP only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayConfig>,
-    /// Its progress is measured at the receiver, interval by interval. Files and conferencing only. Left out: it is
-    /// not.
+    /// Its progress is measured at the receiver, interval by interval. Files and conferencing only. Left out: no
+    /// measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [{ "interval": "100 ms", "group": "stations" }]))]
     pub progress: Option<ProgressConfig>,

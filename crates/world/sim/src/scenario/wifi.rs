@@ -75,8 +75,8 @@ pub struct WifiConfig {
     /// How stations choose the rate of data frames. Left out: it is fixed.
     #[serde(default, skip_serializing_if = "WifiRateControl::is_fixed")]
     pub rate_control: WifiRateControl,
-    /// How long the start of a frame goes unnoticed, at most a slot. Source: Gopal 2007 has none; cards take up to 15
-    /// us.
+    /// How long the start of a frame goes unnoticed, at most a slot. Source: Gopal 2007 has none; cards take up to
+    /// 15 us.
     #[serde(default, skip_serializing_if = "is_none")]
     pub sense_delay: Duration,
     /// Settings of individual stations, by node.

@@ -75,8 +75,8 @@ fn one_file_takes_what_was_published_for_one_hop() {
 #[test]
 fn five_files_of_beta_take_what_was_published() {
     // CLAP-S4.1.3-r2 gives 12 s, the model of CLAP-D20 11.1 s and 33 % duplicates. With SYNs the model gives 11.9 s,
-    // without 11.2. A single run is published, which we take for the mean (CLAP-Z30): single runs here take 9 to 13
-    // s, and 17 s if a station loses four SYNs or the responses to them, and waits 15 s for the next.
+    // without 11.2. A single run is published, which we take for the mean (CLAP-Z30): single runs here take 9 to
+    // 13 s, and 17 s if a station loses four SYNs or the responses to them, and waits 15 s for the next.
     const RUNS: u64 = 20;
     let mut sum = 0.0;
     for seed in 1..=RUNS {

@@ -292,7 +292,7 @@ fn a_watcher_may_end_the_run() {
     };
     let prepared = Prepared::new(&worlds()[0]).unwrap();
     let result = prepared.run_watched(7, 1, &mut keeper);
-    // The question comes after each event of the engine, which may produce several events here.
+    // `is_over` is asked after each event of the engine, which may produce several events here.
     assert!((100..200).contains(&keeper.events.len()));
     assert!(result.stopped_s < 5.0, "{}", result.stopped_s);
 }

@@ -152,7 +152,7 @@ fn speech(gsm: &str) -> RunResult {
     run(&scenario, 1, 0).unwrap()
 }
 
-/// An unrepaired frame waits for the frame before it but for no repair, and its losses are counted.
+/// A packet sent without repair waits for the frame before it, but for no repair, and its loss is counted.
 #[test]
 fn speech_that_bypasses_the_repair_does_not_wait_for_it() {
     let repaired = "persistence = { polls = 128 }";

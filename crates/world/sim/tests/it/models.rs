@@ -139,8 +139,8 @@ fn lossy_file(transport: &str, loss: f64, seconds: u32) -> f64 {
 }
 
 /// Mathis et al. 1997: `MSS / RTT * C / sqrt(loss)`, with C = 1.31 for an acknowledgment of each segment and 0.93 for
-/// one of two, if losses are random and fast recovery alone repairs them. This needs large windows: at a loss of 0.3
-/// %, the few windows with several losses already cost up to 15 %.
+/// one of two, if losses are random and fast recovery alone repairs them. This needs large windows: at a loss of
+/// 0.3 %, the few windows with several losses already cost up to 15 %.
 #[test]
 fn a_file_over_random_losses_gets_what_mathis_says() {
     for (acks, c) in [

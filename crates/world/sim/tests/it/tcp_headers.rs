@@ -183,7 +183,7 @@ fn timestamps_measure_the_round_trip() {
             least = least.min(now - echoed);
         }
     }
-    // From the client and back takes 20 ms, from the server as long again.
+    // 20 ms from the client; an echo in its acknowledgment has taken another 20 ms to it.
     assert!((20_000..41_000).contains(&least), "{least}");
 }
 
