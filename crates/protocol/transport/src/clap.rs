@@ -1,5 +1,5 @@
-//! CLAP, the cross-layer aware transport protocol (Gopal 2007, chapter 3): one file, one way, whose rate follows what
-//! the sender's own network interface says, and never what the receiver says.
+//! CLAP, the cross-layer aware transport protocol (Gopal 2007, chapter 3). It carries one file in one direction; the
+//! sending rate follows the status of the sender's own network interface, never feedback from the receiver.
 //!
 //! ```text
 //!  status of the interface ─► Pacer    how fast (out, underflow, free places: every 100 ms)
@@ -9,14 +9,14 @@
 //!    └──────────────────────── NACK ◄─────┘
 //! ```
 //!
-//! Both ends are values without a clock and without a file: times go in, and headers come out. A packet's bytes stay
-//! with the driver, which reads the file again for a repair, so that each end holds one bit for a packet. [`wire`] is how packets stand in bytes. The driver's contract is that of the crate: one input, then
-//! `poll_transmit` until it is empty, then `poll_timeout`.
+//! Both ends are sans-IO: times go in, and headers come out. The driver keeps the file and reads it again for each
+//! repair, so an end holds one bit per packet. [`wire`] encodes and decodes packets. The driver's contract is that of
+//! the crate: one input, then `poll_transmit` until it returns none, then `poll_timeout`.
 //!
-//! The ends are no [`Endpoint`](crate::Endpoint): that one carries bytes both ways and confirms them from the front,
-//! and CLAP does neither.
+//! The ends do not implement [`Endpoint`](crate::Endpoint): that trait carries bytes in both directions and
+//! acknowledges them cumulatively, and CLAP does neither.
 //!
-//! Left out, as the work has none: a window, acknowledgments, a timer that sends data again, a checksum, encryption.
+//! Left out, because the work has none: a window, acknowledgments, a retransmission timer, a checksum, encryption.
 
 mod config;
 mod numbers;
