@@ -17,6 +17,37 @@
 //! acknowledges them cumulatively, and CLAP does neither.
 //!
 //! Left out, because the work has none: a window, acknowledgments, a retransmission timer, a checksum, encryption.
+//!
+//! A transfer over a path without delay, where the sender's interface reports 60 packets per interval of 100 ms:
+//!
+//! ```
+//! use airlane_base::{Duration, Instant};
+//! use airlane_transport::clap::{Status, Taken};
+//! use airlane_transport::{ClapConfig, ClapReceiver, ClapSender};
+//!
+//! let config = ClapConfig::default();
+//! let mut sender = ClapSender::new(&config, 1_000, Duration::ZERO)?;
+//! let mut receiver = ClapReceiver::new(&config);
+//! let mut now = Instant::ORIGIN;
+//! let mut new = 0;
+//! sender.open(now);
+//! while !sender.is_finished() {
+//!     sender.set_local(Status { out: 60, underflows: 0, room: 0, flows: 1 });
+//!     while let Some(packet) = sender.poll_transmit(now) {
+//!         new += u32::from(receiver.handle(now, packet) == Taken::New);
+//!     }
+//!     let mut bitmap = [0; 1_000];
+//!     while let Some(report) = receiver.poll_transmit(now, &mut bitmap) {
+//!         sender.handle(now, &report);
+//!     }
+//!     now = now + Duration::from_millis(1);
+//!     sender.handle_timeout(now);
+//!     receiver.handle_timeout(now);
+//! }
+//! assert_eq!(new, 1_000);
+//! assert_eq!(sender.stats().repairs, 0);
+//! # Ok::<(), airlane_transport::clap::Failure>(())
+//! ```
 
 mod config;
 mod numbers;

@@ -6,6 +6,29 @@ use airlane_base::Instant;
 /// to its application, in order and once.
 ///
 /// Bytes are counted, not carried. The counts start again with each connection.
+///
+/// A driver that is generic over the protocol can be written against this trait:
+///
+/// ```
+/// use airlane_base::{Duration, Instant};
+/// use airlane_transport::tcp::Profile;
+/// use airlane_transport::{Endpoint, Tcp, TcpConfig};
+///
+/// /// Sends everything that may be sent now over a path without delay; returns how many segments that were.
+/// fn pump<E: Endpoint>(from: &mut E, to: &mut E, now: Instant) -> usize {
+///     std::iter::from_fn(|| from.poll_transmit(now))
+///         .map(|segment| to.handle_segment(now, segment))
+///         .count()
+/// }
+///
+/// let config = TcpConfig::profile(Profile::Ns2In1999); // no handshake, initial window of one segment
+/// let [mut a, mut b] = [(); 2].map(|()| Tcp::new(&config, 1_000, Duration::ZERO));
+/// a.write(5_000);
+/// assert_eq!(pump(&mut a, &mut b, Instant::ORIGIN), 1);
+/// assert_eq!(pump(&mut b, &mut a, Instant::ORIGIN), 1); // its acknowledgment opens the window
+/// assert_eq!(pump(&mut a, &mut b, Instant::ORIGIN), 2);
+/// assert_eq!(b.read(), Some(3_000));
+/// ```
 pub trait Endpoint {
     /// The unit that two ends exchange.
     type Segment;

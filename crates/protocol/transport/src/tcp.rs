@@ -127,6 +127,27 @@ impl Tcp {
     }
 
     /// Why the connection is over, if it is.
+    ///
+    /// ```
+    /// use airlane_base::{Duration, Instant};
+    /// use airlane_transport::tcp::Over;
+    /// use airlane_transport::{Endpoint, Tcp, TcpConfig};
+    ///
+    /// let mut config = TcpConfig::default();
+    /// config.give_up = Some(Duration::from_secs(30));
+    /// let mut end = Tcp::new(&config, 1_448, Duration::ZERO);
+    /// end.write(1);
+    ///
+    /// let mut now = Instant::ORIGIN;
+    /// let mut syns = 0;
+    /// while end.over(now).is_none() {
+    ///     syns += std::iter::from_fn(|| end.poll_transmit(now)).count(); // nobody answers
+    ///     now = end.poll_timeout().expect("an unanswered SYN has a timer");
+    ///     end.handle_timeout(now);
+    /// }
+    /// assert_eq!(end.over(now), Some(Over::GaveUp));
+    /// assert!(syns > 3 && now >= Instant::ORIGIN + Duration::from_secs(30));
+    /// ```
     pub fn over(&self, now: Instant) -> Option<Over> {
         self.life.over(now)
     }

@@ -180,6 +180,23 @@ impl Sender {
 
     /// The path is known to be down: until [`thaw`](Self::thaw) nothing is sent and no timer runs. Acknowledgments
     /// that still arrive are processed.
+    ///
+    /// ```
+    /// use airlane_base::{Duration, Instant};
+    /// use airlane_transport::tcp::Profile;
+    /// use airlane_transport::{Sender, TcpConfig};
+    ///
+    /// let config = TcpConfig::profile(Profile::Ns2In1999);
+    /// let mut sender = Sender::new(&config, 1_000, Duration::ZERO);
+    /// sender.write(1_000);
+    /// assert!(sender.poll_transmit(Instant::ORIGIN).is_some());
+    /// let due = sender.poll_timeout().unwrap();
+    ///
+    /// sender.freeze(Instant::ORIGIN);
+    /// assert_eq!(sender.poll_timeout(), None);
+    /// sender.thaw(Instant::ORIGIN + Duration::from_secs(60));
+    /// assert_eq!(sender.poll_timeout(), Some(due + Duration::from_secs(60)));
+    /// ```
     pub fn freeze(&mut self, now: Instant) {
         self.control.timer.freeze(now);
     }

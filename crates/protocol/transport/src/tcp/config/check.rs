@@ -10,6 +10,14 @@ impl TcpConfig {
     ///
     /// # Errors
     /// A sentence that names the key, its value and the allowed range.
+    ///
+    /// ```
+    /// use airlane_transport::TcpConfig;
+    ///
+    /// let mut config = TcpConfig::default();
+    /// config.window = 0;
+    /// assert!(config.validate().unwrap_err().contains("window"));
+    /// ```
     pub fn validate(&self) -> Result<(), String> {
         let at_least = |key: &str, value: String, ok: bool, least: &str| {
             if ok {
