@@ -1,5 +1,5 @@
-//! What erases a block: the channel coding of full-rate data traffic, TCH/F9.6 (3GPP TS 45.003, section 3.3), held
-//! against what is published of it. No radio here is made of slots, so this stands in tests alone.
+//! What erases a block: the channel coding of full-rate data traffic, TCH/F9.6 (3GPP TS 45.003, section 3.3),
+//! compared with published behaviour. No radio here is modelled slot by slot, so this is used only in tests.
 //!
 //! ```text
 //! 240 bits + 4 zeros ─► rate 1/2, 16 states ─► 488 ─► punctured ─► 456 ─► interleaved over 22 slots of 114 bits
@@ -10,11 +10,11 @@ use airlane_base::{Rng, Streams};
 const INFORMATION: usize = 240;
 const TAIL: usize = 4;
 const CODED: usize = 456;
-/// Slots that have bits of a block, and slots from one block to the next.
+/// Slots that carry bits of one block, and the slots from the start of one block to that of the next.
 const SPREAD: usize = 22;
 const STEP: usize = 4;
 
-/// G0 = 1+D^3+D^4 and G1 = 1+D+D^3+D^4, as the newest bit is the lowest.
+/// G0 = 1+D^3+D^4 and G1 = 1+D+D^3+D^4, with the newest bit lowest.
 const GENERATORS: [u8; 2] = [0b11001, 0b11011];
 
 /// Which of the 488 bits are sent.
@@ -22,7 +22,7 @@ fn is_sent(bit: usize) -> bool {
     bit % 15 != 11
 }
 
-/// Both bits that leave when this one has come behind those of the state.
+/// The two output bits for an input bit after a state.
 fn output(state: u8, bit: u8) -> [u8; 2] {
     GENERATORS.map(|generator| ((state << 1 | bit) & generator).count_ones() as u8 & 1)
 }
@@ -39,12 +39,12 @@ fn encode(information: &[u8; INFORMATION]) -> [u8; CODED] {
     std::array::from_fn(|_| sent.next().expect("456 bits are sent").1)
 }
 
-/// The slot behind that in which its block begins, and the place in it.
+/// The slot of a coded bit, counted from the first slot of its block, and its place in that slot.
 fn place(bit: usize) -> (usize, usize) {
     (bit % 19 + bit / 114, bit % 19 + 19 * (bit % 6))
 }
 
-/// The likeliest information (Viterbi). What has come is +1 for a one, -1 for a zero, and 0 where nothing is known.
+/// The most likely information bits (Viterbi). An input is +1 for a one, -1 for a zero, and 0 for an erasure.
 fn decode(came: &[i8; CODED]) -> [u8; INFORMATION] {
     const STEPS: usize = INFORMATION + TAIL;
     let mut came = came.iter();
@@ -84,16 +84,16 @@ fn decode(came: &[i8; CODED]) -> [u8; INFORMATION] {
     information
 }
 
-/// How a receiver finds a slot that was lost.
+/// How a lost slot appears to the receiver.
 #[derive(Clone, Copy)]
 enum Lost {
-    /// It knows.
+    /// As erasures.
     Known,
-    /// As any bits.
+    /// As random bits.
     Unknown,
 }
 
-/// Whether a block is erased that begins at a slot, where some slots are lost.
+/// Whether the block that begins at a slot is erased, given which slots are lost.
 fn is_erased(random: &mut Rng, begins: i32, how: Lost, lost: &dyn Fn(i32) -> bool) -> bool {
     let sent: [u8; INFORMATION] = std::array::from_fn(|_| u8::from(random.uniform() < 0.5));
     let coded = encode(&sent);
@@ -109,7 +109,7 @@ fn is_erased(random: &mut Rng, begins: i32, how: Lost, lost: &dyn Fn(i32) -> boo
     decode(&came) != sent
 }
 
-/// Blocks that so many lost slots in a row erase, on average over `rounds` and over where blocks begin.
+/// The number of blocks that a run of lost slots erases, averaged over `rounds` and over the position of the blocks.
 fn erased(random: &mut Rng, slots: i32, how: Lost, rounds: i32) -> f64 {
     let mut sum = 0;
     for round in 0..rounds {
@@ -131,7 +131,7 @@ fn bits_of_a_block_lie_in_22_slots() {
     let inner = [24; 16];
     let expected = [&[6, 12, 18][..], &inner, &[18, 12, 6]].concat();
     assert_eq!(counts, expected);
-    // Of a slot's 114 bits each is one block's: blocks begin every four slots.
+    // Each of a slot's 114 bits belongs to one block: blocks begin every four slots.
     let mut taken: Vec<_> = (0..8)
         .flat_map(|block| (0..CODED).map(move |bit| (block, place(bit))))
         .collect();
@@ -145,7 +145,7 @@ fn bits_of_a_block_lie_in_22_slots() {
     assert!(places.iter().all(|place| place.1 < 114));
 }
 
-/// LUD-C-33, and what is known of fades: in which a few slots harm nothing, and more erase several blocks at once.
+/// LUD-C-33, and the known effect of fades: a few lost slots do no harm, more of them erase several blocks at once.
 #[test]
 fn losing_a_few_slots_of_interleaved_blocks_does_no_harm() {
     let random = &mut Streams::new(1, 0).stream("slots");

@@ -1,11 +1,11 @@
-//! The check sequences of the circuit: 24 bits under each frame of RLP, 16 under each packet of PPP.
+//! The frame check sequences: 24 bits in each RLP frame, 16 in each PPP packet.
 //!
-//! Both send the least significant bit first, preset the register to ones and invert the result.
+//! Both are sent least significant bit first, preset the register to ones and invert the result.
 //! Sources: GSM 04.22, section 5.2.6; RFC 1662, appendix C.
 
-/// The generator of RLP's check, bits reversed: the bit for x^23 stands lowest.
+/// The generator of RLP's check sequence, bits reversed: the bit for x^23 is the lowest.
 const RLP: u32 = 0x00AD_85DD;
-/// The generator of PPP's check, bits reversed.
+/// The generator of PPP's check sequence, bits reversed.
 const PPP: u32 = 0x8408;
 
 const fn table(generator: u32) -> [u32; 256] {
@@ -37,14 +37,14 @@ fn remainder(table: &[u32; 256], preset: u32, octets: &[u8]) -> u32 {
     })
 }
 
-/// RLP's check of these octets, in the order in which it is sent.
+/// RLP's check sequence of these octets, in transmission order.
 pub fn rlp(octets: &[u8]) -> [u8; 3] {
     let register = !remainder(&RLP_TABLE, 0x00FF_FFFF, octets);
     let [low, middle, high, _] = register.to_le_bytes();
     [low, middle, high]
 }
 
-/// PPP's check of these octets, in the order in which it is sent.
+/// PPP's check sequence of these octets, in transmission order.
 pub fn ppp(octets: &[u8]) -> [u8; 2] {
     let register = !remainder(&PPP_TABLE, 0xFFFF, octets);
     let [low, high, ..] = register.to_le_bytes();
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_checks_are_those_of_the_standards() {
-        // The vectors that GSM phones agree on, and the check value of RFC 1662's sequence.
+        // Known vectors of GSM phones, and the check value of RFC 1662's sequence.
         assert_eq!(rlp(&[0; 27]), [0x19, 0x57, 0xC9]);
         let rising: Vec<u8> = (0..27).collect();
         assert_eq!(rlp(&rising), [0x82, 0x6C, 0xAE]);

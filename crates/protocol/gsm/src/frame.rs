@@ -1,35 +1,36 @@
-//! Frames, and their layout on the air.
+//! Frames and their encoding.
 //!
 //! ```text
 //! octet 0        octet 1                          last three
 //! C/R:1 S:2 N(S) low:5 | N(S) high:1 P/F:1 N(R):6 | information | FCS:24
 //! ```
 //!
-//! A frame of several blocks has the same header and one check, and an octet in front of each block: whether it is
-//! the first, and how many follow (Ludwig et al. 1999, details by docs/spec/gsm-rlp.md, section 1.10).
+//! A frame of several blocks has the same header and one check sequence, and each block begins with an octet that
+//! says whether it is the first and how many follow (Ludwig et al. 1999; details in docs/spec/gsm-rlp.md, section
+//! 1.10).
 
 use crate::fcs;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 30;
-/// Bytes of header and check.
+/// Bytes of header and check sequence.
 const ENDS: usize = 5;
-/// N(S) of a frame without a number.
+/// N(S) of an unnumbered frame.
 const UNNUMBERED: u8 = 63;
-/// N(S) of a frame that only says how it stands.
+/// N(S) of a supervisory frame.
 const SUPERVISORY: u8 = 62;
 
-/// How the other direction stands.
+/// The state of the reverse direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Supervisory {
-    /// Everything below N(R) has come.
+    /// Everything below N(R) has arrived (RR).
     Ready = 0,
-    /// As before, and no more information should come for now.
+    /// As above, and the peer should send no more information for now (RNR).
     NotReady = 1,
-    /// Everything from N(R) on should come again.
+    /// Everything from N(R) on has to be retransmitted (REJ).
     Reject = 2,
-    /// The frame N(R) should come again.
+    /// The frame N(R) has to be retransmitted (SREJ).
     SelectiveReject = 3,
 }
 
@@ -42,27 +43,27 @@ impl Supervisory {
     ];
 }
 
-/// What a frame without a number says.
+/// The command or response of an unnumbered frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Unnumbered {
-    /// Both directions begin anew.
+    /// Both directions are reset.
     Sabm = 7,
-    /// They have.
+    /// Acknowledges the reset.
     Ua = 12,
-    /// The link ends.
+    /// The link is disconnected.
     Disc = 8,
     /// There is no link.
     Dm = 3,
-    /// Information without a number.
+    /// Unnumbered information.
     Ui = 0,
-    /// Parameters.
+    /// Negotiates parameters.
     Xid = 23,
-    /// To be sent back.
+    /// Requests an echo.
     Test = 28,
-    /// Nothing.
+    /// Carries nothing.
     Null = 15,
-    /// The numbers of a link that goes on in a channel of another kind.
+    /// The numbers of a link that continues in a channel of another kind.
     Remap = 17,
 }
 
@@ -80,22 +81,22 @@ impl Unnumbered {
     ];
 }
 
-/// Which kind of frame it is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
-    /// It has no number.
+    /// It has no sequence number.
     Unnumbered(Unnumbered),
-    /// SABM, or UA where it `answers` one, of a beginning with this number, 1 to 3, in the bits that say nothing in
-    /// frames without a number: so that no late answer is taken for another.
+    /// SABM, or UA if it `answers` one. The number of the reset, 1 to 3, is in bits that are unused in unnumbered
+    /// frames, so that a late answer is not taken for the answer to another SABM.
     Beginning {
         /// Whether it is UA.
         answers: bool,
         /// The number.
         mark: u8,
     },
-    /// It says how the other direction stands, and may carry information.
+    /// It reports the state of the reverse direction, and may carry information.
     Numbered {
-        /// What it says.
+        /// The report.
         says: Supervisory,
         /// N(R).
         about: u8,
@@ -104,19 +105,19 @@ pub enum Body {
     },
 }
 
-/// The first two octets.
+/// The header, which is the first two octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Whether it is a command; the others are responses.
+    /// Whether it is a command; other frames are responses.
     pub command: bool,
-    /// P in a command: the other side must answer. F in a response: this is the answer.
+    /// P in a command: the peer must answer. F in a response: this is the answer.
     pub poll: bool,
     /// Which kind of frame it is.
     pub body: Body,
 }
 
 impl Header {
-    /// The two octets.
+    /// Encodes the header.
     pub fn encode(self) -> [u8; 2] {
         let (says, sent, about) = match self.body {
             Body::Unnumbered(what) => (0, UNNUMBERED, what as u8),
@@ -139,7 +140,7 @@ impl Header {
         ]
     }
 
-    /// What two octets say. None if no station sends them.
+    /// Decodes a header. None if no station sends it.
     pub fn decode([first, second]: [u8; 2]) -> Option<Self> {
         let sent = first >> 3 | (second & 1) << 5;
         let about = second >> 2;
@@ -170,14 +171,14 @@ impl Header {
     }
 }
 
-/// A frame: its header and what it carries.
+/// A frame: its header and its information.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame<I> {
-    /// How many blocks it has.
+    /// Its length in blocks.
     pub blocks: u8,
     /// Its header.
     pub header: Header,
-    /// What it carries, if its header says that it does.
+    /// Its information, if the header says that it has some.
     pub information: Option<I>,
 }
 
@@ -187,20 +188,20 @@ impl<I> Frame<I> {
         usize::from(self.blocks) * BLOCK
     }
 
-    /// Whether it has no block, which no frame has.
+    /// Whether it has no block, which is never true.
     pub fn is_empty(&self) -> bool {
         self.blocks == 0
     }
 }
 
-/// How many bytes of information a frame of so many blocks has, octets of L2R among them.
+/// The bytes of information in a frame of this many blocks, octets of L2R included.
 pub const fn information_len(blocks: u8) -> usize {
     let marks = if blocks > 1 { blocks as usize } else { 0 };
     (blocks as usize * BLOCK).saturating_sub(ENDS + marks)
 }
 
 impl Frame<Vec<u8>> {
-    /// The frame on the air, padded with zeros. Information that is too long is cut.
+    /// Encodes the frame, padded with zeros. Information that is too long is truncated.
     pub fn encode(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.len());
         octets.extend(self.header.encode());
@@ -219,7 +220,7 @@ impl Frame<Vec<u8>> {
         air
     }
 
-    /// The frame that these blocks are. None where a bit of them is wrong, or where they are parts of several.
+    /// Decodes the frame in these blocks. None if a bit is wrong, or if the blocks belong to several frames.
     pub fn decode(air: &[u8]) -> Option<Self> {
         let blocks = u8::try_from(air.len() / BLOCK).ok()?;
         if blocks == 0 || blocks > 128 || !air.len().is_multiple_of(BLOCK) {
@@ -332,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_frame_loses_to_overhead_what_is_published() {
-        // Ludwig et al. 1999, section 2: 24 of 30 bytes, an octet of L2R apart.
+        // Ludwig et al. 1999, section 2: 24 of 30 bytes, plus an octet of L2R.
         assert_eq!(information_len(1) - 1, 24);
         assert_eq!(information_len(7) - 1, 210 - 6 - 7);
     }

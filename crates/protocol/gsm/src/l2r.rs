@@ -1,10 +1,10 @@
-//! The octet stream of the L2R layer (GSM 07.02): how much of a frame's information is user data.
+//! The octet stream of the L2R layer (GSM 07.02), which marks the part of a frame's information that is user data.
 //!
-//! Each frame begins with an octet whose low five bits say what follows: 30, nothing but data to the end; up to 23, so
-//! many octets of data, then another such octet; 31, nothing. Its high bits carry modem lines, which do not change
-//! here.
+//! Each frame begins with a status octet whose low five bits describe what follows: 30, data to the end; up to 23,
+//! that many octets of data and then another status octet; 31, nothing. Its high bits carry modem control lines,
+//! which do not change here.
 
-/// All octets to the end are data.
+/// The rest is data.
 const FULL: u8 = 30;
 /// The rest is empty.
 const EMPTY: u8 = 31;
@@ -12,7 +12,7 @@ const EMPTY: u8 = 31;
 const COUNTED: usize = 23;
 const LOW: u8 = 31;
 
-/// Writes as much of `data` as fits into `len` bytes of information, and says how much that is.
+/// Packs as much of `data` as fits into `len` bytes of information; returns how many bytes that is.
 pub fn pack(data: &[u8], len: usize, information: &mut Vec<u8>) -> usize {
     information.clear();
     if len == 0 {
@@ -39,7 +39,8 @@ pub fn pack(data: &[u8], len: usize, information: &mut Vec<u8>) -> usize {
     taken
 }
 
-/// Adds the data of a frame's information to `data`. False where it is none: what was added until there stays.
+/// Appends the data in a frame's information to `data`. False if the information is malformed; data appended before
+/// the error stays.
 pub fn unpack(information: &[u8], data: &mut Vec<u8>) -> bool {
     let mut rest = information;
     while let Some((status, after)) = rest.split_first() {

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Sources: GSM 04.22 v5.0.0 (RLP), GSM 07.02 (L2R), RFC 1662 (PPP), and Ludwig et al. 1999 for frames of more than
-//! one block. A station gets the time and frames and gives frames; it knows no clock and no radio. What a frame
-//! carries is a type of the caller's, so that a simulator may carry places in a stream where a link carries bytes.
+//! one block. A station is sans-IO: it takes the time and received frames, returns frames to send, and has no clock
+//! and no radio. The caller chooses the type of the information, so a simulator may carry positions in a stream where
+//! a link carries bytes.
 
 #![forbid(unsafe_code)]
 
@@ -30,5 +31,5 @@ pub use negotiation::Negotiation;
 pub use parameters::{Parameters, Persistence, Repair};
 pub use station::{Counts, Lengths, Station};
 
-/// Numbers of frames, 0 to 61: 62 and 63 mark frames without one.
+/// Sequence numbers are 0 to 61: 62 and 63 mark frames without one.
 const NUMBERS: u8 = 62;

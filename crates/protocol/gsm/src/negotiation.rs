@@ -1,37 +1,38 @@
-//! How two stations agree on their parameters: XID frames (GSM 04.22, section 5.2.2.6).
+//! How two stations negotiate their parameters: XID frames (GSM 04.22, section 5.2.2.6).
 //!
-//! Either station asks with what it has, and the other answers with what holds; both work that out alike, so it does not
-//! matter who asks, nor whether both do. A question is repeated until an answer or the peer's own question has come.
+//! Either station sends its own parameters, and the other answers with the agreed ones. Both compute these in the
+//! same way, so it does not matter which station asks, or whether both do. A request is repeated until an answer or
+//! the peer's own request arrives.
 
 use airlane_base::Instant;
 
 use crate::frame::{Body, Header, Unnumbered};
 use crate::parameters::Parameters;
 
-/// Where the question stands.
+/// The state of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// Nobody has anything to send yet.
+    /// Not needed yet: there is nothing to send.
     Unasked,
-    /// It leaves next.
+    /// It is sent next.
     Due,
-    /// It leaves again then.
+    /// It is sent again at this time.
     Asked(Instant),
-    /// Both know.
+    /// Both stations have agreed.
     Over,
 }
 
-/// One end of it.
+/// One end of the negotiation.
 #[derive(Clone, Debug)]
 pub struct Negotiation {
     own: Parameters,
     question: Question,
-    /// An answer leaves next, with this.
+    /// The answer with these parameters is sent next.
     answer: Option<Parameters>,
 }
 
 impl Negotiation {
-    /// The end that has these parameters.
+    /// An end with these parameters.
     pub fn new(own: Parameters) -> Self {
         Self {
             own,
@@ -40,7 +41,7 @@ impl Negotiation {
         }
     }
 
-    /// There is something to send: the peer has to be asked first.
+    /// There is something to send, so the parameters have to be negotiated first.
     pub fn begin(&mut self) {
         if self.question == Question::Unasked {
             self.question = Question::Due;
@@ -75,8 +76,8 @@ impl Negotiation {
         Some((header, parameters.xid()))
     }
 
-    /// Takes the information of an XID frame, and says what both have agreed on, if they have. What asks for the
-    /// impossible is not answered.
+    /// Takes the information of an XID frame; returns the agreed parameters, if any. An impossible request is not
+    /// answered.
     pub fn handle_frame(&mut self, header: Header, items: &[u8]) -> Option<Parameters> {
         let agreed = self.own.agreed(items)?;
         if header.command {
@@ -94,7 +95,7 @@ impl Negotiation {
         }
     }
 
-    /// Asks again what has not been answered by now.
+    /// Repeats a request that has not been answered by now.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|until| until <= now) {
             self.question = Question::Due;
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Frames are lost until the last of them; both ask, or one.
+        /// All frames but the last are lost; one end asks, or both do.
         #[test]
         fn both_ends_agree_on_the_same(
             lost in prop::collection::vec(any::<bool>(), 0..12), both: bool, windows in [1_u8..=61, 1_u8..=61],

@@ -1,4 +1,4 @@
-//! What both stations of a link agree on, and how it is said in an XID frame.
+//! The parameters that both stations of a link share, and their encoding in an XID frame.
 
 use airlane_base::{Duration, SeqSpace};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ impl Default for Persistence {
 }
 
 impl Persistence {
-    /// The shortest time that may be, if this is shorter.
+    /// The shortest time allowed, if this one is shorter.
     pub fn too_soon(self) -> Option<Duration> {
         let shortest = Duration::from_millis(10);
         matches!(self, Self::Time(bound) if bound < shortest).then_some(shortest)
@@ -44,22 +44,22 @@ pub enum Repair {
     GoBack,
 }
 
-/// What both stations of a link agree on.
+/// The parameters that both stations of a link share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parameters {
     /// Frames that may be unacknowledged, 1 to 61.
     pub window: u8,
-    /// How long an acknowledgment may take where all frames have one block; longer ones add to it
+    /// How long an acknowledgment may take if all frames have one block; longer frames add to it
     /// ([`Self::t1_between`]).
     pub t1: Duration,
     /// When a sender gives up and both begin anew.
     pub persistence: Persistence,
     /// How a receiver asks for what is missing.
     pub repair: Repair,
-    /// How long a block takes. Each end knows that of its own link.
+    /// Duration of a block. Each end knows that of its own link.
     pub block: Duration,
-    /// Frames have so many numbers: 62, or fewer in a small world that is to be looked through. The window has one less
-    /// at most.
+    /// The size of the sequence number space: 62, or fewer in a small model to be checked exhaustively. The window is
+    /// smaller by at least one.
     pub numbers: u8,
 }
 
@@ -82,14 +82,14 @@ impl Parameters {
         SeqSpace::new(self.numbers as u64)
     }
 
-    /// T1 where our frames and the peer's have so many blocks. Each block more of ours takes its time once, and of the
-    /// peer's twice: in the frame that it is sending already, and in the one that answers.
+    /// T1 for frames of `ours` and `peers` blocks. Each additional block of ours adds its time once, and each of the
+    /// peer's twice: in the frame that is being sent already, and in the one that answers.
     pub fn t1_between(&self, ours: u8, peers: u8) -> Duration {
         let more = |blocks: u8| u64::from(blocks.saturating_sub(1));
         self.t1 + self.block * (more(ours) + 2 * more(peers))
     }
 
-    /// The items of an XID frame, of the same window both ways.
+    /// The items of an XID frame, with the same window in both directions.
     pub fn xid(&self) -> Vec<u8> {
         let t1 = (self.t1.as_nanos() / 10_000_000).min(255) as u8;
         let mut items = vec![0x11, 0, 0x21, self.window, 0x31, self.window, 0x41, t1];
@@ -100,8 +100,8 @@ impl Parameters {
         items
     }
 
-    /// What holds after the peer's XID frame: the smaller window, and the longer of times and counts. None where
-    /// its items do not end, or ask for what no link has.
+    /// The parameters after the peer's XID frame: the smaller window, and the longer times and counts. None if its
+    /// items are truncated, or ask for something that no link supports.
     pub fn agreed(mut self, mut items: &[u8]) -> Option<Self> {
         loop {
             let (head, rest) = items.split_first()?;

@@ -1,8 +1,8 @@
-//! PPP in HDLC-like framing (RFC 1662): packets in a stream of octets that knows of none.
+//! PPP in HDLC-like framing (RFC 1662): packets in an octet stream without boundaries.
 //!
-//! A packet costs 7 octets: a flag, which is its neighbour's too, address, control, protocol and a check of two. Octets
-//! that look like flags or escapes are escaped, and those below 32 that the map of characters names. That is why a
-//! packet that lost octets spoils only itself and the one that it then runs into.
+//! A packet costs 7 octets: a flag shared with its neighbour, address, control, protocol and a check sequence of two.
+//! Octets that equal a flag or an escape are escaped, and so are octets below 32 that the character map names. A
+//! packet that loses octets therefore damages only itself and the packet that it then runs into.
 
 use crate::fcs;
 
@@ -11,10 +11,10 @@ const ESCAPE: u8 = 0x7D;
 const FLIP: u8 = 0x20;
 /// Address, control and protocol: IPv4 (RFC 1332) and IPv6 (RFC 5072).
 const HEADS: [[u8; 4]; 2] = [[0xFF, 0x03, 0x00, 0x21], [0xFF, 0x03, 0x00, 0x57]];
-/// Octets that a packet costs, without those that are escaped.
+/// Octets that a packet costs, escapes not included.
 pub const OVERHEAD: usize = 7;
 
-/// Adds a packet to a stream whose last octet is a flag, or which has none.
+/// Appends a packet to a stream that is empty or ends with a flag.
 pub fn push(packet: &[u8], map: u32, stream: &mut Vec<u8>) {
     if stream.last() != Some(&FLAG) {
         stream.push(FLAG);
@@ -42,7 +42,7 @@ pub struct Reader {
     escaped: bool,
     /// The longest packet that it takes.
     most: usize,
-    /// What stood between two flags and was no packet.
+    /// Octets between two flags that were not a valid packet.
     refused: u64,
 }
 
@@ -57,19 +57,19 @@ impl Reader {
         }
     }
 
-    /// How often what stood between two flags was no packet.
+    /// How often the octets between two flags were not a valid packet.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Octets are missing here: what has come of a packet is no part of what follows.
+    /// Octets are missing here: the part of a packet received so far does not belong to what follows.
     pub fn skip(&mut self) {
         self.refused += u64::from(!self.octets.is_empty());
         self.octets.clear();
         self.escaped = false;
     }
 
-    /// Reads on, and gives each packet that ends here.
+    /// Reads more of the stream; calls `each` for every packet that ends in it.
     pub fn read(&mut self, stream: &[u8], mut each: impl FnMut(&[u8])) {
         for octet in stream {
             match *octet {
@@ -89,7 +89,7 @@ impl Reader {
                     } else {
                         0
                     };
-                    // One octet beyond the longest says that it is too long.
+                    // One octet beyond the limit is kept, which shows that the packet is too long.
                     if self.octets.len() <= self.most + HEADS[0].len() + 2 {
                         self.octets.push(octet ^ flip);
                     }
@@ -144,7 +144,7 @@ mod tests {
             stream.drain(from..to);
             let back = found(&mut Reader::new(60), &stream);
             for (index, packet) in packets.iter().enumerate() {
-                // The flag in front of a packet belongs to it, too.
+                // The flag before a packet belongs to it, too.
                 let touched = from < ends[index + 1] && to > ends[index].saturating_sub(1);
                 prop_assert!(touched || back.contains(packet), "packet {}", index);
             }

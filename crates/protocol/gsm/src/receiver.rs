@@ -1,47 +1,47 @@
-//! What a station has of its peer's information, and what it asks for.
+//! The information that a station has received from its peer, and what it requests.
 
 use airlane_base::{Duration, Instant, SeqSpace};
 
 use crate::parameters::{Parameters, Repair};
 
-/// How a number ahead of V(R) stands.
+/// The state of a number ahead of V(R).
 #[derive(Clone, Debug, Hash)]
 enum Place<I> {
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     Unknown,
-    /// It is missing and must be asked for.
+    /// It is missing and must be requested.
     Missing,
-    /// It has been asked for, and will be again then.
+    /// It was requested, and will be requested again at this time.
     Asked(Instant),
-    /// It has come.
+    /// It was received.
     Here(I),
 }
 
-/// What has become of information that came.
+/// What became of received information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// It is given, or kept.
+    /// It was delivered or buffered.
     New,
-    /// It had come before.
+    /// A duplicate.
     Before,
-    /// It comes again later, with what is missing in front of it.
+    /// Discarded: it will be sent again after the information missing before it.
     TooEarly,
 }
 
-/// Information from the peer, in a window from V(R) on.
+/// Information from the peer, in a window that starts at V(R).
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Receiver<I> {
     window: u8,
     repair: Repair,
     space: SeqSpace,
-    /// V(R): everything below has come.
+    /// V(R): everything below was received.
     next: u8,
     places: Vec<Place<I>>,
-    /// How many of those are missing and must be asked for.
+    /// How many of them are missing and must be requested.
     missing: u32,
-    /// How many have been asked for.
+    /// How many were requested.
     asked: u32,
-    /// A request for everything from V(R) on: due, or when it will be again.
+    /// A request for everything from V(R) on: due now, or at the given time again.
     reject: Option<Option<Instant>>,
 }
 
@@ -59,7 +59,7 @@ impl<I> Receiver<I> {
         }
     }
 
-    /// Others hold from now on.
+    /// New parameters apply from now on.
     pub(crate) fn set_parameters(&mut self, parameters: &Parameters) {
         (self.window, self.repair) = (parameters.window, parameters.repair);
     }
@@ -69,7 +69,7 @@ impl<I> Receiver<I> {
         self.next
     }
 
-    /// Takes information.
+    /// Takes information; `give` receives what can be delivered.
     pub(crate) fn take(&mut self, number: u8, information: I, mut give: impl FnMut(I)) -> Came {
         let ahead = self.space.distance(number.into(), self.next.into());
         if ahead >= u32::from(self.window) {
@@ -99,7 +99,7 @@ impl<I> Receiver<I> {
         Came::New
     }
 
-    /// Gives what has come for V(R), and moves V(R) on.
+    /// Removes the information at V(R), if it was received, and advances V(R).
     fn take_next(&mut self) -> Option<I> {
         if !matches!(self.places[usize::from(self.next)], Place::Here(_)) {
             return None;
@@ -111,7 +111,7 @@ impl<I> Receiver<I> {
         Some(information)
     }
 
-    /// Changes how a number stands, and gives how it stood.
+    /// Replaces the state of a number; returns the old state.
     fn put(&mut self, number: u8, place: Place<I>) -> Place<I> {
         self.missing += u32::from(matches!(place, Place::Missing));
         self.asked += u32::from(matches!(place, Place::Asked(_)));
@@ -127,12 +127,12 @@ impl<I> Receiver<I> {
         (0..u32::from(self.window)).map(move |at| space.add(from, at) as u8)
     }
 
-    /// Whether something must be asked for.
+    /// Whether there is something to request.
     pub(crate) fn has_requests(&self) -> bool {
         self.missing > 0 || self.reject == Some(None)
     }
 
-    /// The next number to ask for by itself, oldest first. An answer may take as long as `patience`.
+    /// The next number to request selectively, oldest first. An answer may take as long as `patience`.
     pub(crate) fn next_missing(&mut self, now: Instant, patience: Duration) -> Option<u8> {
         if self.missing == 0 {
             return None;
@@ -144,14 +144,14 @@ impl<I> Receiver<I> {
         Some(number)
     }
 
-    /// A request for this number leaves only now.
+    /// A request for this number was sent only now.
     pub(crate) fn left(&mut self, number: u8, patience_ends: Instant) {
         if let Place::Asked(until) = &mut self.places[usize::from(number)] {
             *until = patience_ends;
         }
     }
 
-    /// Whether everything from V(R) on is to be asked for.
+    /// Whether to request everything from V(R) on.
     pub(crate) fn take_reject(&mut self, now: Instant, patience: Duration) -> bool {
         let due = self.reject == Some(None);
         if due {
@@ -160,7 +160,7 @@ impl<I> Receiver<I> {
         due
     }
 
-    /// The peer asks how things stand: what has come out of order is dropped, and comes again.
+    /// The peer polls: information received out of order is discarded, because it will be sent again.
     pub(crate) fn on_poll(&mut self) {
         self.places
             .iter_mut()

@@ -1,10 +1,10 @@
-//! What a station keeps of what it has sent, and when it asks how that stands.
+//! The information that a station keeps until it is acknowledged, and when it polls the peer.
 
 use airlane_base::{Duration, Instant, SeqSpace};
 
 use crate::parameters::{Parameters, Persistence};
 
-/// T1 is longer than a loop by this, for frames of any length (Ludwig et al. have loops of 0.28 s).
+/// T1 exceeds the round trip by this, for frames of any length (Ludwig et al. have round trips of 0.28 s).
 const MARGIN: Duration = Duration::from_millis(200);
 
 /// Information that is not acknowledged yet.
@@ -14,13 +14,13 @@ struct Unacknowledged<I> {
     blocks: u8,
     first: Instant,
     last: Instant,
-    /// It has been sent so often.
+    /// How often it was sent.
     sent: u32,
-    /// It must be sent again.
+    /// Whether it must be retransmitted.
     again: bool,
 }
 
-/// Information on its way, in a window behind V(S).
+/// Information in flight, in a window below V(S).
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Sender<I> {
     parameters: Parameters,
@@ -30,26 +30,26 @@ pub(crate) struct Sender<I> {
     /// V(S): the next new number.
     next: u8,
     kept: Vec<Option<Unacknowledged<I>>>,
-    /// How many of those are to be sent again.
+    /// How many of them must be retransmitted.
     again: u32,
     t1: Option<Instant>,
-    /// When T1 would have run out that a request has stopped. It goes on if what was asked for comes before it has been
-    /// sent again: otherwise nothing would ask for the frames behind it.
+    /// When T1 would have expired that a request has stopped. T1 goes on if the requested frame arrives before it was
+    /// retransmitted: otherwise nothing would request the frames after it.
     stopped: Option<Instant>,
-    /// The polls that have left since the first unanswered one, if there is one or it is due.
+    /// The polls sent since the first unanswered one, if one is unanswered or due.
     polls: Option<u32>,
     poll_due: bool,
-    /// Blocks of the frames whose fate has become known, and whether they were lost.
+    /// Blocks of the frames whose outcome is known, and whether they were lost.
     pub(crate) fates: Vec<(u8, bool)>,
 }
 
-/// What a frame carries.
+/// The information of a frame.
 #[derive(Debug)]
 pub(crate) struct Sent<I> {
     pub(crate) number: u8,
     pub(crate) blocks: u8,
     pub(crate) information: I,
-    /// It has been sent before.
+    /// Whether it is a retransmission.
     pub(crate) again: bool,
 }
 
@@ -80,12 +80,12 @@ impl<I: Clone> Sender<I> {
         !self.waits() && self.outstanding() < self.parameters.window
     }
 
-    /// Whether something is to be said before there is new information.
+    /// Whether something must be sent before new information.
     pub(crate) fn has_frames(&self) -> bool {
         self.poll_due || self.again > 0 && !self.waits()
     }
 
-    /// What is not acknowledged, oldest first.
+    /// The unacknowledged information, oldest first.
     pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = &I> {
         let kept = self
             .numbers()
@@ -93,7 +93,7 @@ impl<I: Clone> Sender<I> {
         kept.map(|kept| &kept.information)
     }
 
-    /// Others hold from now on, where nothing that is under way contradicts them.
+    /// New parameters apply from now on, as far as the information in flight allows.
     pub(crate) fn set_parameters(&mut self, parameters: Parameters) {
         self.parameters = parameters;
     }
@@ -103,7 +103,7 @@ impl<I: Clone> Sender<I> {
         self.acknowledged == self.next
     }
 
-    /// Takes the turn of a poll, which carries nothing.
+    /// Takes a due poll, which carries no information.
     pub(crate) fn take_poll(&mut self, now: Instant, t1: Duration) -> bool {
         let due = std::mem::take(&mut self.poll_due);
         if due {
@@ -113,8 +113,8 @@ impl<I: Clone> Sender<I> {
         due
     }
 
-    /// What the next frame carries: the oldest that is to be sent again, or new information. The peer's frames have `heard`
-    /// blocks.
+    /// The information of the next frame: the oldest to be retransmitted, or new information. The peer's frames have
+    /// `heard` blocks.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -122,8 +122,8 @@ impl<I: Clone> Sender<I> {
         heard: u8,
         fresh: impl FnOnce() -> Option<I>,
     ) -> Option<Sent<I>> {
-        // The answer to a poll says what came before it: what left behind the poll would come twice, and with 61 of
-        // 62 numbers under way a receiver takes the second for one that is ahead.
+        // The answer to a poll covers what was sent before it. Information sent after the poll would be sent twice,
+        // and with 61 of 62 numbers in flight a receiver would take the second copy for a number ahead.
         if self.waits() {
             return None;
         }
@@ -172,7 +172,7 @@ impl<I: Clone> Sender<I> {
         })
     }
 
-    /// A frame with this information, or a poll, leaves only now.
+    /// A frame with this information, or a poll, was sent only now.
     pub(crate) fn left(&mut self, number: Option<u8>, left: Instant, t1: Duration) {
         if let Some(number) = number
             && let Some(kept) = &mut self.kept[usize::from(number)]
@@ -182,8 +182,8 @@ impl<I: Clone> Sender<I> {
         self.t1 = self.t1.map(|_| left + t1);
     }
 
-    /// How long the newest of those that this acknowledges took there and back. What a repair has set free came long before
-    /// it is acknowledged.
+    /// The round trip of the newest information that this acknowledges. Information that waited for a retransmission
+    /// arrived long before it was acknowledged.
     pub(crate) fn round_trip(&self, now: Instant, about: u8) -> Option<Duration> {
         if !self.is_known(about) {
             return None;
@@ -196,14 +196,14 @@ impl<I: Clone> Sender<I> {
         newest.map(|left| now.saturating_since(left))
     }
 
-    /// The numbers that are not acknowledged, oldest first.
+    /// The unacknowledged numbers, oldest first.
     fn numbers(&self) -> impl Iterator<Item = u8> + use<I> {
         let from = u32::from(self.acknowledged);
         let space = self.space;
         (0..u32::from(self.outstanding())).map(move |at| space.add(from, at) as u8)
     }
 
-    /// Whether a peer may speak of this number.
+    /// Whether the peer may refer to this number.
     fn is_known(&self, number: u8) -> bool {
         let ahead = self.space.distance(number.into(), self.acknowledged.into());
         ahead <= self.outstanding().into()
@@ -214,7 +214,7 @@ impl<I: Clone> Sender<I> {
         self.polls.is_some()
     }
 
-    /// Everything below has come. False where no peer can say so.
+    /// Everything below was received. False if no correct peer says so.
     pub(crate) fn on_ready(&mut self, about: u8) -> bool {
         if !self.is_known(about) {
             return false;
@@ -236,19 +236,19 @@ impl<I: Clone> Sender<I> {
         true
     }
 
-    /// Everything below has come, and the rest should come again.
+    /// Everything below was received, and the rest must be retransmitted.
     pub(crate) fn on_reject(&mut self, about: u8) {
         if self.on_ready(about) {
             self.numbers().for_each(|number| self.mark(number));
         }
     }
 
-    /// This one should come again, unless it left so late that the request cannot know of it.
+    /// This number must be retransmitted, unless it was sent too recently for the request to know of it.
     pub(crate) fn on_selective_reject(&mut self, now: Instant, about: u8, heard: u8) {
         let kept = self.kept[usize::from(about)].as_ref();
         let knows = kept.is_some_and(|kept| {
             let t1 = self.parameters.t1_between(kept.blocks, heard);
-            // Of the first sending every request knows.
+            // Every request knows of the first transmission.
             kept.sent == 1 || now >= kept.last + t1.saturating_sub(MARGIN)
         });
         if knows && self.is_known(about) && about != self.next {
@@ -279,7 +279,7 @@ impl<I: Clone> Sender<I> {
         }
     }
 
-    /// Whether T1 has run out by now, and had not before.
+    /// Whether T1 has expired by now and had not before.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
         let due = self.t1.is_some_and(|at| at <= now);
         if due {
@@ -290,7 +290,7 @@ impl<I: Clone> Sender<I> {
         due
     }
 
-    /// Whether the peer has not answered for so long that both must begin anew.
+    /// Whether the peer has not answered for so long that the link must be reset.
     pub(crate) fn gives_up(&self, now: Instant) -> bool {
         match self.parameters.persistence {
             Persistence::Polls(most) => self.poll_due && self.polls > Some(most),
@@ -317,7 +317,7 @@ impl<I: Clone> Sender<I> {
         self.t1.into_iter().chain(self.gives_up_at()).min()
     }
 
-    /// Forgets everything, and says what it had not heard of.
+    /// Discards everything; returns the information whose outcome is unknown.
     pub(crate) fn reset(&mut self) -> Vec<I> {
         let lost = self.numbers().collect::<Vec<_>>();
         let lost = lost

@@ -1,12 +1,12 @@
-//! One end of a radio link: both directions, and what each frame says of either.
+//! One end of a radio link: both directions, and what each frame says about them.
 //!
-//! A frame leaves every so many blocks and says up to three things: what the peer should send again or has acknowledged,
-//! a question or an answer, and information. A station that has nothing new to say is asked all the same in a real
-//! channel and says how it stands; here it falls silent when its peer has had two times T1 to hear it, so that a link
-//! at rest costs a simulator nothing.
+//! A frame is sent every few blocks and carries up to three things: a request for retransmission or an
+//! acknowledgment, a poll or its answer, and information. In a real channel a station without news still reports its
+//! state. Here it stops when its peer has had two times T1 to receive the report, so that an idle link costs the
+//! simulator nothing.
 //!
-//! Information is lost in one way only: a station that hears nothing for longer than it persists begins anew, and its
-//! peer with it. Both say what they had under way.
+//! Information is lost in one way only: a station that hears nothing for longer than its persistence resets the link,
+//! and its peer with it. Both return the information that was in flight.
 //! Left out: negotiation, which is [`Negotiation`](crate::Negotiation)'s; DISC and REMAP; RNR, which no station here sends,
 //! is read like RR.
 
@@ -19,44 +19,44 @@ use crate::parameters::Parameters;
 use crate::receiver::{Came, Receiver};
 use crate::sender::Sender;
 
-/// What has happened at a station.
+/// The counters of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames that carried information, each time that they were sent.
+    /// Frames with information sent, each transmission counted.
     pub information: u64,
-    /// Those of them that had been sent before.
+    /// Of these, retransmissions.
     pub repeated: u64,
     /// Polls sent.
     pub polls: u64,
-    /// How often T1 ran out.
+    /// How often T1 expired.
     pub timeouts: u64,
-    /// Frames of information that had come before.
+    /// Frames received whose information was a duplicate.
     pub duplicates: u64,
-    /// Frames of information that came before one that is sent again, where this end keeps none, or before a beginning.
+    /// Frames received whose information was discarded: out of order at an end that buffers none, or before a reset.
     pub refused: u64,
-    /// How often this station gave up and began anew.
+    /// How often this station gave up and reset the link.
     pub resets: u64,
-    /// Frames of information that it had sent, and that were not known to have arrived when either station began anew.
+    /// Frames with information sent whose arrival was unknown when either station reset the link.
     pub abandoned: u64,
-    /// How often both stations began anew, whichever gave up.
+    /// How often the link was reset, by either station.
     pub anew: u64,
 }
 
-/// Counts decide nothing: stations that differ in them alone go on alike.
+/// Counters do not affect behaviour, so stations that differ only in them are equal here.
 impl Hash for Counts {
     fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
-/// How the link is to begin anew.
+/// The state of a reset.
 #[derive(Clone, Copy, Debug, Hash)]
 enum Anew {
-    /// SABM leaves next.
+    /// SABM is sent next.
     Due,
-    /// It leaves again then.
+    /// SABM is sent again at this time.
     Waits(Instant),
 }
 
-/// How many blocks a frame gets.
+/// The length of a frame, blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lengths {
     /// With new information.
@@ -72,31 +72,31 @@ pub struct Station<I> {
     sender: Sender<I>,
     receiver: Receiver<I>,
     anew: Option<Anew>,
-    /// UA leaves next.
+    /// UA is sent next.
     agrees: bool,
-    /// The answer to a poll leaves next.
+    /// The answer to a poll is sent next.
     answers: bool,
     /// V(R) has changed, or the peer does not know it.
     news: bool,
-    /// How long it says how it stands.
+    /// Until when it reports its state.
     speaks_until: Option<Instant>,
     /// Whether frames may take longer than T1.
     cautious: bool,
-    /// Then this is the number of the beginning that this end asks for next, or has asked for.
+    /// If so, the number of the reset that this end requests next, or has requested.
     mark: u8,
-    /// The number of the last beginning that the peer asked for.
+    /// The number of the last reset that the peer requested.
     asked: u8,
-    /// Blocks of the longest of the peer's last frames: each frame takes one off. Until one comes, they are as long as
-    /// this end's shortest.
+    /// Blocks of the longest of the peer's last frames, reduced by one with each frame. Until one arrives, the peer's
+    /// frames are assumed to be as long as this end's shortest.
     heard: u8,
-    /// What the last acknowledgment says of that, until somebody asks.
+    /// The round trip of the last acknowledgment, until it is read.
     round_trip: Option<Duration>,
     abandoned: Vec<I>,
     counts: Counts,
 }
 
 impl<I: Clone> Station<I> {
-    /// An end of a link that both ends have agreed on.
+    /// An end of a link whose parameters both ends have agreed on.
     pub fn new(parameters: Parameters) -> Self {
         Self {
             parameters,
@@ -117,10 +117,10 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// Over a link whose delay may be longer than T1 an answer may be that to an earlier SABM, and a second SABM may come
-    /// when the first has been answered: one end would begin anew without the other. So beginnings have numbers: who asks
-    /// for one waits for its own answer, whatever the peer asks for, and who is asked for the same one again answers and
-    /// goes on. Such a station says how it stands once, and again if it is asked.
+    /// If the delay of a link may exceed T1, an answer may belong to an earlier SABM, and a second SABM may arrive
+    /// after the first was answered: one end would reset the link without the other. So resets are numbered: the end
+    /// that requests one waits for its own answer, whatever the peer requests, and an end that gets the same request
+    /// again answers it and continues. Such a station reports its state once, and again when polled.
     #[must_use]
     pub fn cautious(self) -> Self {
         Self {
@@ -129,58 +129,58 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// What has happened.
+    /// The counters.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Whether new information could leave.
+    /// Whether new information could be sent.
     pub fn has_room(&self) -> bool {
         self.anew.is_none() && self.sender.has_room()
     }
 
-    /// Whether something is to be said now, beside new information.
+    /// Whether something other than new information must be sent now.
     pub fn has_frames(&self, now: Instant) -> bool {
         self.owes()
             || self.anew.is_none()
                 && (self.news || self.speaks_until.is_some_and(|until| now < until))
     }
 
-    /// Whether something is to be said that cannot wait: all but how this end stands.
+    /// Whether something must be sent that cannot wait: anything but a report of this end's state.
     pub fn owes(&self) -> bool {
         let link = self.agrees || matches!(self.anew, Some(Anew::Due));
         let asks = self.receiver.has_requests() || self.sender.has_frames();
         link || self.anew.is_none() && (asks || self.answers)
     }
 
-    /// Whether the peer does not know how this end stands.
+    /// Whether the peer does not know this end's state.
     pub fn has_news(&self) -> bool {
         self.anew.is_none() && self.news
     }
 
-    /// What is not acknowledged, oldest first.
+    /// The unacknowledged information, oldest first.
     pub fn unacknowledged(&self) -> impl Iterator<Item = &I> {
         self.sender.unacknowledged()
     }
 
-    /// Both ends have agreed on these from now on. The window does not shrink below what is under way.
+    /// Sets the parameters that both ends have agreed on. The window does not shrink below what is in flight.
     pub fn set_parameters(&mut self, parameters: Parameters) {
         self.parameters = parameters;
         self.sender.set_parameters(parameters);
         self.receiver.set_parameters(&parameters);
     }
 
-    /// What both ends have agreed on.
+    /// The parameters that both ends have agreed on.
     pub fn parameters(&self) -> Parameters {
         self.parameters
     }
 
-    /// Whether everything is acknowledged, and nothing has to be said.
+    /// Whether everything is acknowledged and nothing must be sent.
     pub fn is_settled(&self) -> bool {
         self.anew.is_none() && self.sender.is_idle() && !self.owes() && !self.news
     }
 
-    /// Whether everything has been said and acknowledged.
+    /// Whether everything was sent and acknowledged.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.anew.is_none() && self.sender.is_idle() && !self.has_frames(now)
     }
@@ -197,7 +197,7 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// Acts on timers that have run out by now.
+    /// Runs the timers that have expired by now.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.anew {
             Some(Anew::Waits(at)) if at <= now => {
@@ -218,8 +218,8 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// The frame that leaves now, of so many blocks unless it repeats information. `fresh` gives new information, and is
-    /// asked where there is room for it. None where there is nothing to say.
+    /// The frame to send now, of the given length unless it repeats information. `fresh` supplies new information,
+    /// and is called only if there is room. None if there is nothing to send.
     pub fn transmit(
         &mut self,
         now: Instant,
@@ -267,7 +267,7 @@ impl<I: Clone> Station<I> {
         let answers = std::mem::take(&mut self.answers);
         // A request travels with information, if there is any.
         let patience = self.parameters.t1_between(blocks.full, self.heard);
-        // An answer says how this end stands, and so asks for nothing.
+        // An answer reports the state of this end, so it makes no request.
         let request = if answers {
             None
         } else if self.receiver.take_reject(now, patience) {
@@ -308,7 +308,7 @@ impl<I: Clone> Station<I> {
         })
     }
 
-    /// Takes a frame whose blocks all came, and gives information in the order in which the peer sent it.
+    /// Takes a frame whose blocks all arrived; `give` receives information in the order in which the peer sent it.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<I>, mut give: impl FnMut(I)) {
         let Header {
             command,
@@ -340,7 +340,7 @@ impl<I: Clone> Station<I> {
                 }
             }
             Body::Unnumbered(_) => {}
-            // What was said before both begin anew means nothing after it.
+            // Anything sent before the reset has no meaning after it.
             Body::Numbered { carries, .. } if self.anew.is_some() => {
                 self.counts.refused += u64::from(carries.is_some());
             }
@@ -385,7 +385,7 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// A frame of one block that this end has made leaves only now, where it had to wait for others: timers run from then.
+    /// A frame of one block had to wait for others and is sent only now: its timers run from now.
     pub fn left(&mut self, header: Header, left: Instant) {
         let t1 = self.parameters.t1_between(1, self.heard);
         match header.body {
@@ -411,29 +411,30 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// How long the last information that was acknowledged took there and back, if that has not been said yet.
+    /// The round trip of the last acknowledged information, if not read yet.
     pub fn take_round_trip(&mut self) -> Option<Duration> {
         self.round_trip.take()
     }
 
-    /// What was under way when the link began anew, oldest first; nobody knows whether the peer has it.
+    /// The information in flight when the link was reset, oldest first; it is unknown whether the peer has it.
     pub fn poll_abandoned(&mut self) -> Option<I> {
         self.abandoned.pop()
     }
 
-    /// Blocks of frames whose first sending has met its fate since this was last asked, and whether they were lost.
+    /// Blocks of the frames whose first transmission has a known outcome since the last call, and whether they were
+    /// lost.
     pub fn fates(&mut self) -> impl Iterator<Item = (u8, bool)> {
         self.sender.fates.drain(..)
     }
 
-    /// The peer has gone: both begin anew, elsewhere, and without asking each other.
+    /// The peer has left: both ends are reset separately, without a handshake.
     pub fn leave(&mut self) {
         self.forget();
         (self.anew, self.agrees) = (None, false);
         (self.mark, self.asked) = (1, 0);
     }
 
-    /// Both directions begin anew.
+    /// Resets both directions.
     fn forget(&mut self) {
         let lost = self.sender.reset();
         self.counts.anew += 1;

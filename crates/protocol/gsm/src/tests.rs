@@ -12,32 +12,32 @@ use crate::frame::{Body, Header, Supervisory};
 use crate::{Counts, Frame, Lengths, Parameters, Persistence, Repair, Station};
 
 const BLOCK: Duration = Duration::from_millis(20);
-/// Interleaving and the network behind it, in blocks and a half: 90 ms and 20 ms.
+/// The delay of interleaving and of the network after it, and half a block: 90 ms and 20 ms.
 const DELAY: Duration = Duration::from_millis(110);
 
-/// One direction: its sender's transmitter, and frames on their way.
+/// One direction: the transmitter of its sender, and the frames in flight.
 struct Direction {
-    /// A frame begins at this block at the earliest.
+    /// The first block at which the next frame can begin.
     free_at: u64,
     on_their_way: VecDeque<(Instant, Frame<u64>)>,
     /// The next information.
     fresh: u64,
-    /// Information that there is at all.
+    /// How much information there is in total.
     offered: u64,
     received: Vec<u64>,
     abandoned: Vec<u64>,
 }
 
-/// Two stations, the first of which sends down.
+/// Two stations; the first one sends downlink.
 struct World {
     blocks: u8,
     block: u64,
     stations: [Station<u64>; 2],
     directions: [Direction; 2],
-    /// Whether what was received is kept.
+    /// Whether received information is kept.
     keeps: bool,
     delivered: [u64; 2],
-    /// What must come next at the earliest.
+    /// The lowest number that may arrive next.
     next: [u64; 2],
 }
 
@@ -65,7 +65,7 @@ impl World {
         Instant::ORIGIN + BLOCK * self.block
     }
 
-    /// A block's time passes. `erased` says whether a block of a direction is.
+    /// Advances time by one block. `erased` says whether the block of a direction is erased.
     fn step(&mut self, erased: &mut impl FnMut(usize, u64) -> bool) {
         let now = self.now();
         for way in 0..2 {
@@ -139,7 +139,7 @@ impl World {
                 .all(|station| station.is_idle(self.now()))
     }
 
-    /// Everything came once and in order, but for what a station says that it abandoned.
+    /// Everything arrived once and in order, except what a station reported as abandoned.
     fn check(&self) {
         for direction in &self.directions {
             let received = &direction.received;
@@ -163,7 +163,7 @@ fn patient() -> Parameters {
     }
 }
 
-/// Whether a block is erased, for blocks that are asked for in their order.
+/// Whether a block is erased, for blocks that are looked up in order.
 fn lookup(blocks: &Blocks) -> impl FnMut(u64) -> bool + use<> {
     let mut bursts: VecDeque<[u64; 2]> = blocks
         .bursts()
@@ -187,7 +187,8 @@ fn radio(name: &str, seed: u64, minutes: u32) -> Blocks {
     generator.generate(minutes * 3000, BlocksHeader::default(), &mut random)
 }
 
-/// Bulk in both directions over models of the published radios: the share of what retransmission could carry at best.
+/// Bulk traffic in both directions over models of the published radios: the share of what retransmission could carry
+/// at best.
 fn carried(name: &str, blocks: u8, clean_uplink: bool) -> f64 {
     const MINUTES: u32 = 600;
     let down = radio(name, 1, MINUTES);
@@ -216,7 +217,7 @@ fn a_busy_link_carries_what_its_radio_allows() {
     }
 }
 
-/// How often a station begins anew in an hour of bulk that goes one way.
+/// How often a station resets the link in an hour of bulk traffic in one direction.
 fn resets_per_hour(persistence: Persistence, blocks: u8) -> f64 {
     const MINUTES: u32 = 1200;
     let names = ["onoff-b", "onoff-c"];
@@ -282,7 +283,7 @@ fn an_outage_is_survived_as_long_as_the_link_persists() {
     }
 }
 
-/// A second request for a frame may cross the acknowledgment of its repetition. The frame behind it was lost.
+/// A second request for a frame may cross the acknowledgment of its retransmission. The frame after it was lost.
 #[test]
 fn a_station_asks_again_where_what_was_asked_for_has_come_by_itself() {
     let mut station = Station::new(Parameters::default());
@@ -315,7 +316,7 @@ fn a_station_asks_again_where_what_was_asked_for_has_come_by_itself() {
     assert!(asks.is_some_and(|frame| frame.header.poll), "it stalls");
 }
 
-/// Every pattern of at most so many erasures among the first blocks of a small transfer.
+/// Every pattern of at most this many erasures among the first blocks of a small transfer.
 fn every_pattern(repair: Repair, numbers: u8, erasures: usize) -> u32 {
     const AMONG: u64 = 26;
     let parameters = Parameters {
@@ -386,7 +387,7 @@ proptest! {
         let mut random = Streams::new(seed, 0).stream("erasures");
         let mut world = World::new(parameters, blocks, offered);
         world.run(6000, |_, _| random.uniform() < erased);
-        // A link that works again comes to rest.
+        // A link that works again becomes idle.
         world.run(40_000, |_, _| false);
         world.check();
         prop_assert!(world.is_idle());

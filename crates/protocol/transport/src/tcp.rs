@@ -13,9 +13,9 @@
 //!  read ◄── Receiver    what has arrived, and when to say so
 //! ```
 //!
-//! Sender and receiver of one end share nothing: an acknowledgment travels on its own, as the agents of
-//! ns-2 have it. Sequence numbers count segments from 0, the end of the data is one of them. Handshake and end are
-//! for profiles that have them.
+//! The sender and the receiver of one end share no state: acknowledgments are sent on their own, as by the agents of
+//! ns-2. Sequence numbers count segments from 0; the end of the data takes one number. Only some profiles have a
+//! handshake and a FIN.
 
 pub mod config;
 mod congestion;
@@ -71,9 +71,8 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// An end that has sent and seen nothing. A full segment has `segment` user bytes, which is not 0.
-    /// `tick_phase` says where the ticks of this host's clock lie; it should be uniform in
-    /// `[0, tick)` and different from run to run.
+    /// An end that has sent and received nothing. A full segment has `segment` user bytes, at least 1. `tick_phase`
+    /// is the offset of this host's clock ticks; it should be uniform in `[0, tick)` and differ from run to run.
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             handshake: Handshake::new(config),
@@ -83,7 +82,7 @@ impl Tcp {
         }
     }
 
-    /// The end of a new connection. Counters go on, memory is kept.
+    /// Starts a new connection. Counters continue, and memory is kept.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
         self.handshake = Handshake::new(config);
         self.life = Life::new();
@@ -91,12 +90,12 @@ impl Tcp {
         self.receiver.restart(config, tick_phase);
     }
 
-    /// Asks for a connection before there is anything to send, where there is a handshake.
+    /// Requests a connection before there is data to send, if there is a handshake.
     pub fn connect(&mut self) {
         self.handshake.ask();
     }
 
-    /// A segment comes before the connection is open; whether it is for an open one.
+    /// Handles a segment that arrives before the connection is open; true if it is for an open one.
     #[cold]
     fn opens(&mut self, now: Instant, segment: &Segment) -> bool {
         let opened = match segment {
@@ -128,17 +127,38 @@ impl Tcp {
     }
 
     /// Why the connection is over, if it is.
+    ///
+    /// ```
+    /// use airlane_base::{Duration, Instant};
+    /// use airlane_transport::tcp::Over;
+    /// use airlane_transport::{Endpoint, Tcp, TcpConfig};
+    ///
+    /// let mut config = TcpConfig::default();
+    /// config.give_up = Some(Duration::from_secs(30));
+    /// let mut end = Tcp::new(&config, 1_448, Duration::ZERO);
+    /// end.write(1);
+    ///
+    /// let mut now = Instant::ORIGIN;
+    /// let mut syns = 0;
+    /// while end.over(now).is_none() {
+    ///     syns += std::iter::from_fn(|| end.poll_transmit(now)).count(); // nobody answers
+    ///     now = end.poll_timeout().expect("an unanswered SYN has a timer");
+    ///     end.handle_timeout(now);
+    /// }
+    /// assert_eq!(end.over(now), Some(Over::GaveUp));
+    /// assert!(syns > 3 && now >= Instant::ORIGIN + Duration::from_secs(30));
+    /// ```
     pub fn over(&self, now: Instant) -> Option<Over> {
         self.life.over(now)
     }
 
-    /// Whether it has nothing to send until it hears something, beside acknowledgments.
+    /// Whether it has nothing but acknowledgments to send until it receives something.
     #[inline]
     pub fn is_silent(&self) -> bool {
         self.sender.is_finished() && self.handshake.is_open()
     }
 
-    /// Whether surely nothing leaves behind a segment with data that has left now.
+    /// Whether it is certain that nothing follows a data segment that was sent just now.
     #[inline]
     pub fn is_held(&mut self, now: Instant) -> bool {
         self.sender.is_held(now)
@@ -185,7 +205,7 @@ impl Endpoint for Tcp {
         match &segment {
             Segment::Data(data) => self.receiver.handle_data(now, data),
             Segment::Ack(ack) => self.sender.handle_ack(now, ack),
-            // Its answer, or the answer to it, is lost.
+            // The answer, or the acknowledgment of it, was lost.
             Segment::Syn { .. } => self.receiver.handle_probe(),
             Segment::Probe(_) => self.receiver.handle_probe(),
         }
@@ -222,7 +242,7 @@ impl Endpoint for Tcp {
         self.sender.thaw(now);
     }
 
-    /// Acknowledgments first.
+    /// Acknowledgments go first.
     #[inline]
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         if let Some(ack) = self.receiver.poll_ack() {

@@ -1,4 +1,4 @@
-//! Frames on the air, for those who watch: captures, tests.
+//! Frames on the air, kept for captures and tests.
 
 use std::collections::VecDeque;
 
@@ -6,47 +6,47 @@ use airlane_base::{Duration, Instant};
 
 use crate::profile::Modulation;
 
-/// Which frame it is.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AiredKind {
-    /// A packet.
+    /// A data frame.
     Data,
     /// A MAC acknowledgment.
     Ack,
-    /// An announcement.
+    /// A request to send.
     Rts,
-    /// The answer to one.
+    /// A clear to send, which answers an RTS.
     Cts,
 }
 
-/// A frame that was on the air, for those who watch.
+/// A frame that was on the air.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aired<P> {
-    /// Which frame it was.
+    /// Its type.
     pub kind: AiredKind,
     /// The station that sent it.
     pub from: usize,
-    /// The station that it was for.
+    /// The station that it was addressed to.
     pub to: usize,
-    /// When its first bit left.
+    /// When its transmission began.
     pub began: Instant,
-    /// How long it asked others to be silent behind it.
+    /// The NAV that it set: how long others must stay silent after it.
     pub nav: Duration,
     /// How it was sent.
     pub modulation: Modulation,
-    /// The number of data.
+    /// The sequence number of a data frame.
     pub seq: u64,
-    /// Whether this number had been sent before.
+    /// Whether it is a retransmission.
     pub again: bool,
-    /// Its power where it was to arrive, watts.
+    /// Its power at the receiver, watts.
     pub power_w: f64,
-    /// Whether it came.
+    /// Whether it was received.
     pub came: bool,
-    /// What it carried.
+    /// Its packet.
     pub packet: Option<P>,
 }
 
-/// What is kept for those who watch.
+/// The log of frames on the air.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched<P> {
     /// Frames in the order in which they began, with their numbers, and whether they have ended.

@@ -1,15 +1,15 @@
-//! Which rate a station sends at: automatic rate fallback (Kamerman and Monteban 1997), for each neighbour by itself.
+//! Rate control: automatic rate fallback (Kamerman and Monteban 1997), separately for each neighbour.
 //!
-//! Two frames in a row without an answer: a slower rate. Ten in a row with one: a faster rate, and the first frame at that is
-//! a trial: without an answer to it the slower rate is back at once. It cannot tell collisions from a weak signal, as is
-//! known of it.
+//! Two frames in a row without an answer lower the rate. Ten in a row with one raise it, and the first frame at the
+//! higher rate is a trial: if it is not answered, the rate is lowered again at once. As is known of it, the algorithm
+//! cannot tell a collision from a weak signal.
 
-/// Answers in a row before a faster rate is tried.
+/// Consecutive answers before a higher rate is tried.
 const RISES: u32 = 10;
-/// Failures in a row before a slower rate is taken.
+/// Consecutive failures before the rate is lowered.
 const FALLS: u32 = 2;
 
-/// The rate to one neighbour, by its place among those that there are.
+/// The rate to one neighbour, as an index into the list of rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AutoRate {
     at: usize,
@@ -19,12 +19,12 @@ pub(crate) struct AutoRate {
 }
 
 impl AutoRate {
-    /// The place of the rate, the slowest at first.
+    /// The index of the rate, initially the lowest.
     pub(crate) const fn at(self) -> usize {
         self.at
     }
 
-    /// An answer has come. `fastest` is the place of the fastest rate.
+    /// An answer has arrived. `fastest` is the index of the highest rate.
     pub(crate) const fn on_answer(&mut self, fastest: usize) {
         self.failed = 0;
         self.on_trial = false;
@@ -34,7 +34,7 @@ impl AutoRate {
         }
     }
 
-    /// None has.
+    /// No answer has arrived.
     pub(crate) const fn on_failure(&mut self) {
         self.answered = 0;
         self.failed += 1;
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(rate.at(), 0);
         answers(&mut rate, 11);
         assert_eq!(rate.at(), 1);
-        // The trial was answered: one failure is chance.
+        // The trial was answered, so one failure does not lower the rate.
         rate.on_failure();
         assert_eq!(rate.at(), 1);
         rate.on_failure();

@@ -1,7 +1,8 @@
-//! Whose turn it is: slotted backoff that stands still while the channel is busy.
+//! Slotted backoff, which stops while the channel is busy.
 //!
-//! A number of slots is drawn as soon as an attempt is over, before it is known whether a packet waits, and counts down
-//! meanwhile; a packet that comes in time takes what is left (post-backoff). The slot that turns busy does not count.
+//! A number of slots is drawn as soon as an attempt is over, whether or not a packet waits, and counts down
+//! meanwhile. A packet that arrives during the countdown waits only for the rest (post-backoff). A slot in which the
+//! channel becomes busy does not count.
 
 use airlane_base::{Duration, Instant, Rng};
 
@@ -11,18 +12,18 @@ pub struct Contention {
     slot: Duration,
     first: u32,
     max: u32,
-    /// The window that the next draw is from, slots.
+    /// The contention window of the next draw, slots.
     cw: u32,
-    /// Slots that are left, if a draw has not run out.
+    /// Remaining slots, unless the draw has expired.
     left: Option<u32>,
-    /// The slots count from here, if they count.
+    /// When the countdown started or resumed; none while it is stopped.
     from: Option<Instant>,
-    /// Draws from the largest window.
+    /// Number of draws from the largest window.
     at_max: u64,
 }
 
 impl Contention {
-    /// A station that has not drawn.
+    /// A station that has not drawn yet.
     pub fn new(slot: Duration, first: u32, max: u32) -> Self {
         Self {
             slot,
@@ -35,51 +36,51 @@ impl Contention {
         }
     }
 
-    /// The window that the next draw is from, slots.
+    /// The contention window of the next draw, slots.
     pub fn cw(&self) -> u32 {
         self.cw
     }
 
-    /// How often it was drawn from the largest window.
+    /// How often the backoff was drawn from the largest window.
     pub fn draws_at_max(&self) -> u64 {
         self.at_max
     }
 
-    /// An attempt failed, and there will be another.
+    /// An attempt failed and there will be another: doubles the window.
     pub fn widen(&mut self) {
         self.cw = self.cw.saturating_mul(2).min(self.max);
     }
 
-    /// A frame is done with, one way or the other.
+    /// The station is done with a frame, sent or given up.
     pub fn reset(&mut self) {
         self.cw = self.first;
     }
 
-    /// Draws anew. Nothing counts until [`resume`](Self::resume).
+    /// Draws a new backoff. The countdown stops until [`resume`](Self::resume).
     pub fn draw(&mut self, rng: &mut Rng) {
         self.at_max += u64::from(self.cw == self.max);
         self.left = Some((rng.uniform() * f64::from(self.cw)) as u32);
         self.from = None;
     }
 
-    /// Whether a draw is there that has not run out at `now`.
+    /// Whether there is a draw that has not expired at `now`.
     pub fn is_drawn(&self, now: Instant) -> bool {
         self.left.is_some() && self.expires().is_none_or(|at| at > now)
     }
 
-    /// Whether the slots count.
+    /// Whether the countdown runs.
     pub fn is_counting(&self) -> bool {
         self.from.is_some()
     }
 
-    /// The slots count from `from` on.
+    /// The countdown runs from `from` on.
     pub fn resume(&mut self, from: Instant) {
         if self.left.is_some() {
             self.from = Some(from);
         }
     }
 
-    /// The channel is busy from `now` on. What runs out at this instant without being used is gone.
+    /// The channel is busy from `now` on. A backoff that expires at this instant unused is lost.
     pub fn freeze(&mut self, now: Instant) {
         let Some(from) = self.from.take() else { return };
         let counted = now.saturating_since(from).as_nanos() / self.slot.as_nanos().max(1);
@@ -89,12 +90,12 @@ impl Contention {
         });
     }
 
-    /// When the count reaches zero, if it counts.
+    /// When the countdown reaches zero, if it runs.
     pub fn expires(&self) -> Option<Instant> {
         Some(self.from? + self.slot * u64::from(self.left?))
     }
 
-    /// The turn is taken.
+    /// The station transmits: uses up the backoff.
     pub fn take(&mut self) {
         self.left = None;
         self.from = None;
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(c.left, Some(3));
         c.resume(at(1_000));
         assert_eq!(c.expires(), Some(at(1_060)));
-        // Busy before the gap is over: nothing has counted.
+        // The channel is busy before the gap is over: nothing has been counted down.
         c.freeze(at(990));
         assert_eq!(c.left, Some(3));
     }
@@ -162,7 +163,7 @@ mod tests {
             c.draw(&mut rng);
             seen[c.left.unwrap() as usize] += 1;
         }
-        // Standard deviation 31; five of them.
+        // Standard deviation 31; the bound is five of them.
         assert!(seen.iter().all(|n| n.abs_diff(1_000) < 155), "{seen:?}");
     }
 }

@@ -1,23 +1,24 @@
-//! How likely a frame comes through noise that is always there, by its modulation and how much stronger than the noise it
-//! is (SNR, a ratio).
+//! The probability that a frame survives constant noise, by its modulation and the signal-to-noise ratio (SNR,
+//! linear).
 //!
-//! - 802.11b: differential BPSK in closed form; differential QPSK as Ferrari and Corazza (2004) bound it; complementary code
-//!   keying by the biorthogonal symbols of which it consists, as Pursley and Royster (2009) have it. Noise fills 22 MHz.
-//! - 802.11g and n: errors of bits of a BPSK, QPSK, 16-QAM or 64-QAM carrier, and the union bound of the convolutional code
-//!   of constraint length 7 over its spectrum of distances (Frenger, Orten and Ottosson 1999), hard decisions. Noise fills
-//!   20 MHz.
+//! - 802.11b: differential BPSK in closed form; differential QPSK by the bound of Ferrari and Corazza (2004);
+//! complementary code keying as biorthogonal symbols, after Pursley and Royster (2009). The noise bandwidth is 22
+//! MHz.
+//! - 802.11g and n: bit errors of a BPSK, QPSK, 16-QAM or 64-QAM carrier, and the union bound over the distance
+//! spectrum of the convolutional code of constraint length 7 (Frenger, Orten and Ottosson 1999), hard decisions. The
+//! noise bandwidth is 20 MHz.
 
 use std::f64::consts::{PI, SQRT_2};
 
 use crate::profile::Modulation;
 
-/// Chips of 802.11b come at half of the bandwidth that noise fills.
+/// The noise bandwidth of 802.11b, twice its chip rate.
 const SPREAD_HZ: f64 = 22e6;
 const CCK_SYMBOLS_HZ: f64 = 1.375e6;
-/// A frame that has not even this much of a chance a bit has none.
+/// A lower success probability per bit counts as none.
 const WORST: f64 = 0.5;
 
-/// Natural logarithm of the probability that one bit comes through.
+/// Natural logarithm of the probability that one bit is received correctly.
 pub fn ln_bit_success(modulation: Modulation, snr: f64) -> f64 {
     match modulation {
         Modulation::Dsss { rate, .. } => match rate.as_bps() {
@@ -43,12 +44,12 @@ fn differential_qpsk(bit_to_noise: f64) -> f64 {
     (scale * libm::exp(-(2.0 - SQRT_2) * x)).min(WORST)
 }
 
-/// Logarithm of the probability that one of 16 biorthogonal symbols is told from the others.
+/// Logarithm of the probability that one of 16 biorthogonal symbols is detected correctly.
 fn cck_half(symbol_to_noise: f64) -> f64 {
     const STEPS: usize = 400;
     let beta = libm::sqrt(2.0 * symbol_to_noise);
     let density = |x: f64| {
-        // None of the other seven pairs is louder.
+        // None of the other seven pairs has a larger correlation.
         let quieter = 1.0 - libm::erfc((x + beta) / SQRT_2);
         libm::pow(quieter.max(0.0), 7.0) * libm::exp(-x * x / 2.0) / libm::sqrt(2.0 * PI)
     };
@@ -70,7 +71,7 @@ enum Constellation {
 }
 
 impl Constellation {
-    /// Part of the bits that are wrong before they are decoded.
+    /// Bit error rate before decoding.
     fn errors(self, snr: f64) -> f64 {
         let (scale, divisor) = match self {
             Self::Bpsk => (1.0, 1.0),
@@ -82,7 +83,7 @@ impl Constellation {
     }
 }
 
-/// The convolutional code with some of its bits left out.
+/// The convolutional code, punctured to a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     Half,
@@ -92,10 +93,10 @@ enum Code {
 }
 
 impl Code {
-    /// Part of the bits that are wrong behind the decoder.
+    /// Bit error rate after decoding.
     fn errors(self, before: f64) -> f64 {
-        // Bits of data in a period, the least distance, the step between distances, and how many bits paths of each
-        // distance get wrong.
+        // Data bits per period, free distance, distance step, and the number of bit errors over all paths of each
+        // distance.
         let (period, least, step, weights): (f64, i32, i32, &[f64]) = match self {
             Self::Half => (
                 1.0,
@@ -116,7 +117,8 @@ impl Code {
     }
 }
 
-/// By the bits of data in a symbol, of 802.11g and of 802.11n in 20 MHz with one stream; between them the next.
+/// By the data bits per symbol, of 802.11g and of 802.11n in 20 MHz with one stream; values in between take the next
+/// one.
 fn ofdm(bits: u32) -> (Constellation, Code) {
     use Code::{FiveSixths, Half, ThreeQuarters, TwoThirds};
     use Constellation::{Bpsk, Qam16, Qam64, Qpsk};
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
     use crate::profile::{Profile, ProfileName};
 
-    /// The SNR in dB at which a tenth of frames of 1,000 bytes is lost.
+    /// The SNR in dB at which a tenth of 1,000-byte frames is lost.
     fn needs(modulation: Modulation) -> f64 {
         let lost = |db: f64| {
             let snr = libm::pow(10.0, db / 10.0);
@@ -169,9 +171,9 @@ mod tests {
         let dbpsk = Profile::ladder(ProfileName::B)[0];
         let lost = -libm::expm1(ln_bit_success(dbpsk, 0.1));
         assert!((lost - 0.5 * libm::exp(-2.2)).abs() < 1e-12, "{lost}");
-        // Of 16 symbols nobody can tell apart one is guessed.
+        // Without signal, one of 16 symbols is guessed.
         assert!((libm::exp(cck_half(0.0)) - 1.0 / 16.0).abs() < 1e-3);
-        // BPSK at 9.6 dB has one wrong bit in 100,000 without a code.
+        // Uncoded BPSK at 9.6 dB has a BER of 1e-5.
         let bits = Constellation::Bpsk.errors(libm::pow(10.0, 0.96));
         assert!((bits / 1e-5 - 1.0).abs() < 0.05, "{bits}");
     }

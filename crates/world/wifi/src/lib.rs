@@ -1,12 +1,13 @@
-//! 802.11 with contention: stations that share the air of one radio channel, without a clock, an engine
-//! or a transport.
+//! 802.11 with contention: stations that share one radio channel, without a clock, an event loop or a transport
+//! protocol.
 //!
-//! * [`profile`]: how long frames, gaps and slots are: 802.11b with long and short preambles, 802.11g and n.
-//! * `station` and [`contention`]: the distributed coordination function (DCF) of one station: whose
-//!   turn it is by slotted backoff, how often a frame is tried, what waits.
-//! * [`place`]: positions, and who hears whom how strongly.
-//! * [`noise`]: frames that are lost without a collision, in phases; [`signal`] and [`errors`]: those that are too weak,
-//!   by distance and as recorded.
+//! * [`profile`]: the durations of frames, interframe spaces and slots: 802.11b with long and short preambles,
+//! 802.11g and n.
+//! * `station` and [`contention`]: the distributed coordination function (DCF) of one station: channel access by
+//! slotted backoff, retries, and the queue.
+//! * [`place`]: positions, and the power at which stations receive each other.
+//! * [`noise`]: frames lost without a collision, in phases; [`signal`] and [`errors`]: frames lost because the signal
+//! is weak, by distance or as recorded.
 //! * `auto_rate`: a rate for each neighbour.
 //! * [`Radio`]: all stations of a channel as one component with one deadline.
 //!
@@ -16,13 +17,14 @@
 //!                                   └─────────┘
 //! ```
 //!
-//! The driver's contract is that of the project: [`Radio::enqueue`] or [`Radio::handle_timeout`] goes in, then
-//! [`Radio::poll_deliver`] and [`Radio::poll_done`] are drained, then [`Radio::poll_timeout`] says when the next
-//! input is due. No frame is lost silently: a station is done with each packet that it took, acknowledged or given up, and one
-//! that was given up has been delivered all the same if only its last acknowledgment was lost. The radio allocates nothing for a frame once its queues have grown.
+//! The driver's contract is that of the project: give one input ([`Radio::enqueue`] or [`Radio::handle_timeout`]),
+//! drain [`Radio::poll_deliver`] and [`Radio::poll_done`], then ask [`Radio::poll_timeout`] when the next input is
+//! due. No packet is lost silently: a station reports each packet that it accepted as acknowledged or given up. A
+//! packet that was given up has still been delivered if only its last acknowledgment was lost. The radio allocates
+//! nothing per frame once its queues have grown.
 //!
-//! Left out, because no work that is modelled here has them: broadcast, fragments, beacons, association, power saving,
-//! and the point coordination function.
+//! Left out, because no modelled work uses them: broadcast, fragmentation, beacons, association, power saving, and
+//! the point coordination function.
 
 #![forbid(unsafe_code)]
 

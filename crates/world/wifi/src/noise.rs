@@ -1,7 +1,7 @@
-//! Frames that are lost without a collision: noise that comes and goes in phases of fixed length.
+//! Frames lost without a collision: noise that is on and off in phases of fixed length.
 //!
-//! Which phase it is depends on time alone, and each station draws from a stream of its own, so that two runs with one seed
-//! have the same phases whatever is sent in them.
+//! The phases depend on time alone, and each station draws from a random stream of its own. So two runs with the same
+//! seed have the same phases, whatever is sent.
 
 use airlane_base::{Duration, Instant, Probability, Rng};
 use schemars::JsonSchema;

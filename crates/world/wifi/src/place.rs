@@ -1,9 +1,9 @@
-//! Where stations stand, and how strongly they hear each other.
+//! The positions of stations, and the power at which they receive each other.
 //!
-//! Power falls with distance: free space up to the crossover distance, two-ray ground beyond it. The constants are
-//! those of ns-2, which made the numbers of Gopal 2007: antennas 1.5 m above ground with gain 1, 0.2818 W at 2.472 GHz.
-//! With its thresholds a frame is decoded up to 250.0 m away and sensed up to 730.4 m away. What stands between two
-//! stations changes the power further, over time.
+//! Path loss: free space up to the crossover distance, two-ray ground beyond it. The constants are those of ns-2,
+//! with which Gopal 2007 was computed: antennas 1.5 m above ground with gain 1, 0.2818 W at 2.472 GHz. With its
+//! thresholds a frame is decoded up to 250.0 m away and sensed up to 730.4 m away. Obstacles between two stations
+//! change the power further, over time.
 
 use std::f64::consts::PI;
 
@@ -17,12 +17,12 @@ const FREQUENCY_HZ: f64 = 2.472e9;
 const LIGHT_M_PER_S: f64 = 299_792_458.0;
 const HEIGHT_M: f64 = 1.5;
 
-/// From which power on a station makes something of a frame, watts.
+/// The thresholds of a station's receiver, watts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// It decodes it, if nothing else is in the way.
+    /// A frame is decoded from this power on, unless something else interferes.
     pub receive_w: f64,
-    /// It notices it: the channel is busy, and frames beside it may be destroyed.
+    /// A frame is sensed from this power on: the channel is busy, and the frame may destroy others.
     pub sense_w: f64,
 }
 
@@ -36,16 +36,16 @@ impl Default for Thresholds {
     }
 }
 
-/// How the signal between two stations differs from what their distance gives, both ways.
+/// Extra gain or loss between two stations, in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignalChange {
     /// The stations.
     pub between: [usize; 2],
-    /// From each time on so many decibels more, in order of time.
+    /// Gain in dB from each time on, in order of time.
     pub trace: Vec<(Instant, f64)>,
 }
 
-/// Power of a frame at this distance, watts. No distance at all counts as 1 cm.
+/// Received power at this distance, watts. Distances below 1 cm count as 1 cm.
 pub fn received_w(distance_m: f64) -> f64 {
     let d = distance_m.max(0.01);
     let wavelength = LIGHT_M_PER_S / FREQUENCY_HZ;
@@ -59,35 +59,35 @@ pub fn received_w(distance_m: f64) -> f64 {
     }
 }
 
-/// A power in watts.
+/// Converts dBm to watts.
 pub fn watts(dbm: f64) -> f64 {
     libm::pow(10.0, dbm / 10.0) / 1_000.0
 }
 
-/// A power in dBm.
+/// Converts watts to dBm.
 pub fn dbm(watts: f64) -> f64 {
     10.0 * libm::log10(watts * 1_000.0)
 }
 
-/// How far apart two positions are, metres.
+/// The distance between two positions, metres.
 pub fn distance_m(a: Position, b: Position) -> f64 {
     libm::hypot(a[0] - b[0], a[1] - b[1])
 }
 
-/// Who hears whom.
+/// The received power between all stations.
 #[derive(Clone, Debug)]
 pub struct Places {
     thresholds: Vec<Thresholds>,
-    /// Power that the distance from one station to another leaves, watts, by `from * stations + to`.
+    /// Received power by distance alone, watts, at index `from * stations + to`.
     power: Vec<f64>,
-    /// Which of `factors` is between two stations; empty where none is between any.
+    /// The index in `factors` for each pair of stations; empty if no signal changes.
     change: Vec<Option<usize>>,
-    /// From each time on so many times the power.
+    /// Power factor from each time on.
     factors: Vec<Vec<(Instant, f64)>>,
 }
 
 impl Places {
-    /// Stations at these positions, and what changes between them.
+    /// Stations at these positions, and the changes of signals between them.
     pub fn new(stations: &[(Position, Thresholds)], changes: &[SignalChange]) -> Self {
         let all = stations.len();
         let power = stations.iter().flat_map(|(a, _)| {
@@ -121,7 +121,7 @@ impl Places {
         from * self.thresholds.len() + to
     }
 
-    /// Power at a station of a frame that another began to send at this time, watts.
+    /// Received power of a frame that another station began to send at this time, watts.
     pub fn power(&self, began: Instant, from: usize, to: usize) -> f64 {
         let pair = self.pair(from, to);
         let power = self.power[pair];
@@ -133,7 +133,7 @@ impl Places {
         begun.checked_sub(1).map_or(power, |at| power * trace[at].1)
     }
 
-    /// Whether one station is near enough to decode what another sends, whatever stands between them.
+    /// Whether one station is near enough to decode the frames of another, obstacles aside.
     pub fn receives(&self, from: usize, to: usize) -> bool {
         from != to && self.power[self.pair(from, to)] >= self.thresholds[to].receive_w
     }
@@ -143,7 +143,7 @@ impl Places {
         self.receives(a, b) && self.receives(b, a)
     }
 
-    /// Whether one station notices a frame that another began to send at this time.
+    /// Whether one station senses a frame that another began to send at this time.
     pub fn senses(&self, began: Instant, from: usize, to: usize) -> bool {
         from != to && self.power(began, from, to) >= self.thresholds[to].sense_w
     }
@@ -205,7 +205,7 @@ mod tests {
         let places = Places::new(&stations, &[]);
         assert!(places.receives(1, 0) && !places.receives(0, 1));
         assert!(!places.reach_each_other(0, 1) && !places.reach_each_other(1, 0));
-        // A range is inclusive.
+        // The range is inclusive.
         assert!(places.reach_each_other(0, 2));
         assert!(places.senses(Instant::ORIGIN, 0, 1));
     }
@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(heard, [true, false, true]);
             let gain = places.power(at(9), from, to) / bare.power(at(9), from, to);
             assert!((gain - 1.995).abs() < 0.001, "{gain}");
-            // Near enough they stay.
+            // Stations that are near enough stay in range.
             assert!(places.receives(from, to));
         }
         assert_eq!(places.power(at(2), 0, 2), bare.power(at(2), 0, 2));

@@ -1,8 +1,9 @@
-//! How long things take: slots, gaps, and frames of each kind.
+//! Durations: slots, interframe spaces, and frames of each type.
 //!
-//! A frame's bits go at one rate behind a preamble of fixed length; OFDM pads them to whole symbols. Times are rounded up to
-//! the nanosecond. The 802.11b profiles are those of Gopal 2007 (the ns-2 trace of figure 2.2 decides where the text
-//! contradicts itself): the MAC header goes at the data rate, and acknowledgments at the basic rate.
+//! The bits of a frame are sent at one rate after a preamble of fixed length; OFDM pads them to whole symbols.
+//! Durations are rounded up to the nanosecond. The 802.11b profiles are those of Gopal 2007 (where the text
+//! contradicts itself, the ns-2 trace of figure 2.2 decides): the MAC header is sent at the data rate, and
+//! acknowledgments at the basic rate.
 
 use airlane_base::{Duration, Rate};
 use schemars::JsonSchema;
@@ -33,39 +34,39 @@ pub enum ProfileName {
     N,
 }
 
-/// How bits become time.
+/// How a frame's duration follows from its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modulation {
-    /// A preamble, then bits at a rate.
+    /// A preamble, then bits at a rate (DSSS).
     Dsss {
-        /// The preamble and the header of the physical layer take this long.
+        /// Duration of the preamble and the header of the physical layer.
         preamble: Duration,
-        /// The bits of the frame go at this rate.
+        /// Rate of the frame's bits.
         rate: Rate,
     },
-    /// A preamble, then whole symbols of 4 us.
+    /// A preamble, then whole symbols of 4 us (OFDM).
     Ofdm {
-        /// What precedes the symbols takes this long.
+        /// Duration of everything before the symbols.
         preamble: Duration,
-        /// A symbol carries this many bits of data.
+        /// Data bits per symbol.
         bits: u32,
-        /// The silence that belongs to the frame takes this long.
+        /// Duration of the signal extension, a silence that belongs to the frame.
         extension: Duration,
     },
 }
 
-/// An OFDM symbol lasts this long.
+/// Duration of an OFDM symbol.
 const SYMBOL: Duration = Duration::from_micros(4);
 /// Bits that OFDM adds to each frame: service field and tail.
 const OFDM_EXTRA_BITS: u64 = 16 + 6;
 
 impl Modulation {
-    /// How long a data frame with this many bytes of payload is on the air.
+    /// Duration of a data frame with this many bytes of payload.
     pub fn frame(self, payload: usize) -> Duration {
         self.airtime(payload + DATA_HEADER)
     }
 
-    /// How fast bits of data go.
+    /// The rate of the data bits, bit/s.
     pub fn bits_per_second(self) -> u64 {
         match self {
             Self::Dsss { rate, .. } => rate.as_bps(),
@@ -73,7 +74,7 @@ impl Modulation {
         }
     }
 
-    /// How long a frame of this many bytes is on the air.
+    /// Duration of a frame of this many bytes.
     pub fn airtime(self, bytes: usize) -> Duration {
         match self {
             Self::Dsss { preamble, rate } => preamble + rate.transmission_time(bytes),
@@ -89,24 +90,24 @@ impl Modulation {
     }
 }
 
-/// Everything that the stations of a channel agree on.
+/// The parameters that all stations of a channel share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The backoff counts in slots of this length.
+    /// Duration of a backoff slot.
     pub slot: Duration,
-    /// The gap before an answer.
+    /// The interframe space before an answer.
     pub sifs: Duration,
-    /// The contention window of a first attempt, slots: draws are 0 to one less.
+    /// The contention window of a first attempt, slots: draws are from 0 to one less.
     pub cw_first: u32,
-    /// The contention window never exceeds this, slots.
+    /// The largest contention window, slots.
     pub cw_max: u32,
-    /// How data frames are sent.
+    /// The modulation of data frames.
     pub data: Modulation,
-    /// How acknowledgments, RTS and CTS are sent.
+    /// The modulation of acknowledgments, RTS and CTS.
     pub control: Modulation,
-    /// A sender waits this much longer for an answer than the answer takes.
+    /// How much longer than the answer takes a sender waits for it.
     pub grace: Duration,
-    /// Whether the gap is longer behind what could not be decoded.
+    /// Whether the interframe space is longer after a frame that could not be decoded.
     pub has_eifs: bool,
 }
 
@@ -157,7 +158,7 @@ impl Profile {
         }
     }
 
-    /// The same with answers and RTS at this rate.
+    /// The same profile with answers and RTS at this rate.
     #[must_use]
     pub fn answering_at(mut self, answers: Rate) -> Self {
         match &mut self.control {
@@ -180,12 +181,12 @@ impl Profile {
         rates.map(|rate| Self::named(name, rate).data).collect()
     }
 
-    /// The idle time before a backoff counts.
+    /// The idle time before a backoff counts down.
     pub fn difs(&self) -> Duration {
         self.sifs + self.slot * 2
     }
 
-    /// The idle time before a backoff counts behind something that could not be decoded.
+    /// The idle time before a backoff counts down after a frame that could not be decoded.
     pub fn eifs(&self) -> Duration {
         match self.has_eifs {
             true => self.sifs + self.ack() + self.difs(),
@@ -193,43 +194,43 @@ impl Profile {
         }
     }
 
-    /// How long a data frame with this many bytes of payload is on the air.
+    /// Duration of a data frame with this many bytes of payload.
     pub fn frame(&self, payload: usize) -> Duration {
         self.data.frame(payload)
     }
 
-    /// How long an acknowledgment is on the air, and a CTS.
+    /// Duration of an acknowledgment, and of a CTS.
     pub fn ack(&self) -> Duration {
         self.control.airtime(ACK)
     }
 
-    /// How long an RTS is on the air.
+    /// Duration of an RTS.
     pub fn rts(&self) -> Duration {
         self.control.airtime(RTS)
     }
 
-    /// How long after the end of its frame a sender gives up waiting for the answer.
+    /// How long after the end of its frame a sender waits for the answer.
     pub fn answer_timeout(&self) -> Duration {
         self.sifs + self.ack() + self.grace
     }
 
-    /// How long a data frame asks others to be silent behind it.
+    /// The NAV that a data frame sets, from its end.
     pub fn data_nav(&self) -> Duration {
         self.sifs + self.ack()
     }
 
-    /// How long an RTS for a frame of this length asks others to be silent behind it.
+    /// The NAV that an RTS for a frame of this duration sets, from its end.
     pub fn rts_nav(&self, frame: Duration) -> Duration {
         self.sifs + self.ack() + self.cts_nav(frame)
     }
 
-    /// How long a CTS for a frame of this length asks others to be silent behind it.
+    /// The NAV that a CTS for a frame of this duration sets, from its end.
     pub fn cts_nav(&self, frame: Duration) -> Duration {
         self.sifs + frame + self.data_nav()
     }
 }
 
-/// Bits of a symbol at this rate.
+/// Data bits of a symbol at this rate.
 fn symbol_bits(rate: Rate) -> u32 {
     u32::try_from(rate.as_bps() * SYMBOL.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX)
 }
@@ -299,7 +300,7 @@ mod tests {
         assert!((at_data_rate(16) - 11.64).abs() < 0.01);
         assert!((at_data_rate(40) - 29.10).abs() < 0.011);
         assert!((at_data_rate(1000) - 727.28).abs() < 0.011);
-        // The mixture of the table: a short preamble, and an acknowledgment with a long one.
+        // The mixture in the table: a short preamble, and an acknowledgment with a long one.
         let ack = us(p.sifs) + us(long.ack());
         assert_eq!(ack, 314.0);
         let total = 50.0 + backoff + 96.0 + at_data_rate(34) + at_data_rate(16) + ack;

@@ -1,8 +1,8 @@
 //! All stations of one channel, as one component with one deadline.
 //!
-//! At each instant frames end first, then stations whose time has come begin to send, then everybody hears what has
-//! begun: stations that begin at one instant do not hear each other, nor do those that begin before a start is heard
-//! (`sense_delay`). Propagation takes no time.
+//! At each instant frames end first, then stations whose turn it is begin to send, then every station hears the
+//! frames that have begun. Stations that begin at the same instant do not hear each other, nor do those that begin
+//! before a start can be heard (`sense_delay`). Propagation takes no time.
 
 use std::collections::VecDeque;
 
@@ -16,56 +16,57 @@ use crate::profile::{ACK, DATA_HEADER, Modulation, Profile, RTS};
 use crate::signal::{Signal, SignalConfig};
 use crate::station::{Outgoing, Phase, Reply, Retries, Station, StationConfig, StationStats};
 
-/// What all stations of a radio share.
+/// The settings that all stations of a radio share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioConfig {
-    /// How long things take.
+    /// The durations of frames and interframe spaces.
     pub profile: Profile,
-    /// Frames longer than this, MAC header included, are announced by RTS and CTS; bytes.
+    /// Frames longer than this, MAC header included, are preceded by RTS and CTS; bytes.
     pub rts_threshold: usize,
-    /// Whether a frame survives newcomers that are ten times weaker.
+    /// Whether a frame survives later ones that are ten times weaker (capture).
     pub capture: bool,
-    /// Whether any frame that is sensed destroys others, instead of only those that could be decoded.
+    /// Whether any sensed frame destroys others, not only those that could be decoded.
     pub sensed_destroys: bool,
-    /// Frames that are lost without a collision.
+    /// Noise, which loses frames without a collision.
     pub noise: Vec<NoiseConfig>,
-    /// Rates from which each station chooses one for each neighbour, the slowest first; none: all send at the profile's.
+    /// Rates from which each station chooses one per neighbour, lowest first; if empty, all stations use the
+    /// profile's rate.
     pub ladder: Vec<Modulation>,
-    /// What is too weak is lost; none: all that is in range is strong enough.
+    /// Loses frames whose signal is too weak; none: every frame in range is strong enough.
     pub signal: Option<SignalConfig>,
-    /// The start of a frame stays unheard for so long, which is shorter than any frame.
+    /// How long the start of a frame stays unheard; shorter than any frame.
     pub sense_delay: Duration,
 }
 
-/// A packet that has come to a station.
+/// A packet delivered to a station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery<P> {
     /// The station that sent it.
     pub from: usize,
-    /// The station that it came to.
+    /// The station that received it.
     pub to: usize,
-    /// What was handed over.
+    /// The packet as it was enqueued.
     pub packet: P,
 }
 
-/// A station is done with a packet.
+/// Reports that a station is done with a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done<P> {
     /// The station that had it.
     pub station: usize,
-    /// When it began to leave last, or an RTS that announced it and found no answer.
+    /// When its last transmission began, or that of an RTS that got no answer.
     pub began: Instant,
     /// Whether it was acknowledged. Otherwise the station gave it up; it may have been delivered all the same, if its
     /// acknowledgment was lost.
     pub acknowledged: bool,
-    /// What was handed over.
+    /// The packet as it was enqueued.
     pub packet: P,
 }
 
-/// What else loses frames on their way from one station to another: a recording, or a model.
+/// Additional losses from one station to another: a recording, or a model.
 pub trait Losses: std::fmt::Debug {
-    /// Whether a frame of `bytes` is lost that was on the air from `start` to `end`. It is asked of all frames of this way, in
-    /// their order.
+    /// Whether a frame of `bytes`, on the air from `start` to `end`, is lost. It is called for every frame of this
+    /// direction, in order.
     fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool;
 }
 
@@ -73,12 +74,12 @@ pub trait Losses: std::fmt::Debug {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Full<P>(pub P);
 
-/// What a radio counts.
+/// The counters of a radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioStats {
-    /// Times from the first frame on a silent channel to the last answer that belongs to it.
+    /// Busy periods: from the first frame on a silent channel to the last answer that belongs to it.
     pub busy_periods: u64,
-    /// Periods among them in which a frame was overlapped where it should have arrived.
+    /// Of these, periods in which a frame was overlapped at its receiver.
     pub collisions: u64,
 }
 
@@ -86,7 +87,7 @@ pub struct RadioStats {
 enum Kind {
     Data,
     Ack,
-    /// Each announces a frame that takes so long.
+    /// The duration of the frame that each announces.
     Rts(Duration),
     Cts(Duration),
 }
@@ -102,7 +103,7 @@ struct OnAir {
     bytes: usize,
     began: Instant,
     end: Instant,
-    /// The sequence number of data.
+    /// The sequence number of a data frame.
     seq: u64,
 }
 
@@ -113,7 +114,7 @@ pub struct Radio<P> {
     places: Places,
     stations: Vec<Station<P>>,
     air: Vec<OnAir>,
-    /// How many of `air`, the newest, have begun and nobody has heard yet.
+    /// How many of the newest frames in `air` have begun but are not heard yet.
     fresh: usize,
     signal: Option<Signal>,
     /// By `from * stations + to`; empty where there are none.
@@ -122,7 +123,7 @@ pub struct Radio<P> {
     next: Option<Instant>,
     delivered: VecDeque<Delivery<P>>,
     done: VecDeque<Done<P>>,
-    /// If anybody watches.
+    /// The log of frames, if it is kept.
     watched: Option<Watched<P>>,
     stats: RadioStats,
     /// Whether this busy period counts as a collision already.
@@ -130,7 +131,7 @@ pub struct Radio<P> {
 }
 
 impl<P: Clone> Radio<P> {
-    /// A radio with these stations. `name` is that of its random streams.
+    /// A radio with these stations. `name` is the prefix of its random streams.
     pub fn new(
         config: RadioConfig,
         stations: &[StationConfig],
@@ -171,14 +172,14 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// Frames from one station to another, answers among them, meet these losses beside all others.
+    /// Adds these losses to all frames from one station to another, answers included.
     pub fn set_losses(&mut self, from: usize, to: usize, losses: Box<dyn Losses>) {
         let all = self.stations.len();
         self.losses.resize_with(all * all, || None);
         self.losses[from * all + to] = Some(losses);
     }
 
-    /// Hands a station a packet of `len` bytes, MAC header excluded, for a neighbour.
+    /// Enqueues a packet of `len` bytes, MAC header excluded, at a station for a neighbour.
     ///
     /// # Errors
     /// The packet, if the station's queue is full.
@@ -202,7 +203,7 @@ impl<P: Clone> Radio<P> {
         Ok(())
     }
 
-    /// Carries out everything that is due at `now`.
+    /// Performs everything that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(at) = self.next.filter(|at| *at <= now) {
             self.end_frames(at);
@@ -217,22 +218,22 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// When the radio wants to be called next.
+    /// When `handle_timeout` is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next
     }
 
-    /// The next packet that has come to a station.
+    /// The next packet delivered to a station.
     pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
         self.delivered.pop_front()
     }
 
-    /// The next packet that a station is done with, sent or given up.
+    /// The next packet that a station is done with, acknowledged or given up.
     pub fn poll_done(&mut self) -> Option<Done<P>> {
         self.done.pop_front()
     }
 
-    /// From now on frames are kept until somebody asks for them.
+    /// From now on frames are logged until they are polled.
     pub fn keep_aired(&mut self) {
         self.watched.get_or_insert_default();
     }
@@ -242,7 +243,7 @@ impl<P: Clone> Radio<P> {
         self.watched.as_mut()?.poll()
     }
 
-    /// Shows a frame that begins to those who watch.
+    /// Logs a frame that begins.
     fn show(&mut self, now: Instant, frame: OnAir) {
         let Some(watched) = &mut self.watched else {
             return;
@@ -273,22 +274,22 @@ impl<P: Clone> Radio<P> {
         watched.begin(frame.number, seen);
     }
 
-    /// How many stations there are.
+    /// The number of stations.
     pub fn stations(&self) -> usize {
         self.stations.len()
     }
 
-    /// Packets that wait at a station or are being sent.
+    /// Packets queued or being sent at a station.
     pub fn backlog(&self, station: usize) -> usize {
         self.stations[station].backlog()
     }
 
-    /// How many packets of `len` bytes more a station's queue takes; the one that it tries to send is not in it.
+    /// How many more packets of `len` bytes the queue of a station takes; the packet being sent is not in the queue.
     pub fn room(&self, station: usize, len: usize) -> u64 {
         self.stations[station].room(len)
     }
 
-    /// What a station has counted.
+    /// The counters of a station.
     pub fn station_stats(&self, station: usize) -> StationStats {
         let station = &self.stations[station];
         StationStats {
@@ -297,12 +298,12 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// What the radio has counted.
+    /// The counters of the radio.
     pub fn stats(&self) -> RadioStats {
         self.stats
     }
 
-    /// Who hears whom.
+    /// The received power between all stations.
     pub fn places(&self) -> &Places {
         &self.places
     }
@@ -313,7 +314,8 @@ impl<P: Clone> Radio<P> {
     }
 
     fn end_frames(&mut self, now: Instant) {
-        // Senders hear only what outlasts their own frame, so all of this instant is heard before anybody is silent.
+        // A sender hears only what outlasts its own frame, so all frames of this instant are heard before any station
+        // stops sending.
         for i in 0..self.air.len() {
             let frame = self.air[i];
             if frame.end > now {
@@ -350,7 +352,7 @@ impl<P: Clone> Radio<P> {
         });
     }
 
-    /// A frame that a station hears has ended. Whether it has come to where it was sent.
+    /// A frame that a station hears has ended; true if it was received at its destination.
     fn hear_end(&mut self, now: Instant, at: usize, frame: OnAir) -> bool {
         let disturbs = self.disturbs(frame.from, at);
         let whole = self.stations[at].ears.end(frame.number, disturbs);
@@ -404,7 +406,7 @@ impl<P: Clone> Radio<P> {
         destroyed
     }
 
-    /// Whether the [losses](Self::set_losses) of its way take a frame, which are asked where it should arrive.
+    /// Whether the [losses](Self::set_losses) of its direction take a frame, which are asked at its destination.
     fn is_lost(&mut self, at: usize, frame: OnAir) -> bool {
         let way = frame.from * self.stations.len() + frame.to;
         let losses = self.losses.get_mut(way).filter(|_| at == frame.to);
@@ -441,7 +443,7 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// A station has received a frame that is for it.
+    /// A station has received a frame addressed to it.
     fn on_frame(&mut self, now: Instant, at: usize, frame: OnAir) {
         let answer_at = now + self.config.profile.sifs;
         let station = &mut self.stations[at];
@@ -479,7 +481,7 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// Does what is due at a station, if anything is.
+    /// Performs what is due at a station, if anything is.
     fn on_station(&mut self, now: Instant, index: usize) {
         let station = &mut self.stations[index];
         if station.poll_timeout().is_none_or(|at| at > now) {
@@ -525,7 +527,7 @@ impl<P: Clone> Radio<P> {
         }));
     }
 
-    /// It is a station's turn.
+    /// A station gets access to the channel.
     fn access(&mut self, now: Instant, index: usize) {
         let station = &mut self.stations[index];
         station.contention.take();
@@ -543,7 +545,7 @@ impl<P: Clone> Radio<P> {
         self.send(now, index, to, kind);
     }
 
-    /// How a station sends data to another.
+    /// The modulation of data from one station to another.
     fn modulation(&self, from: usize, to: usize) -> Modulation {
         let chosen = self.config.ladder.get(self.stations[from].rates[to].at());
         chosen.copied().unwrap_or(self.config.profile.data)
@@ -594,7 +596,7 @@ impl<P: Clone> Radio<P> {
         self.show(now, frame);
     }
 
-    /// Everybody hears what is to be heard from this instant on: of several the strongest first.
+    /// All stations hear the frames that become audible at this instant, the strongest first.
     fn hear_fresh(&mut self, now: Instant) {
         let begun = self.air.len() - self.fresh;
         let delay = self.config.sense_delay;
@@ -634,11 +636,11 @@ impl<P: Clone> Radio<P> {
         }
     }
 
-    /// Lets a station's backoff count, or stand still.
+    /// Starts or stops the backoff countdown of a station.
     fn settle(&mut self, now: Instant, index: usize) {
         let profile = &self.config.profile;
         let station = &mut self.stations[index];
-        // NAV that ends later than now holds up like a gap that has not begun.
+        // A NAV that ends later than now delays the station like an interframe space that has not begun.
         if !station.is_idle() {
             station.contention.freeze(now);
             return;

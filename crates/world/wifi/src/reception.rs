@@ -1,22 +1,22 @@
-//! What one station hears of the frames on the air: one of them at most can be decoded.
+//! What a station receives: at most one of the overlapping frames can be decoded.
 //!
-//! A frame is decodable if nothing else that the station hears overlaps it and the station itself is silent meanwhile.
-//! With capture (ns-2's rule) the frame that was first survives newcomers that are ten times weaker; a newcomer that
-//! is stronger than that destroys both.
+//! A frame can be decoded if no other frame that the station hears overlaps it and the station does not send
+//! meanwhile. With capture (ns-2's rule) the first frame survives later ones that are ten times weaker; a later one
+//! that is stronger than that destroys both.
 
 use airlane_base::Instant;
 
-/// How much weaker a newcomer must be for the first frame to survive it: 10 dB.
+/// How much weaker a later frame must be for the first one to survive: 10 dB.
 const CAPTURE: f64 = 10.0;
 
-/// The ears of a station.
+/// The receiver of a station.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reception {
     /// Frames that it hears now.
     sensed: u32,
-    /// Frames among them that can destroy others.
+    /// Of these, frames that can destroy others.
     disturbing: u32,
-    /// The frame that may be decoded: its number, its power, and whether it is still whole.
+    /// The frame that may be decoded: its number, its power, and whether it is still intact.
     current: Option<(u64, f64, bool)>,
     /// When the last frame that it heard ended.
     quiet_since: Instant,
@@ -26,7 +26,7 @@ pub(crate) struct Reception {
 
 impl Reception {
     /// A frame begins. `disturbs` says whether it is strong enough to destroy others here, `silent` whether the
-    /// station itself sends nothing.
+    /// station itself does not send.
     pub(crate) fn begin(
         &mut self,
         frame: u64,
@@ -49,14 +49,14 @@ impl Reception {
         }
     }
 
-    /// The station begins to send: what it was hearing is lost.
+    /// The station begins to send: the frame that it was receiving is lost.
     pub(crate) fn deafen(&mut self) {
         if let Some((_, _, whole)) = &mut self.current {
             *whole = false;
         }
     }
 
-    /// A frame ends. Whether it has come through without being overlapped.
+    /// A frame ends; true if it was received without overlap.
     pub(crate) fn end(&mut self, frame: u64, disturbs: bool) -> bool {
         self.sensed -= 1;
         self.disturbing -= u32::from(disturbs);
@@ -69,7 +69,7 @@ impl Reception {
         }
     }
 
-    /// What ended was heard by a station that sends nothing itself.
+    /// The frame that ended was heard by a station that does not send itself.
     pub(crate) fn heard(&mut self, now: Instant, decoded: bool) {
         self.quiet_since = now;
         self.garbage = !decoded;

@@ -1,4 +1,4 @@
-//! Frames that come too weakly: how much stronger than the noise they are, and which of them that costs.
+//! Frames with a weak signal: their SNR, and which of them are lost.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::errors::ln_bit_success;
 use crate::place::SignalChange;
 use crate::profile::Modulation;
 
-/// Noise that is always there, and how signals change.
+/// Constant noise, and changes of the signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignalConfig {
     /// Power of the noise, watts.
     pub noise_w: f64,
-    /// Between which stations signals change, and how.
+    /// The pairs of stations whose signal changes, and how.
     pub changes: Vec<SignalChange>,
 }
 
-/// Which frames noise lets through.
+/// Decides which frames survive noise.
 #[derive(Clone, Debug)]
 pub(crate) struct Signal {
     noise_w: f64,
-    /// The logarithm of a bit's chance, by modulation and SNR: few of either occur.
+    /// Logarithm of a bit's success probability, by modulation and SNR: few of either occur.
     known: BTreeMap<(u64, u64), f64>,
 }
 
@@ -33,7 +33,7 @@ impl Signal {
         }
     }
 
-    /// Whether a frame of so many bytes is lost that comes with this power.
+    /// Whether a frame of this many bytes is lost that arrives with this power.
     pub(crate) fn loses(
         &mut self,
         power_w: f64,

@@ -1,4 +1,4 @@
-//! One station: its queue, the frame that it tries to send, and what it owes to others.
+//! One station: its queue, the frame that it is sending, and the answers that it owes.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -29,78 +29,78 @@ pub enum Retries {
 
 /// Attempts of a frame that is sent without an RTS, and of an RTS.
 const SHORT_LIMIT: u32 = 7;
-/// Attempts of a frame behind an RTS.
+/// Attempts of a frame after an RTS.
 const LONG_LIMIT: u32 = 4;
 
-/// A station as its driver describes it.
+/// The configuration of a station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StationConfig {
-    /// Where it stands, metres.
+    /// Its position, metres.
     pub position: Position,
-    /// What it hears.
+    /// The thresholds of its receiver.
     pub hears: Thresholds,
     /// How often it tries a frame.
     pub retries: Retries,
-    /// How much may wait beside the frame that it tries to send.
+    /// The limit of its queue; the frame being sent does not count.
     pub queue: QueueLimit,
 }
 
-/// What a station counts.
+/// The counters of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StationStats {
-    /// Packets that were handed to it.
+    /// Packets enqueued.
     pub accepted: u64,
-    /// Packets that it took for transmission, each once however often it was tried.
+    /// Packets taken for transmission, each counted once however often it was tried.
     pub taken: u64,
-    /// Times that it was done with a packet, one way or the other, and no other waited.
+    /// Times that it was done with a packet and its queue was empty.
     pub underflows: u64,
-    /// Packets that found its queue full.
+    /// Packets dropped because its queue was full.
     pub queue_drops: u64,
-    /// Times that it tried a packet again.
+    /// Retries.
     pub retries: u64,
-    /// Packets that it gave up.
+    /// Packets dropped at the retry limit.
     pub retry_drops: u64,
-    /// Data frames that it sent, each attempt.
+    /// Data frames sent, every attempt counted.
     pub data_frames: u64,
-    /// Data frames among them that were overlapped where they should have arrived.
+    /// Of these, frames overlapped at their receiver.
     pub data_collided: u64,
-    /// Data frames among them that noise destroyed where they should have arrived, or that were too weak to be heard there.
+    /// Of these, frames that noise destroyed at their receiver, or that were too weak there.
     pub data_noise: u64,
-    /// Acknowledgments that it sent.
+    /// Acknowledgments sent.
     pub ack_frames: u64,
-    /// Acknowledgments among them that were overlapped where they should have arrived.
+    /// Of these, acknowledgments overlapped at their receiver.
     pub ack_collided: u64,
-    /// RTS that it sent.
+    /// RTS frames sent.
     pub rts_frames: u64,
-    /// RTS among them that were overlapped where they should have arrived.
+    /// Of these, RTS overlapped at their receiver.
     pub rts_collided: u64,
-    /// CTS that it sent.
+    /// CTS frames sent.
     pub cts_frames: u64,
-    /// CTS among them that were overlapped where they should have arrived.
+    /// Of these, CTS overlapped at their receiver.
     pub cts_collided: u64,
-    /// How long the frames took that it sent, of all kinds, ended ones alone.
+    /// Total duration of the frames sent, of all types; only frames that have ended count.
     pub airtime_ns: u64,
-    /// Packets that came to it, each once.
+    /// Packets received, duplicates not counted.
     pub delivered: u64,
-    /// Frames that came again because their acknowledgment was lost.
+    /// Duplicates received because the acknowledgment was lost.
     pub repeated: u64,
-    /// Backoffs that it drew from the largest window.
+    /// Backoffs drawn from the largest window.
     pub draws_at_cw_max: u64,
 }
 
 impl StationStats {
-    /// Frames that it sent, of all kinds.
+    /// Frames sent, of all types.
     pub fn frames(&self) -> u64 {
         self.data_frames + self.ack_frames + self.rts_frames + self.cts_frames
     }
 
-    /// Frames among them that were overlapped where they should have arrived.
+    /// Of these, frames overlapped at their receiver.
     pub fn collided(&self) -> u64 {
         self.data_collided + self.ack_collided + self.rts_collided + self.cts_collided
     }
 }
 
-/// A packet on its way out.
+/// A packet being sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing<P> {
     pub(crate) to: usize,
@@ -111,7 +111,7 @@ pub(crate) struct Outgoing<P> {
 /// What a station is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Its turn, or a packet.
+    /// Channel access, or a packet.
     Contending,
     /// The end of its own RTS, DATA, or the gap between CTS and DATA.
     Sending,
@@ -121,16 +121,16 @@ pub(crate) enum Phase {
     Ack(Instant),
 }
 
-/// What a station sends a SIFS behind what it has received.
+/// The answer that a station sends a SIFS after a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Ack,
-    /// The frame that was announced takes this long.
+    /// The duration of the announced frame.
     Cts(Duration),
     Data,
 }
 
-/// The state machine of one station. The radio tells it what it hears.
+/// The state machine of one station. The radio tells it which frames it hears.
 #[derive(Clone, Debug)]
 pub(crate) struct Station<P> {
     pub(crate) retries: Retries,
@@ -138,29 +138,29 @@ pub(crate) struct Station<P> {
     queue: VecDeque<Outgoing<P>>,
     queued_bytes: usize,
     pub(crate) current: Option<Outgoing<P>>,
-    /// Attempts at `current` that failed: without an answer to the RTS, or to the frame itself.
+    /// Failed attempts at `current`: without an answer to the RTS, or to the frame itself.
     short_failures: u32,
     long_failures: u32,
-    /// The number of `current`.
+    /// The sequence number of `current`.
     pub(crate) seq: u64,
-    /// When it began to send a packet last, or to announce one.
+    /// When it last began to send a packet, or the RTS for one.
     pub(crate) began: Instant,
     pub(crate) phase: Phase,
-    /// What it owes, to whom, and when.
+    /// The answer that it owes, to which station, and when.
     pub(crate) reply: Option<(Instant, Reply, usize)>,
     pub(crate) contention: Contention,
     pub(crate) ears: Reception,
-    /// Whether it sends now.
+    /// Whether it is sending.
     pub(crate) sending: bool,
-    /// Others have asked for silence until then.
+    /// The network allocation vector: it must stay silent until this time.
     pub(crate) nav: Instant,
-    /// Since when nothing of its own keeps it from counting: its last frame, its last timeout, or its last draw.
+    /// Since when nothing of its own stops the countdown: its last frame, its last timeout, or its last draw.
     pub(crate) ready_since: Instant,
     pub(crate) backoffs: Rng,
     pub(crate) noise: Rng,
-    /// The last frame that came from each station.
+    /// The sequence number of the last frame from each station.
     last_seq: Vec<u64>,
-    /// How fast it sends to each station, where it chooses.
+    /// The rate to each station, if it chooses rates.
     pub(crate) rates: Vec<AutoRate>,
     pub(crate) stats: StationStats,
 }
@@ -198,7 +198,7 @@ impl<P> Station<P> {
         }
     }
 
-    /// Takes a packet, or gives it back because the queue is full.
+    /// Enqueues a packet, or returns it because the queue is full.
     pub(crate) fn enqueue(&mut self, now: Instant, out: Outgoing<P>) -> Result<(), P> {
         if self.current.is_none() {
             self.stats.accepted += 1;
@@ -224,12 +224,12 @@ impl<P> Station<P> {
         Ok(())
     }
 
-    /// Packets that wait or are being sent.
+    /// Packets queued or being sent.
     pub(crate) fn backlog(&self) -> usize {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// How many packets of `len` bytes more may wait.
+    /// How many more packets of `len` bytes fit into the queue.
     pub(crate) fn room(&self, len: usize) -> u64 {
         match self.limit {
             QueueLimit::Packets(limit) => limit.saturating_sub(self.queue.len() as u64),
@@ -240,7 +240,7 @@ impl<P> Station<P> {
         }
     }
 
-    /// Whether its backoff may count.
+    /// Whether its backoff may count down.
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Contending
             && self.reply.is_none()
@@ -253,7 +253,7 @@ impl<P> Station<P> {
         self.short_failures + self.long_failures > 0
     }
 
-    /// When it may begin to send, if nothing comes between.
+    /// When it may begin to send unless the channel becomes busy.
     pub(crate) fn access_at(&self) -> Option<Instant> {
         self.current.as_ref()?;
         self.contention.expires()
@@ -270,7 +270,7 @@ impl<P> Station<P> {
         waits.into_iter().chain(reply).min()
     }
 
-    /// An attempt has failed, at the RTS or at the frame itself. Gives the packet if it is given up.
+    /// An attempt has failed, at the RTS or at the frame itself. Returns the packet if it is given up.
     pub(crate) fn fail(
         &mut self,
         now: Instant,
@@ -299,7 +299,7 @@ impl<P> Station<P> {
         None
     }
 
-    /// The frame is done with. Gives the packet; the next one moves up.
+    /// The station is done with the frame. Returns its packet; the next one takes its place.
     pub(crate) fn finish(&mut self, now: Instant) -> Option<Outgoing<P>> {
         let done = self.current.take();
         self.short_failures = 0;
@@ -324,7 +324,7 @@ impl<P> Station<P> {
         self.contention.draw(&mut self.backoffs);
     }
 
-    /// A data frame has come. Whether it is a new one.
+    /// A data frame was received; true if it is new.
     pub(crate) fn is_new(&mut self, from: usize, seq: u64) -> bool {
         let new = self.last_seq[from] != seq;
         self.last_seq[from] = seq;

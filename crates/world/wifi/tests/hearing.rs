@@ -1,4 +1,4 @@
-//! Stations that hear an access point and not each other.
+//! Stations that hear an access point but not each other.
 
 use airlane_base::{Duration, Instant, QueueLimit, Streams};
 use airlane_wifi::place::{SignalChange, Thresholds, received_w};
@@ -10,14 +10,14 @@ use airlane_wifi::{Radio, RadioConfig};
 /// Bytes of a packet.
 const LEN: usize = 500;
 
-/// How two stations are placed, 150 m on each side of an access point.
+/// Two stations, each 150 m from an access point on opposite sides.
 #[derive(Clone, Copy, Debug)]
 enum Between {
     /// They hear each other.
     Nothing,
-    /// They sense no farther than 200 m.
+    /// Their sensing range is 200 m.
     Distance,
-    /// A wall takes 40 dB, so that 300 m are too far.
+    /// A wall attenuates by 40 dB, so that 300 m is out of range.
     Wall,
 }
 
@@ -55,7 +55,7 @@ fn cell(between: Between, rts_threshold: usize) -> Radio<()> {
     Radio::new(config, &stations, Streams::new(5, 0), "radio")
 }
 
-/// Both stations get packets for the access point at random times, so many a second each.
+/// Both stations send packets to the access point at random times, at this rate each, 1/s.
 fn load(mut radio: Radio<()>, rate: f64, seconds: f64) -> [StationStats; 2] {
     let streams = Streams::new(11, 0);
     let mut arrivals = [1, 2].map(|station| (streams.stream(&format!("load.{station}")), 0.0));
@@ -79,7 +79,7 @@ fn load(mut radio: Radio<()>, rate: f64, seconds: f64) -> [StationStats; 2] {
     }
 }
 
-/// Which share of the data frames collided, of about 80,000.
+/// The share of about 80,000 data frames that collided.
 fn collided(between: Between, rts_threshold: usize, rate: f64) -> f64 {
     let stats = load(cell(between, rts_threshold), rate, 40_000.0 / rate);
     let sum = |of: fn(&StationStats) -> u64| stats.iter().map(of).sum::<u64>() as f64;
@@ -87,10 +87,10 @@ fn collided(between: Between, rts_threshold: usize, rate: f64) -> f64 {
     sum(|s| s.data_collided) / sum(|s| s.data_frames)
 }
 
-/// Without carrier sense it is ALOHA: a frame of length T survives if no other begins within T before or after it
-/// (Abramson 1970), 1 - exp(-2 T rate) of them collide. What the access point answers holds both up, and what has waited
-/// begins close together, which the formula does not know: a share of the load more. Two frames collide in each case, so the
-/// error of n of them is that of n / 2.
+/// Without carrier sense the channel is ALOHA: a frame of duration T survives if no other one begins within T before
+/// or after it (Abramson 1970), so 1 - exp(-2 T rate) of them collide. The answers of the access point hold both
+/// stations up, and packets that waited are sent close together, which the formula ignores: that adds a share of the
+/// load. Two frames collide each time, so the error of n frames is that of n / 2.
 #[test]
 fn who_does_not_hear_the_other_collides_as_in_aloha() {
     let airtime = Profile::named(ProfileName::B, None)

@@ -1,4 +1,4 @@
-//! The rules of access, one by one, and what holds in any cell.
+//! The rules of channel access, one by one, and invariants of any cell.
 
 use std::num::NonZeroU32;
 
@@ -33,7 +33,7 @@ fn station(x: f64, y: f64, retries: Retries) -> StationConfig {
     }
 }
 
-/// Runs until nothing more happens: what arrived, and when; what was dropped.
+/// Runs until no event is left: what was delivered, and when; what was dropped.
 fn finish(radio: &mut Radio<u64>) -> (Vec<(Instant, Delivery<u64>)>, Vec<u64>) {
     let (mut delivered, mut dropped) = (vec![], vec![]);
     while let Some(now) = radio.poll_timeout() {
@@ -66,7 +66,7 @@ fn a_packet_waits_for_a_gap_and_whole_slots() {
 
 #[test]
 fn who_heard_garbage_waits_for_eifs() {
-    // CLAP-D17: the access point's short frame collides with a long one, whose rest it hears as garbage.
+    // CLAP-D17: the access point's short frame collides with a long one, whose rest it hears but cannot decode.
     let profile = Profile::named(ProfileName::B, None);
     let mut collisions = 0;
     for run in 0..500 {
@@ -80,7 +80,8 @@ fn who_heard_garbage_waits_for_eifs() {
             continue;
         }
         collisions += 1;
-        // It began as both did; the garbage ended with the long frame, and 64 slots are drawn from now.
+        // It began when both did; the undecodable frame ended with the long one, and a backoff of up to 64 slots
+        // starts now.
         let again = delivered[0].0.as_nanos() - profile.frame(40).as_nanos();
         let slots = (0..64).any(|slot| {
             let before = again - profile.eifs().as_nanos() - slot * 20_000;
@@ -131,7 +132,8 @@ fn a_frame_is_tried_as_often_as_its_station_may() {
 
 #[test]
 fn an_attempt_begins_with_what_nobody_answers() {
-    // The second station is too far away to answer. Of two packets one is announced, and that is all that leaves of it.
+    // The second station is too far away to answer. The first of two packets is preceded by an RTS, and only that is
+    // sent.
     let profile = Profile::named(ProfileName::B, None);
     let stations = [0.0, 300.0].map(|x| station(x, 0.0, Retries::On));
     let mut radio = Radio::new(config(500), &stations, Streams::new(1, 0), "r");
@@ -206,9 +208,9 @@ fn any_ears() -> impl Strategy<Value = Thresholds> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Each packet that a queue took is delivered once at most, dropped once at most, and one of both at least; equal
-    /// inputs give equal outputs. Whoever hears whom, and whatever changes meanwhile; nobody sends for longer than there was
-    /// time.
+    /// Each accepted packet is delivered at most once, dropped at most once, and at least one of both; equal inputs
+    /// give equal outputs. This holds for any hearing between stations and any change of it; no station sends for
+    /// longer than there was time.
     #[test]
     fn no_packet_is_lost_silently(
         places in prop::collection::vec((0.0..900.0f64, 0.0..900.0f64, any_retries(), any_ears()), 2..8),
@@ -311,9 +313,9 @@ fn who_begins_before_another_is_heard_collides() {
     assert!((16..70).contains(&both), "{both}");
 }
 
-/// How many of so many packets come from 100 m away, whose signal falls by so many dB after the first.
+/// How many packets arrive from 100 m away when the signal falls by this many dB after the first one.
 fn come_weakly(fall: f64, ladder: bool) -> (usize, usize) {
-    // They notice what is as weak as the noise.
+    // They sense signals as weak as the noise.
     let hears = Thresholds {
         sense_w: 4e-13,
         ..Thresholds::default()

@@ -1,4 +1,4 @@
-//! Saturated stations against closed forms: Bianchi's fixed point, and the sums of Gopal 2007.
+//! Saturated stations compared with closed forms: Bianchi's fixed point, and the sums of Gopal 2007.
 
 mod common;
 
@@ -17,7 +17,7 @@ struct Saturated {
     collisions: f64,
 }
 
-/// `n` stations around a receiver, number 0, that always have something to send.
+/// `n` stations around a receiver, number 0, that always have a packet to send.
 fn saturate(name: ProfileName, n: usize, retries: Retries, seconds: u64) -> Saturated {
     saturate_with(Profile::named(name, None), n, retries, seconds)
 }
@@ -105,8 +105,8 @@ fn saturation_throughput_is_bianchis() {
     }
 }
 
-/// 802.11b with an acknowledgment missed 4 us earlier, so that after a collision the two senders count from the same
-/// moment as all others (314 + 50 and 364 us) and not 4 us later, as the closed models have it.
+/// 802.11b whose acknowledgment timeout is 4 us shorter. So after a collision the two senders count down from the
+/// same moment as all others (314 + 50 and 364 us), not 4 us later, as the closed models assume.
 fn aligned() -> Profile {
     let mut profile = Profile::named(ProfileName::B, None);
     profile.grace = profile.grace.saturating_sub(Duration::from_micros(4));
@@ -138,8 +138,9 @@ fn without_retries_the_aggregate_has_its_maximum_at_two_or_three() {
             as_it_is.last().unwrap()
         );
     }
-    // What is published is a maximum at 2 that 3 may tie, which is 0.5 %. The aligned stations keep to it. The 4 us
-    // that those of a collision wait longer put 3 stations 0.54 % above 2: a gain of few collisions, not of more air.
+    // The published maximum is at 2 stations, and 3 may equal it within 0.5 %. The aligned stations agree with that.
+    // When colliding stations wait 4 us longer, 3 stations are 0.54 % above 2: fewer collisions, not more airtime,
+    // give that.
     assert!(
         modelled.iter().all(|mbps| mbps / modelled[1] < 1.005),
         "{modelled:?}"
@@ -159,7 +160,8 @@ fn collisions_are_as_frequent_as_slots_make_them() {
         let got = saturate_with(aligned(), n, Retries::Off, 60);
         let off = got.loss_per_frame / expected - 1.0;
         assert!(off.abs() < 0.03, "{n}: {}", got.loss_per_frame);
-        // Senders that count 4 us later meet fewer of the others in that round; with two there are no others.
+        // Senders that count down 4 us later meet fewer of the others in that round; with two stations there are no
+        // others.
         let as_it_is = saturate(ProfileName::B, n, Retries::Off, 60);
         println!(
             "{n}: {:.4}, aligned {:.4}, {expected}",

@@ -1,4 +1,4 @@
-//! What the ends of a CLAP connection can be told. Both have the same settings (Gopal 2007, section 3.2).
+//! The settings of a CLAP connection, the same at both ends (Gopal 2007, section 3.2).
 
 use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
@@ -92,29 +92,31 @@ impl Default for ClapConfig {
     }
 }
 
-/// CLAP's own header: what is not IP's of `header-size` (CLAP-Z1).
+/// CLAP's own header: the part of `header-size` that is not IP's (CLAP-Z1).
 pub(crate) const HEADER_LEN: u64 = 20;
-/// Longer headers say that somebody meant packets.
+/// A longer header is most likely a packet size given by mistake.
 const LONGEST_HEADER: u64 = 1_000;
-/// A file has at most so many packets: a bit for each is 2 MiB. A SYN that says more is refused, so that no peer makes
-/// a receiver take more memory.
+/// The most packets in a file: one bit for each is 2 MiB. A SYN that announces more is refused, so that no peer can
+/// make a receiver allocate more.
 pub const MOST_PACKETS: u32 = 1 << 24;
-/// A NACK of CLAP-final has at most so many bytes of bits, what a packet of the source carries; more travel in the next.
+/// The most bitmap bytes in a NACK of CLAP-final, which is what a packet of the source carries; the rest goes into
+/// the next NACK.
 pub(crate) const LONGEST_BITMAP: u32 = 1_000;
-/// A SYN waits for its answer so long at first, a FIN each time (CLAP-P14 and P15).
+/// How long a SYN first waits for its answer, and a FIN each time (CLAP-P14 and P15).
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// A receiver that has nothing yet says so after this long: a file whose every packet is lost would end in silence.
+/// A receiver that has no packet yet sends a report after this long; otherwise a file whose every packet is lost
+/// would end in silence.
 pub(crate) const FIRST_WAIT: Duration = Duration::from_secs(16);
-/// A SYN or FIN is repeated so often.
+/// How often a SYN or a FIN is repeated.
 pub(crate) const REPEATS: u32 = 5;
-/// An end gives up that has heard nothing for so long (CLAP-P17).
+/// An end that has heard nothing for this long gives up (CLAP-P17).
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(64);
 
 impl ClapConfig {
-    /// Checks what types alone cannot say.
+    /// Checks the constraints that the types do not express.
     ///
     /// # Errors
-    /// The key that is wrong, what is wrong with it, and what would be right.
+    /// A message that names the key, what is wrong with its value, and what would be right.
     pub fn validate(&self) -> Result<(), String> {
         let longest = Duration::from_secs(10);
         for (key, value) in [
@@ -157,7 +159,7 @@ impl ClapConfig {
         Size::from_bytes(self.header_size.as_bytes() + u64::from(self.report_span() / 8))
     }
 
-    /// How many packets one report spans at most.
+    /// The most packets that one report spans.
     pub(crate) fn report_span(&self) -> u32 {
         let bytes = match self.version {
             ClapVersion::Spontaneous | ClapVersion::Beta => {

@@ -1,4 +1,4 @@
-//! A set of packet numbers of one file: a bit for each.
+//! A set of packet numbers of one file, one bit each.
 
 /// Some of the numbers `0..len`.
 #[derive(Clone, Debug, Default)]
@@ -6,14 +6,14 @@ pub(super) struct Numbers {
     words: Vec<u64>,
     len: u32,
     count: u32,
-    /// No word before this one has a number in it, so that the lowest is found without a search from the start.
+    /// No word below this index holds a number, so the lowest number is found without a scan from the start.
     low: usize,
 }
 
 const BITS: u32 = u64::BITS;
 
 impl Numbers {
-    /// None of them.
+    /// The empty set.
     pub(super) fn none(len: u32) -> Self {
         let words = vec![0; len.div_ceil(BITS) as usize];
         Self {
@@ -24,7 +24,7 @@ impl Numbers {
         }
     }
 
-    /// All of them.
+    /// The full set.
     pub(super) fn all(len: u32) -> Self {
         let mut all = Self::none(len);
         all.words.fill(u64::MAX);
@@ -37,7 +37,7 @@ impl Numbers {
         all
     }
 
-    /// How many there are.
+    /// How many numbers the set holds.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -51,7 +51,7 @@ impl Numbers {
         word.is_some_and(|word| word >> (n % BITS) & 1 == 1)
     }
 
-    /// Adds a number; whether it was missing.
+    /// Adds a number; true if it was missing.
     pub(super) fn insert(&mut self, n: u32) -> bool {
         if n >= self.len || self.contains(n) {
             return false;
@@ -63,7 +63,7 @@ impl Numbers {
         true
     }
 
-    /// Takes a number out; whether it was there.
+    /// Removes a number; true if it was present.
     pub(super) fn remove(&mut self, n: u32) -> bool {
         if !self.contains(n) {
             return false;
@@ -81,12 +81,12 @@ impl Numbers {
         }
     }
 
-    /// The lowest.
+    /// The lowest number.
     pub(super) fn first(&self) -> Option<u32> {
         self.first_from(0)
     }
 
-    /// The lowest that is not below `from`.
+    /// The lowest number that is not below `from`.
     pub(super) fn first_from(&self, from: u32) -> Option<u32> {
         let start = ((from / BITS) as usize).max(self.low);
         for (place, word) in self.words.iter().enumerate().skip(start) {

@@ -1,24 +1,26 @@
-//! How fast a sender sends: what its interface carried, or more while that had nothing to send (Gopal 2007, section
-//! 3.2.1). Two timers and no other state; feedback has no part in it.
+//! How fast a sender sends: at the rate that its interface carried, or faster while the interface had nothing to send
+//! (Gopal 2007, section 3.2.1). Two timers are its only state; feedback plays no part.
 //!
-//! Invariant: packets leave one by one, `interval / rate` apart. The next instant follows from the last one and not from
-//! the decision, so that rates below one packet an interval send, too, and no decision makes a gap or a pair.
+//! Invariant: packets leave one at a time, `interval / rate` apart. Each departure follows from the previous one, not
+//! from the decision, so rates below one packet per interval work too, and a decision causes neither a gap nor a
+//! pair.
 
 use airlane_base::{Duration, Instant};
 
 use super::config::{ClapConfig, FlowRule};
 
-/// What an interface says of its last interval, or a path of the node that offers least (Gopal 2007, section 3.3).
+/// The status of an interface over its last interval, or that of the node on the path that offers least (Gopal 2007,
+/// section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Packets that the MAC took for transmission.
     pub out: u32,
-    /// Times that the MAC could send and its queue was empty. An interface that was idle for the whole interval says at
-    /// least 1.
+    /// Times that the MAC could send but its queue was empty. An interface that was idle for the whole interval
+    /// reports at least 1.
     pub underflows: u32,
-    /// Packets that would find room in the interface's queue.
+    /// Packets for which the interface's queue has room.
     pub room: u32,
-    /// Flows of the node that go by this status, each for its equal part; 0 counts as 1.
+    /// Flows of the node that share this status equally; 0 counts as 1.
     pub flows: u32,
 }
 
@@ -30,11 +32,11 @@ pub(super) struct Pacer {
     interval: Duration,
     route_lasts: Duration,
     local: Option<Status>,
-    /// What came back along the path, and when.
+    /// The status that came back along the path, and when it came.
     route: Option<(Status, Instant)>,
-    /// What the path was found to carry, packets in an interval.
+    /// The measured rate of the path, packets per interval.
     found: Option<f64>,
-    /// Between two packets; none at rate 0.
+    /// Time between two packets; none at rate 0.
     spacing: Option<Duration>,
     next_decision: Option<Instant>,
     next_send: Option<Instant>,
@@ -58,7 +60,8 @@ impl Pacer {
         }
     }
 
-    /// The first decision comes at the next multiple of the interval, `phase` behind the origin.
+    /// Starts the timers. The first decision comes at the next multiple of the interval, offset by `phase` from the
+    /// origin.
     pub(super) fn start(&mut self, now: Instant, phase: Duration) {
         let interval = self.interval.as_nanos().max(1);
         let first = Instant::ORIGIN + Duration::from_nanos(phase.as_nanos() % interval);
@@ -85,7 +88,8 @@ impl Pacer {
     pub(super) fn set_found(&mut self, now: Instant, packets_per_second: f64) {
         self.found = Some(packets_per_second * self.interval.as_secs_f64());
         if self.next_decision.is_some() {
-            // Rates are found so often that a late driver would lose its lateness each time: what is due was due then.
+            // Rates change so often that a late driver would lose its delay each time: an overdue departure keeps its
+            // time.
             let owed = self.next_send.filter(|at| *at <= now);
             self.decide(now);
             self.next_send = owed.or(self.next_send);
@@ -98,7 +102,7 @@ impl Pacer {
         }
     }
 
-    /// Whether a packet may leave now. An early call does nothing.
+    /// Advances time; true if a packet may leave now. An early call does nothing.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         if self.next_decision.is_some_and(|at| at <= now) {
             self.next_decision = Some(now + self.interval);
@@ -132,7 +136,7 @@ impl Pacer {
         });
     }
 
-    /// Packets in an interval, with their fraction.
+    /// The rate, packets per interval, with its fraction.
     fn rate(&self, status: Status) -> f64 {
         let out = f64::from(status.out);
         let offered = self.share * f64::from(status.room);
@@ -175,7 +179,7 @@ mod tests {
         }
     }
 
-    /// When packets leave until `end`, ns.
+    /// Departure times until `end`, ns.
     fn sends(pacer: &mut Pacer, end: Instant) -> Vec<u64> {
         let mut sends = vec![];
         while let Some(next) = pacer.poll_timeout().filter(|next| *next < end) {
@@ -205,7 +209,7 @@ mod tests {
         });
         let sends = sends(&mut pacer, at(1_030));
         assert_eq!(sends[0], 30_000_000);
-        // 30.5 packets in each of ten intervals, equally spaced but for what decisions round.
+        // 30.5 packets in each of ten intervals, equally spaced except for rounding at decisions.
         assert!((304..=306).contains(&sends.len()), "{}", sends.len());
         let gaps = sends.windows(2).map(|pair| pair[1] - pair[0]);
         assert!(gaps.into_iter().all(|gap| gap == 3_278_689));
@@ -245,7 +249,7 @@ mod tests {
         pacer.set_found(at(30), 1_000.0);
         let mut sent = 0;
         for ms in (30..1_030).step_by(5) {
-            // It comes 3 ms late, and hears of the rate first.
+            // The driver comes 3 ms late, and sets the rate first.
             let now = at(ms + 3);
             pacer.set_found(now, 1_000.0);
             while let Some(due) = pacer.poll_timeout().filter(|due| *due <= now) {

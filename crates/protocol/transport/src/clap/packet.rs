@@ -1,21 +1,21 @@
-//! What the ends of a CLAP connection say to each other, without the bytes of the file and without ports.
+//! The packets that the ends of a CLAP connection exchange, without the bytes of the file and without ports.
 
 use std::fmt;
 
 use airlane_base::{Duration, Instant};
 
-/// A time on somebody's clock as packets carry it: microseconds that wrap, and never 0, which stands for no time.
+/// A timestamp as packets carry it: microseconds that wrap. It is never 0, which stands for no timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(u32);
 
 impl Stamp {
-    /// The stamp of a time. Clocks start at 1 us, so that their first stamp is none already.
+    /// The timestamp of `now`. Clocks start at 1 us, so that even the first timestamp is not 0.
     pub fn of(now: Instant) -> Self {
         let micros = (now.as_nanos() / 1_000).wrapping_add(1) as u32;
         Self(micros.max(1))
     }
 
-    /// As it stands in a packet; none for 0.
+    /// The timestamp from its number in a packet; none for 0.
     pub const fn from_number(number: u32) -> Option<Self> {
         match number {
             0 => None,
@@ -23,17 +23,17 @@ impl Stamp {
         }
     }
 
-    /// As it stands in a packet.
+    /// Its number in a packet.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// How long after `earlier` it was taken, if that was less than half of a round of the clock.
+    /// The time since `earlier`, modulo the range of the clock.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.wrapping_sub(earlier.0).into())
     }
 
-    /// Whether it was taken after `other`, by less than half a round of the clock.
+    /// Whether this is later than `other`, by less than half the range of the clock.
     pub const fn is_after(self, other: Self) -> bool {
         let ahead = self.0.wrapping_sub(other.0);
         ahead != 0 && ahead < 1 << 31
@@ -43,20 +43,20 @@ impl Stamp {
 /// One packet of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Its number.
+    /// Packet number.
     pub seq: u32,
-    /// When it left.
+    /// When it was sent.
     pub stamp: Stamp,
-    /// The stamp of the last NACK that had come by then.
+    /// The timestamp of the last NACK received by then.
     pub echo: Option<Stamp>,
-    /// Whether a NACK asked for it. The header does not say so: it is for whoever counts.
+    /// Whether a NACK asked for it. The header does not carry this; it is for counters.
     pub again: bool,
 }
 
 /// What a sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// It asks for a connection for a file of `count` packets, the first of which has the number `first`.
+    /// Requests a connection for a file of `count` packets, numbered from `first`.
     Syn {
         /// Number of the first packet.
         first: u32,
@@ -65,44 +65,44 @@ pub enum Forward {
     },
     /// A packet of the file.
     Data(Data),
-    /// It has learned that the receiver has all.
+    /// Acknowledges that the receiver has the whole file.
     FinAck {
         /// Number of the first packet.
         first: u32,
     },
 }
 
-/// Why a NACK leaves. Senders treat all alike; traces do not.
+/// Why a NACK is sent. Senders treat all kinds alike; traces do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NackKind {
-    /// Of CLAP-beta and its forerunner: the time has come, or a packet behind a hole.
+    /// CLAP-beta and its forerunner: the period is over, or a packet came after a hole.
     Periodic,
-    /// Of CLAP-final: a loss that nobody has reported.
+    /// CLAP-final: a loss that has not been reported yet.
     Pivot,
-    /// Of CLAP-final: all that is missing.
+    /// CLAP-final: everything that is missing.
     Sweep,
     /// A stretch of the file is complete.
     Milestone,
 }
 
-/// What has come and what is missing of some packets in a row.
+/// Which of a run of consecutive packets have arrived, and which are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nack<'a> {
-    /// Why it leaves.
+    /// Why it is sent.
     pub kind: NackKind,
-    /// Number of the first packet that it reports.
+    /// Number of the first packet that it covers.
     pub seq: u32,
-    /// How many packets it reports.
+    /// How many packets it covers.
     pub count: u32,
-    /// A bit for each, the most significant of a byte first: 1 for a missing packet. What is left of the last byte says
-    /// nothing.
+    /// One bit per packet, most significant bit of a byte first; 1 means missing. The unused bits of the last byte
+    /// carry no meaning.
     pub bitmap: &'a [u8],
-    /// When it left.
+    /// When it was sent.
     pub stamp: Stamp,
 }
 
 impl Nack<'_> {
-    /// The packets that it reports, and whether each is missing.
+    /// The packets that it covers, and whether each is missing.
     pub fn packets(&self) -> impl Iterator<Item = (u32, bool)> {
         let bits = self
             .bitmap
@@ -135,7 +135,7 @@ pub enum Feedback<'a> {
 pub enum Failure {
     /// Nobody answered the SYN.
     NoAnswer,
-    /// The peer was not heard for so long that nobody expects it back.
+    /// Nothing was heard from the peer for so long that it is considered gone.
     Silence,
     /// The file has no packets, or more than an end keeps bits for.
     Length(u32),

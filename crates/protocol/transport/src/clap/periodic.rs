@@ -1,8 +1,9 @@
-//! The reports of CLAP-beta (Gopal 2007, section 3.2.2.1): one in each period, from the first missing packet on, as far
-//! as its bits reach.
+//! The reports of CLAP-beta (Gopal 2007, section 3.2.2.1): one per period, from the first missing packet on, as far
+//! as the bitmap reaches.
 //!
-//! Every report is forced, as the longest time without one is the period itself (CLAP-P6). Where nothing is missing it
-//! confirms the newest packets, so that the sender hears something. The period counts from the report before.
+//! Every report is forced, because the longest time without one is the period itself (CLAP-P6). When nothing is
+//! missing, a report confirms the newest packets, so that the sender hears something. A period starts with the
+//! previous report.
 
 use airlane_base::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use super::progress::{Progress, Report};
 pub(super) struct Periodic {
     period: Duration,
     span: u32,
-    /// The last report; the first packet of the file counts as one.
+    /// When the last report was sent; the first packet of the file counts as one.
     last: Option<Instant>,
 }
 

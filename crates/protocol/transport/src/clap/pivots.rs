@@ -1,9 +1,9 @@
-//! The reports of CLAP-final (Gopal 2007, section 3.2.2.2): *pivots* report each loss once, as soon as enough has been
-//! sent behind it; from nine tenths of the file on, or as late as is asked for, and when the sender has fallen silent, *sweeps* report all that is
-//! missing, an average round trip apart.
+//! The reports of CLAP-final (Gopal 2007, section 3.2.2.2). *Pivots* report each loss once, as soon as enough later
+//! packets have been sent. From nine tenths of the file on (or from the point that the settings give), and when the
+//! sender has fallen silent, *sweeps* report everything that is missing, an average round trip apart.
 //!
-//! Invariant: two pivots never report the same packet, so that no packet is sent twice before the first sweep. A path
-//! that reorders breaks that (CLAP-Z14), as a pivot reaches up to the newest packet.
+//! Invariant: no two pivots report the same packet, so no packet is sent twice before the first sweep. A path that
+//! reorders breaks this (CLAP-Z14), because a pivot reaches up to the newest packet.
 
 use airlane_base::{Duration, Instant};
 
@@ -17,19 +17,19 @@ pub(super) struct Pivots {
     threshold: u32,
     sweep_last: Option<u32>,
     milestone: u32,
-    /// No report has reached this number.
+    /// No report has covered this number or a higher one.
     next_unreported: u32,
-    /// Once this holds it stays.
+    /// Once set, it stays set.
     sweeping: bool,
     last_sweep: Option<Instant>,
     /// Packets below this one have been reported complete.
     completed: u32,
-    /// Sum and number of round trips: the average is over all.
+    /// Sum and number of the round trips; the average is over all of them.
     round_trips: Duration,
     samples: u64,
-    /// The newest echo that was measured.
+    /// The newest echo that has been measured.
     last_echo: Option<Stamp>,
-    /// When anything was said.
+    /// When the last report was sent.
     last_report: Option<Instant>,
     /// When the first packet of the file came.
     begun: Option<Instant>,
@@ -54,11 +54,11 @@ impl Pivots {
         }
     }
 
-    /// Only the first packet with a new echo is a sample: all that follow echo the same report (CLAP-A16).
+    /// Only the first packet that carries a new echo is a sample: later ones echo the same report (CLAP-A16).
     pub(super) fn on_echo(&mut self, now: Instant, echo: Option<Stamp>) {
         let Some(echo) = echo else { return };
         let sent = self.last_report.map(Stamp::of);
-        // What was never sent, or long ago, measures nothing.
+        // An echo of a report that was never sent, or was sent long ago, gives no sample.
         let possible = sent.is_some_and(|sent| !echo.is_after(sent));
         if !possible || self.last_echo.is_some_and(|last| !echo.is_after(last)) {
             return;
@@ -82,7 +82,7 @@ impl Pivots {
         }
     }
 
-    /// How long nothing comes before the sender counts as silent (CLAP-P11).
+    /// How long nothing arrives before the sender counts as silent (CLAP-P11).
     fn patience(&self) -> Duration {
         self.interval.max(self.round_trip()) * 2
     }
@@ -125,14 +125,14 @@ impl Pivots {
         })
     }
 
-    /// `behind` is the number behind the highest that has come.
+    /// `behind` is one more than the highest number received.
     fn pivot(&mut self, progress: &Progress, behind: u32) -> Option<Report> {
         let first = progress.missing.first_from(self.next_unreported);
         let Some(first) = first.filter(|first| *first < behind) else {
             self.next_unreported = self.next_unreported.max(behind);
             return None;
         };
-        // What lies between has come: the next search need not begin before.
+        // Everything in between has arrived, so the next search need not start earlier.
         self.next_unreported = first;
         if behind - first < self.threshold {
             return None;
@@ -158,8 +158,8 @@ impl Pivots {
         })
     }
 
-    /// Without losses there is nothing to say for the first nine tenths of the file, and a sender that hears nothing
-    /// gives up: the newest packet is confirmed in time.
+    /// Without losses there is nothing to report for the first nine tenths of the file, and a sender that hears
+    /// nothing gives up. So the newest packet is confirmed in time.
     fn sign_of_life(&self, now: Instant, progress: &Progress) -> Option<Report> {
         let highest = progress.highest?;
         (now >= self.life_at()?).then_some(Report {
@@ -212,7 +212,7 @@ mod tests {
             }
         }
 
-        /// A packet comes a millisecond later.
+        /// A packet arrives, one millisecond after the last.
         fn data(&mut self, n: u32) -> Option<(NackKind, u32, u32)> {
             self.now += 1;
             self.progress.missing.remove(n);
@@ -247,7 +247,7 @@ mod tests {
         });
         assert_eq!(world.data(899), Some((NackKind::Sweep, 0, 899)));
         assert_eq!(world.data(900), None);
-        // It came at 899 ms, and no round trip is known: 100 ms.
+        // It arrived at 899 ms, and no round trip is known: 100 ms.
         assert_eq!(world.pivots.due(&world.progress), Some(at(999)));
         world.now = 999;
         assert_eq!(world.poll(), Some((NackKind::Sweep, 0, 900)));
@@ -274,7 +274,7 @@ mod tests {
         world.now = 250;
         assert_eq!(world.poll(), Some((NackKind::Sweep, 0, 99)));
         assert_eq!(world.pivots.due(&world.progress), Some(at(350)));
-        // It speaks again: back to pivots.
+        // The sender is no longer silent: back to pivots.
         assert_eq!(world.data(50), None);
     }
 
@@ -287,7 +287,7 @@ mod tests {
             world.pivots.on_echo(at(ms), echo);
         }
         assert_eq!(world.pivots.round_trip(), Duration::from_millis(30));
-        // Nobody has sent this one.
+        // No report was sent at this time.
         world.pivots.on_echo(at(95), Some(Stamp::of(at(50))));
         assert_eq!(world.pivots.samples, 1);
         world.pivots.on_report(at(100));

@@ -1,4 +1,4 @@
-//! How far a receiver has come with its file, and what may be said about it.
+//! How much of its file a receiver has, and which packets a report may cover.
 
 use airlane_base::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use super::config::FIRST_WAIT;
 use super::numbers::Numbers;
 use super::packet::NackKind;
 
-/// What has come. Numbers count from the file's first packet.
+/// The packets that have arrived. Numbers count from the file's first packet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) missing: Numbers,
     pub(super) total: u32,
-    /// The highest number that has come.
+    /// The highest number that has arrived.
     pub(super) highest: Option<u32>,
-    /// When the last packet of the file came; before the first, when the connection began.
+    /// When the last packet of the file arrived; before the first one, when the connection began.
     pub(super) last_data: Instant,
 }
 
@@ -27,8 +27,8 @@ impl Progress {
         }
     }
 
-    /// When the sender counts as silent that sends nothing. Before the first packet a receiver says nothing (section
-    /// 3.2.2.1), for as long as the sender may still be waiting for an answer to its SYN.
+    /// From when on the sender counts as silent if it sends nothing. Before the first packet a receiver sends no
+    /// report (section 3.2.2.1) for as long as the sender may still be waiting for the answer to its SYN.
     pub(super) fn silent_at(&self, patience: Duration) -> Instant {
         match self.highest {
             Some(_) => self.last_data + patience,
@@ -36,7 +36,7 @@ impl Progress {
         }
     }
 
-    /// The last packet that a report can be about: a silent sender may have lost what it sent last (CLAP-Z13).
+    /// The last packet that a report may cover: a silent sender's last packets may have been lost (CLAP-Z13).
     pub(super) fn end(&self, silent: bool) -> Option<u32> {
         match silent {
             true => self.total.checked_sub(1),
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-/// Packets in a row to report, first and last.
+/// A run of packets to report, first and last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) kind: NackKind,

@@ -1,5 +1,5 @@
-//! The end that gets the file: it keeps which packets are missing, says so as its version has it, and ends the
-//! connection when none is.
+//! The end that receives the file: it tracks which packets are missing, reports them as its version prescribes, and
+//! ends the connection when none is missing.
 
 use airlane_base::Instant;
 
@@ -12,45 +12,45 @@ use super::reporter::Reporter;
 enum State {
     Listening,
     Receiving,
-    /// The last FIN left then, and so many repeats are left.
+    /// When the last FIN was sent, and how many repeats are left.
     Ending {
         last: Instant,
         left: u32,
     },
-    /// It has all and has said so often enough.
+    /// It has the whole file and has said so often enough.
     Closed {
         last: Instant,
     },
     Failed(Failure),
 }
 
-/// What a receiver made of a packet.
+/// What a receiver did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// A packet of the file that was missing: the driver keeps its bytes.
     New,
-    /// A packet of the file that is here already.
+    /// A packet of the file that the receiver already has.
     Duplicate,
-    /// Something that is no packet of the file.
+    /// Not a packet of the file.
     Control,
-    /// It fits no connection here.
+    /// It belongs to no connection of this end.
     Refused,
 }
 
-/// What a receiver counts.
+/// The counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClapReceiverStats {
-    /// Packets of the file that came, duplicates included.
+    /// Packets of the file received, duplicates included.
     pub data_received: u64,
-    /// Packets of the file that were here already.
+    /// Packets of the file that the receiver already had.
     pub duplicates: u64,
-    /// Duplicates that came before the first sweep left.
+    /// Duplicates received before the first sweep was sent.
     pub duplicates_before_sweep: u64,
     /// NACKs sent.
     pub nacks: u64,
     /// Sweeps among them.
     pub sweeps: u64,
-    /// What came and fitted no connection: data before its SYN, numbers beyond the file.
+    /// Packets that fit no connection: data before its SYN, numbers beyond the file.
     pub refused: u64,
 }
 
@@ -66,14 +66,14 @@ pub struct ClapReceiver {
     report: Option<Report>,
     agrees: bool,
     ends: bool,
-    /// When the sender was heard last.
+    /// When a packet last came from the sender.
     heard: Instant,
     completed: Option<Instant>,
     stats: ClapReceiverStats,
 }
 
 impl ClapReceiver {
-    /// An end that waits for a SYN. The settings are valid.
+    /// An end that waits for a SYN. The settings must be valid.
     pub fn new(config: &ClapConfig) -> Self {
         Self {
             state: State::Listening,
@@ -90,7 +90,7 @@ impl ClapReceiver {
         }
     }
 
-    /// Something has come from the sender.
+    /// Takes a packet from the sender.
     pub fn handle(&mut self, now: Instant, packet: Forward) -> Taken {
         let taken = match packet {
             Forward::Syn { first, count } => self.on_syn(now, first, count),
@@ -118,7 +118,7 @@ impl ClapReceiver {
             }
             State::Failed(_) => return Taken::Refused,
             _ if (first, count) != (self.first, self.progress.total) => return Taken::Refused,
-            // Its answer was lost.
+            // The answer was lost.
             _ => {}
         }
         self.agrees = true;
@@ -150,7 +150,7 @@ impl ClapReceiver {
         }
     }
 
-    /// Nothing is missing any more: nothing is left to report but that.
+    /// Nothing is missing any more: only that is left to report.
     fn complete(&mut self, now: Instant) {
         self.completed = Some(now);
         self.report = None;
@@ -161,7 +161,7 @@ impl ClapReceiver {
         };
     }
 
-    /// A sender that still sends has not heard of the end.
+    /// A sender that still sends has not learned that the file is complete.
     fn on_late_data(&mut self, now: Instant) {
         if let State::Closed { last } = &mut self.state
             && now >= *last + ANSWER_WAIT
@@ -203,7 +203,7 @@ impl ClapReceiver {
         self.decide(now);
     }
 
-    /// Sees whether there is something to report.
+    /// Decides whether to send a report.
     fn decide(&mut self, now: Instant) {
         if self.state != State::Receiving {
             return;
@@ -215,8 +215,8 @@ impl ClapReceiver {
         }
     }
 
-    /// The next packet to leave now. What a NACK says is written into `bitmap`; it reports no more than fits, and the
-    /// next one goes on. 1,000 bytes are enough for all.
+    /// The next packet to send now. The bitmap of a NACK is written into `bitmap`; a report that does not fit goes on
+    /// in the next one. 1,000 bytes are always enough.
     pub fn poll_transmit<'a>(
         &mut self,
         now: Instant,
@@ -266,17 +266,17 @@ impl ClapReceiver {
         }
     }
 
-    /// When the last packet that was missing came.
+    /// When the last missing packet arrived.
     pub fn completed(&self) -> Option<Instant> {
         self.completed
     }
 
-    /// Packets of the file that are here.
+    /// Packets of the file received so far, each counted once.
     pub fn held(&self) -> u32 {
         self.progress.total - self.progress.missing.count()
     }
 
-    /// Why it has ended without the file.
+    /// Why the connection ended without the file.
     pub fn failure(&self) -> Option<Failure> {
         match self.state {
             State::Failed(failure) => Some(failure),
@@ -284,7 +284,7 @@ impl ClapReceiver {
         }
     }
 
-    /// What it has counted.
+    /// The counters.
     pub fn stats(&self) -> &ClapReceiverStats {
         &self.stats
     }

@@ -26,7 +26,7 @@ impl Reporter {
         }
     }
 
-    /// A packet of the file has come that echoes a report.
+    /// A packet of the file has arrived; it may echo a report.
     pub(super) fn on_data(&mut self, now: Instant, n: u32, echo: Option<Stamp>) {
         match self {
             Self::Spontaneous(spontaneous) => spontaneous.on_data(n),
@@ -35,14 +35,14 @@ impl Reporter {
         }
     }
 
-    /// A report leaves.
+    /// A report was sent.
     pub(super) fn on_report(&mut self, now: Instant) {
         if let Self::Pivots(pivots) = self {
             pivots.on_report(now);
         }
     }
 
-    /// What to report now, after every input.
+    /// The report to send now; asked after every input.
     pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
         match self {
             Self::Spontaneous(spontaneous) => spontaneous.poll(now, progress),
@@ -51,7 +51,7 @@ impl Reporter {
         }
     }
 
-    /// When there may be something to report although nothing comes.
+    /// When a report may become due although nothing arrives.
     pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
         match self {
             Self::Spontaneous(spontaneous) => Some(spontaneous.due(progress)),

@@ -1,4 +1,5 @@
-//! The end that has the file: repairs before new packets, at the pace of its interface, until the receiver has all.
+//! The end that has the file: it sends repairs before new packets, at the pace of its interface, until the receiver
+//! has the whole file.
 
 use airlane_base::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use super::packet::{Data, Failure, Feedback, Forward, Nack, Stamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed,
-    /// The SYN is repeated then, so long after the one before, and so many repeats are left.
+    /// When the SYN is repeated, how long the last wait was, and how many repeats are left.
     Asking {
         again: Instant,
         wait: Duration,
@@ -21,16 +22,17 @@ enum State {
     Failed(Failure),
 }
 
-/// What a sender counts.
+/// The counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClapSenderStats {
     /// Packets of the file sent, repairs included.
     pub data_sent: u64,
     /// Packets of the file sent again.
     pub repairs: u64,
-    /// NACKs that came.
+    /// NACKs received.
     pub nacks: u64,
-    /// What came and fitted no state of the connection: a FIN before all was sent, anything before its SYN was answered.
+    /// Packets that fit no state of the connection: a FIN before everything was sent, anything before its SYN was
+    /// answered.
     pub refused: u64,
 }
 
@@ -41,16 +43,16 @@ pub struct ClapSender {
     count: u32,
     /// The lowest number that has not been sent.
     next_new: u32,
-    /// What was reported missing and has not been sent since.
+    /// Packets reported missing that have not been sent again yet.
     asked: Numbers,
     pacer: Pacer,
-    /// Where the decisions of the pacer lie.
+    /// The offset of the pacer's decisions.
     phase: Duration,
     /// Whether a packet may leave now.
     turn: bool,
     asks: bool,
     agrees: bool,
-    /// The stamp of the last NACK that came.
+    /// The timestamp of the last NACK received.
     echo: Option<Stamp>,
     heard: Instant,
     first_sent: Option<Instant>,
@@ -58,12 +60,12 @@ pub struct ClapSender {
 }
 
 impl ClapSender {
-    /// An end for a file of `count` packets, which sends nothing before it is [opened](Self::open). The settings are
-    /// valid. `phase` says when in each interval the rate is decided; it should be uniform in the interval, and different
-    /// from run to run.
+    /// An end for a file of `count` packets; it sends nothing until it is [opened](Self::open). The settings must be
+    /// valid. `phase` is the offset of the rate decisions within an interval; it should be uniform over the interval
+    /// and differ from run to run.
     ///
     /// # Errors
-    /// If there are no packets, or more than ends keep bits for.
+    /// If the file has no packets, or more than the ends keep bits for.
     pub fn new(config: &ClapConfig, count: u32, phase: Duration) -> Result<Self, Failure> {
         if !(1..=MOST_PACKETS).contains(&count) {
             return Err(Failure::Length(count));
@@ -85,7 +87,7 @@ impl ClapSender {
         })
     }
 
-    /// Asks the receiver for a connection.
+    /// Requests a connection from the receiver.
     pub fn open(&mut self, now: Instant) {
         if self.state == State::Closed {
             self.asks = true;
@@ -97,29 +99,29 @@ impl ClapSender {
         }
     }
 
-    /// What the own interface did in its last interval. It counts from the next decision on.
+    /// The status of the sender's own interface over its last interval. It takes effect at the next decision.
     pub fn set_local(&mut self, status: Status) {
         self.pacer.set_local(status);
     }
 
-    /// What a probe along the path brought back. It counts for two intervals or as long as
-    /// is set, in the place of the own interface.
+    /// The status that a probe brought back along the path. It replaces that of the own interface for two intervals,
+    /// or for as long as the settings say.
     pub fn set_route(&mut self, now: Instant, status: Status) {
         self.pacer.set_route(now, status);
     }
 
-    /// What the path was found to carry, packets per second. It counts at once, and in the place of all that interfaces
-    /// say: for paths where none says anything (Gopal 2007 has no rule for them).
+    /// The measured rate of the path, packets per second. It takes effect at once and overrides every interface's
+    /// status, for paths where no interface reports one (Gopal 2007 has no rule for them).
     pub fn set_found(&mut self, now: Instant, packets_per_second: f64) {
         self.pacer.set_found(now, packets_per_second);
     }
 
-    /// What interfaces say counts again.
+    /// Returns to the rate that the interfaces' status gives.
     pub fn forget_found(&mut self, now: Instant) {
         self.pacer.forget_found(now);
     }
 
-    /// Something has come from the receiver.
+    /// Takes a packet from the receiver.
     pub fn handle(&mut self, now: Instant, packet: &Feedback<'_>) {
         let taken = match packet {
             Feedback::SynAck { first: 0 } => self.on_syn_ack(now),
@@ -143,7 +145,7 @@ impl ClapSender {
         self.state == State::Sending
     }
 
-    /// What it covers beyond what was sent says nothing (CLAP-Z12). Only who has agreed reports.
+    /// Reports of packets that were never sent are ignored (CLAP-Z12), and so are reports before the handshake.
     fn on_nack(&mut self, now: Instant, nack: &Nack<'_>) -> bool {
         if !self.on_syn_ack(now) {
             return false;
@@ -162,7 +164,8 @@ impl ClapSender {
         true
     }
 
-    /// Only who has all may end, and nobody has what was never sent. A repeated FIN is answered again.
+    /// A FIN means that the receiver has everything, which is impossible for packets never sent. A repeated FIN is
+    /// answered again.
     fn on_fin(&mut self) -> bool {
         let ends = match self.state {
             State::Sending => self.next_new == self.count,
@@ -209,7 +212,7 @@ impl ClapSender {
         };
     }
 
-    /// The next packet to leave now. The driver fills in the bytes of the file.
+    /// The next packet to send now. The driver fills in the bytes of the file.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Forward> {
         if std::mem::take(&mut self.asks) {
             return Some(Forward::Syn {
@@ -254,12 +257,12 @@ impl ClapSender {
         }
     }
 
-    /// Whether the receiver has said that it has all.
+    /// Whether the receiver has confirmed the whole file.
     pub fn is_finished(&self) -> bool {
         self.state == State::Finished
     }
 
-    /// Why it has ended without that.
+    /// Why the connection ended without that.
     pub fn failure(&self) -> Option<Failure> {
         match self.state {
             State::Failed(failure) => Some(failure),
@@ -267,12 +270,12 @@ impl ClapSender {
         }
     }
 
-    /// When the first packet of the file left.
+    /// When the first packet of the file was sent.
     pub fn first_sent(&self) -> Option<Instant> {
         self.first_sent
     }
 
-    /// What it has counted.
+    /// The counters.
     pub fn stats(&self) -> &ClapSenderStats {
         &self.stats
     }

@@ -1,7 +1,7 @@
-//! The reports that CLAP-beta took the place of (Gopal 2007, section 7.6): one for every packet that comes while one
-//! before it is missing, of all that is missing from there to the newest packet, as far as its bits reach.
+//! The reports of CLAP-beta's forerunner (Gopal 2007, section 7.6): each packet that arrives while an earlier one is
+//! missing causes a report of everything missing from there to the newest packet, as far as the bitmap reaches.
 //!
-//! What is reported is on its way again when the next packet comes, so that most of it is asked for many times.
+//! A reported packet is already on its way when the next packet arrives, so most packets are requested many times.
 
 use airlane_base::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use super::progress::{Progress, Report};
 pub(super) struct Spontaneous {
     patience: Duration,
     span: u32,
-    /// A packet that has come and that nothing has been said to.
+    /// A packet that has arrived and has not been considered for a report yet.
     came: Option<u32>,
-    /// When anything was said; the first packet of the file counts as that.
+    /// When the last report was sent; the first packet of the file counts as one.
     said: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ impl Spontaneous {
         let silent = now >= self.silent_at(progress);
         let (from, end) = match progress.highest {
             _ if silent || behind => (first, progress.end(silent)?),
-            // A sender that hears nothing gives up: the newest packet is confirmed in time.
+            // A sender that hears nothing gives up, so the newest packet is confirmed in time.
             Some(highest) if self.life_at().is_some_and(|at| now >= at) => (highest, highest),
             _ => return None,
         };
@@ -94,7 +94,7 @@ mod tests {
             said.extend(report.map(|report| (n, report.from, report.to)));
         }
         assert_eq!(said, [(3, 2, 3), (4, 2, 4)]);
-        // Nothing more comes: as far as 32 bytes of bits reach, again after a while.
+        // Nothing more arrives: the report covers what 32 bytes of bitmap reach, and is repeated after a while.
         for ms in [106, 206] {
             assert_eq!(spontaneous.due(&progress), at(ms));
             let report = spontaneous.poll(at(ms), &progress).unwrap();

@@ -1,13 +1,14 @@
-//! CLAP's packets in bytes (CLAP-Z1: the drawing of the format is not in the text of Gopal 2007, section 3.2.3).
+//! The encoding of CLAP's packets (CLAP-Z1: the text of Gopal 2007, section 3.2.3, lacks the drawing of the format).
 //!
 //! ```text
 //!  0        2        4                 8        10       12                16                20
 //!  | source | dest.  | sequence number | length | flags  | timestamp (us)  | timestamp echo  | payload
 //! ```
-//! Network order. Flags: 1 SYN, 2 FIN, 4 ACK, 8 NACK; 16 and 32 say of a NACK why it leaves, for traces; 64, 128 and
-//! 256 how many bits at the end of its bitmap say nothing, as a bit of 0 would say that a packet has come.
+//! Network byte order. Flags: 1 SYN, 2 FIN, 4 ACK, 8 NACK. In a NACK 16 and 32 give the reason that it was sent for,
+//! which traces read, and 64, 128 and 256 the number of unused bits at the end of its bitmap, because a 0 there would
+//! mean a packet that has arrived.
 //!
-//! Invariant: what is not exactly one of the six packets is refused, with the one reason that it is first refused for.
+//! Invariant: anything that is not exactly one of the six packets is refused, with the first reason that applies.
 
 use std::fmt;
 
@@ -25,38 +26,38 @@ const PADDING_SHIFT: u16 = 6;
 const SYN_ACK: u16 = SYN | ACK;
 const FIN_ACK: u16 = FIN | ACK;
 
-/// A packet with its bytes.
+/// A packet with its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// From the sender. Bytes of the file come with data alone.
+    /// From the sender. Only data carries bytes of the file.
     Forward(Forward, &'a [u8]),
     /// From the receiver.
     Feedback(Feedback<'a>),
 }
 
-/// Why bytes are no packet of CLAP.
+/// Why bytes are not a CLAP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Fewer bytes than a header has.
+    /// Shorter than a header.
     Short(usize),
-    /// The header says another length of the payload than there is.
+    /// The length in the header differs from that of the payload.
     Length {
-        /// What it says.
+        /// The length in the header.
         says: usize,
-        /// What there is.
+        /// The length of the payload.
         has: usize,
     },
-    /// No packet has these flags together.
+    /// No packet has this combination of flags.
     Flags(u16),
-    /// Every packet says when it left.
+    /// The timestamp is missing; every packet carries one.
     NoTime,
-    /// A SYN's payload is a number of four bytes.
+    /// The payload of a SYN is not a four-byte number.
     SynPayload(usize),
-    /// Data, or a report, of nothing.
+    /// Data without bytes, or a report without packets.
     Empty,
-    /// Only data, a NACK and a SYN have a payload.
+    /// A payload in a packet that carries none; only data, a NACK and a SYN do.
     Payload(usize),
-    /// A bit behind the last packet that a NACK reports is set.
+    /// A bit after the last packet of a NACK is set.
     Padding,
 }
 
@@ -79,14 +80,15 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The bytes do not fit: so many are needed, or the payload is longer than its length can say.
+/// The packet does not fit: the bytes that it needs, or its payload is longer than the length field can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom(pub usize);
 
-/// Writes a packet; how many bytes it has. `now` is for those that do not carry a time of their own.
+/// Encodes a packet; returns its length, bytes. `now` is the timestamp of packets that do not carry a time of their
+/// own.
 ///
 /// # Errors
-/// If they do not fit.
+/// If the packet does not fit.
 pub fn encode(
     ports: [u16; 2],
     packet: &Packet<'_>,
@@ -137,10 +139,10 @@ fn nack_flags(nack: &Nack<'_>) -> u16 {
     NACK | kind << KIND_SHIFT | padding << PADDING_SHIFT
 }
 
-/// Reads a packet: its ports, source first, and what it says.
+/// Decodes a packet: its ports, source first, and its content.
 ///
 /// # Errors
-/// If the bytes are no packet of CLAP.
+/// If the bytes are not a CLAP packet.
 pub fn decode(bytes: &[u8]) -> Result<([u16; 2], Packet<'_>), Malformed> {
     let short = Malformed::Short(bytes.len());
     let (header, payload) = bytes.split_first_chunk::<HEADER>().ok_or(short)?;

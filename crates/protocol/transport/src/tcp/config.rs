@@ -1,7 +1,7 @@
 //! What a TCP endpoint can be told in a scenario file.
 //!
-//! A profile names a complete set of values; every value can be overridden next to it. Values are
-//! filled in while the file is read, so that what is printed is what runs.
+//! A profile names a complete set of values, and every value can be overridden beside it. The values are filled in
+//! while the file is read, so what is printed is what runs.
 
 mod check;
 mod kinds;
@@ -197,7 +197,7 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// What finds losses and repairs them.
+    /// How losses are detected and repaired.
     pub fn recovery(&self) -> RecoveryKind {
         self.recovery.unwrap_or_default()
     }
@@ -207,7 +207,7 @@ impl TcpConfig {
         self.congestion.unwrap_or_default()
     }
 
-    /// The receiver's whole window where a full segment has `segment` user bytes, segments.
+    /// The receiver's whole window, segments, when a full segment has `segment` user bytes.
     pub fn window_of(&self, segment: u32) -> u32 {
         let mut window = self.window;
         if let Some(buffer) = self.buffer {
@@ -220,7 +220,7 @@ impl TcpConfig {
         window
     }
 
-    /// What recovery reads of acknowledgments beside their number, if it does.
+    /// What recovery reads in acknowledgments besides the number, if anything.
     fn reads(&self) -> Option<ReportKind> {
         match self.recovery() {
             RecoveryKind::Sack | RecoveryKind::Rack => Some(ReportKind::Sack),
@@ -234,20 +234,20 @@ impl TcpConfig {
         }
     }
 
-    /// What acknowledgments say beside their number.
+    /// What acknowledgments report besides their number.
     pub fn report(&self) -> ReportKind {
         let stated = self.acknowledgments.or(self.reads());
         stated.unwrap_or(ReportKind::Plain)
     }
 
-    /// What the receiver remembers of destroyed segments; none where it notifies nobody.
+    /// How many destroyed segments the receiver remembers; none if it sends no loss notifications.
     pub fn loss_memory(&self) -> Option<LossMemory> {
         matches!(self.recovery(), RecoveryKind::Eln | RecoveryKind::ElnRxmt)
             .then(|| self.eln_memory.unwrap_or_default())
     }
 }
 
-/// What a file may state; the rest comes from the profile.
+/// The keys that a file may state; the profile supplies the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Overrides {
@@ -309,7 +309,7 @@ impl TryFrom<Overrides> for TcpConfig {
             None => (d.recovery(), d.congestion()),
         };
         let recovery = o.recovery.unwrap_or(recovery);
-        // What only the profile says gives way where something beside it was stated that it cannot stand with.
+        // A value that only the profile sets gives way to a stated one that excludes it.
         let timestamps = o.timestamps.or(d.timestamps);
         let eifel = o.eifel.or(d.eifel.filter(|_| timestamps == Some(true)));
         let dsack = o.dsack.or(d.dsack);

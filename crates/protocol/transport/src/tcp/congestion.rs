@@ -1,7 +1,7 @@
-//! Congestion control: how many segments may be on their way.
+//! Congestion control: how many segments may be in flight.
 //!
-//! Each control has a file of its own; [`Congestion`] is one of them, as the settings say. All steer one window
-//! (`cwnd`), which is what the rest of the sender asks for.
+//! Each algorithm has a file of its own; [`Congestion`] holds the one that the settings select. All of them control
+//! one window (`cwnd`), which is all that the rest of the sender reads.
 
 pub(super) mod acked;
 mod bbr;
@@ -32,11 +32,11 @@ pub(super) struct Congestion {
     control: Control,
 }
 
-/// Who steers it.
+/// The algorithm that controls it.
 #[derive(Clone, Debug)]
 enum Control {
     Reno,
-    /// With byte counting.
+    /// Reno with byte counting.
     CountingReno,
     Bsd(Bsd),
     Cubic(Box<Cubic>),
@@ -45,7 +45,7 @@ enum Control {
 }
 
 impl Congestion {
-    /// `share`, in `[0, 1)`, is the connection's own.
+    /// `share`, in `[0, 1)`, is drawn for each connection.
     pub(super) fn new(config: &TcpConfig, segment: u32, share: f64) -> Self {
         let mut cwnd = Cwnd::new(config, segment);
         let control = match config.congestion() {
@@ -61,25 +61,25 @@ impl Congestion {
         Self { cwnd, control }
     }
 
-    /// Segments.
+    /// The window, segments.
     #[inline]
     pub(super) const fn cwnd(&self) -> f64 {
         self.cwnd.segments
     }
 
-    /// Whole segments that may be on their way; more than any peer can have room for is less here.
+    /// The window in whole segments; more than any peer can advertise is not distinguished.
     #[inline]
     pub(super) fn window(&self) -> u64 {
         u64::from(self.cwnd.segments as u32)
     }
 
-    /// Segments.
+    /// The slow start threshold, segments.
     #[inline]
     pub(super) const fn ssthresh(&self) -> u64 {
         self.cwnd.ssthresh
     }
 
-    /// New data was acknowledged, and no loss is being repaired. Few ask what exactly.
+    /// New data was acknowledged outside of recovery. Few algorithms need the details.
     #[inline]
     pub(super) fn on_ack(&mut self, acked: impl FnOnce() -> Acked) {
         match &mut self.control {
@@ -90,7 +90,7 @@ impl Congestion {
         }
     }
 
-    /// Likewise, for those who ask.
+    /// As above, for algorithms that need the details.
     fn on_acked(&mut self, acked: &Acked) {
         let cwnd = &mut self.cwnd;
         match &mut self.control {
@@ -101,14 +101,14 @@ impl Congestion {
         }
     }
 
-    /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
+    /// Duplicate acknowledgments indicate a loss while `in_use` segments of the window were used.
     pub(super) fn on_loss(&mut self, in_use: u64) {
         let cwnd = &mut self.cwnd;
         match &mut self.control {
             Control::Reno | Control::CountingReno => reno::on_loss(cwnd, in_use),
             Control::Bsd(bsd) => bsd.on_loss(cwnd, in_use),
             Control::Cubic(cubic) => cubic.on_loss(cwnd, in_use),
-            // Reno's half may be none, which its next acknowledgment makes one. Vegas waits for a round trip.
+            // Half of Reno's window may be 0, which the next acknowledgment makes 1. Vegas waits for a round trip.
             Control::Vegas(_) => {
                 reno::on_loss(cwnd, in_use);
                 cwnd.resume();
@@ -117,7 +117,7 @@ impl Congestion {
         }
     }
 
-    /// Goes on with `ssthresh`, as RFC 5681 has it behind a loss.
+    /// Sets the window to `ssthresh`, as RFC 5681 does after a loss.
     pub(super) fn resume(&mut self) {
         match &mut self.control {
             Control::Bsd(bsd) => {
@@ -129,10 +129,10 @@ impl Congestion {
         }
     }
 
-    /// Goes on with this window and threshold, segments.
+    /// Sets the window and the threshold, segments.
     pub(super) fn restore(&mut self, cwnd: f64, ssthresh: u64) {
         if let Control::Bbr(bbr) = &mut self.control {
-            // Its window comes back by itself.
+            // BBR's window comes back by itself.
             bbr.on_undo();
             return;
         }
@@ -144,7 +144,7 @@ impl Congestion {
         }
     }
 
-    /// CUBIC's curve, if it has one.
+    /// CUBIC's curve, if this is CUBIC.
     pub(super) fn curve(&self) -> Option<Curve> {
         match &self.control {
             Control::Cubic(cubic) => Some(cubic.curve()),
@@ -152,12 +152,12 @@ impl Congestion {
         }
     }
 
-    /// A cut from this window and threshold was not needed; growth since then stays. Without a `curve` CUBIC goes
-    /// on by what the cut has left.
+    /// Undoes a cut from this window and threshold; growth since the cut stays. Without a `curve` CUBIC continues
+    /// with the state that the cut left.
     pub(super) fn give_back(&mut self, cwnd: f64, ssthresh: u64, curve: Option<Curve>) {
         let now = &mut self.cwnd;
         match &mut self.control {
-            // Its window comes back by itself.
+            // BBR's window comes back by itself.
             Control::Bbr(bbr) => return bbr.on_undo(),
             Control::Cubic(cubic) => {
                 if let Some(curve) = curve {
@@ -174,7 +174,7 @@ impl Congestion {
         }
     }
 
-    /// Recovery ends with a window larger by so many segments.
+    /// Recovery ends with the window larger by this many segments.
     pub(super) fn keep(&mut self, segments: u64) {
         match &mut self.control {
             Control::Bsd(bsd) => bsd.keep(&mut self.cwnd, segments),
@@ -182,7 +182,7 @@ impl Congestion {
         }
     }
 
-    /// The loss was so heavy that nothing tells how much the path takes: slow start.
+    /// The loss was so heavy that the capacity of the path is unknown: slow start.
     pub(super) fn on_collapse(&mut self, in_use: u64) {
         let cwnd = &mut self.cwnd;
         match &mut self.control {
@@ -195,19 +195,19 @@ impl Congestion {
         }
     }
 
-    /// The handshake was lost more than once: nothing is known of the path that took so long.
+    /// The handshake was lost more than once: nothing is known of so slow a path.
     pub(super) fn begin_small(&mut self) {
         self.restore(1.0, self.cwnd.ssthresh);
     }
 
-    /// The connection was idle for so long that the path may take less now (RFC 5681, section 4.1).
+    /// The connection was idle for so long that the path may have less capacity now (RFC 5681, section 4.1).
     pub(super) fn begin_anew(&mut self, initial_window: u64) {
         let cwnd = self.cwnd.segments.min(initial_window as f64);
         self.restore(cwnd, self.cwnd.ssthresh);
     }
 
-    /// What an acknowledgment says of the path, for a control that asks; whether the next samples will say less
-    /// than the path can.
+    /// Passes a sample of the delivery rate to an algorithm that uses it; true if the next samples will underestimate
+    /// the path.
     pub(super) fn on_sample(&mut self, sample: &RateSample) -> bool {
         let Control::Bbr(bbr) = &mut self.control else {
             return false;
@@ -216,15 +216,15 @@ impl Congestion {
         bbr.is_probing_rtt()
     }
 
-    /// Something leaves, and nothing was on its way because nothing was to be sent.
+    /// A segment is sent after the connection was idle because there was nothing to send.
     pub(super) fn on_restart(&mut self, now: Instant) {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.on_restart(now);
         }
     }
 
-    /// The time from one segment to the next where segments are paced: a window leaves within half a smoothed
-    /// round trip in slow start, and within five sixths of one otherwise. None before the first round trip.
+    /// The time between two paced segments: a window takes half a smoothed round trip in slow start, and five sixths
+    /// of one otherwise. None before the first round trip.
     pub(super) fn pacing_interval(&mut self, srtt: Option<Duration>) -> Option<Duration> {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.on_first_rtt(&self.cwnd, srtt?);

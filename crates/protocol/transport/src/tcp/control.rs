@@ -1,4 +1,4 @@
-//! The parts of a sender that a recovery acts on, and what it does with several of them at once.
+//! The parts of a sender that a recovery acts on, and the operations that involve several of them.
 
 use airlane_base::{Duration, Instant};
 
@@ -20,20 +20,20 @@ pub(super) struct Control {
     pub(super) undo: Undo,
     pub(super) ecn: Reaction,
     pub(super) stats: SenderStats,
-    /// Segments that the last acknowledgment was the first of, and those outstanding before it.
+    /// Segments newly acknowledged by the last acknowledgment, and the flight size before it.
     pub(super) acked: u64,
     pub(super) flight_before: u64,
 }
 
 impl Control {
-    /// Segments that may be on their way, with `inflation` of them known to have left the path.
+    /// Segments that may be in flight, with `inflation` of them known to have left the path.
     #[inline]
     pub(super) fn usable(&self, inflation: i64) -> u64 {
         let window = (self.congestion.window() as i64 + inflation).max(0);
         (window as u64).min(self.window.advertised())
     }
 
-    /// Everything below its number has arrived.
+    /// Everything below this number has arrived.
     #[inline]
     pub(super) fn acknowledge(&mut self, now: Instant, ack: &Ack) {
         self.acked = ack.ack - self.window.una;
@@ -44,14 +44,14 @@ impl Control {
             .on_acknowledged(now, ack, self.flight_before, outstanding);
     }
 
-    /// The acknowledgment that was taken last opens the congestion window.
+    /// The last acknowledgment opens the congestion window.
     #[inline]
     pub(super) fn open(&mut self, now: Instant) {
         let rtt = self.timer.latest();
         self.open_timed(now, rtt);
     }
 
-    /// Likewise, and the round trip that it ends is known by other means than the timer's.
+    /// As above, when the round trip is known from a source other than the timer.
     #[inline]
     pub(super) fn open_timed(&mut self, now: Instant, rtt: Option<Duration>) {
         let Self {
@@ -74,25 +74,25 @@ impl Control {
         });
     }
 
-    /// Duplicate acknowledgments show a loss: the window is cut, and the timer waits for the repair.
+    /// Duplicate acknowledgments indicate a loss: the window is cut, and the timer restarts for the retransmission.
     pub(super) fn cut(&mut self, now: Instant) {
         self.stats.fast_retransmits += 1;
         self.stats.window_cuts += 1;
         self.remember();
-        // One cut for one window (RFC 3168, section 6.1.2).
+        // At most one cut per window (RFC 3168, section 6.1.2).
         let SendWindow { una, max, .. } = self.window;
         if !self.ecn.on_loss(una, max) {
             self.congestion.on_loss(self.usable(0));
         }
         self.timer.abandon_sample();
-        // What a probe has repaired may have been the last.
+        // A probe may have repaired the last segment in flight.
         if self.window.flight_size() > 0 {
             self.timer.restart(now);
         }
     }
 
-    /// Slow start from the oldest segment; what follows it leaves again, as the window allows, except
-    /// what acknowledgments skip.
+    /// Slow start from the oldest segment. The segments after it are sent again as the window allows, unless
+    /// acknowledgments skip them.
     pub(super) fn collapse(&mut self) {
         self.stats.window_cuts += 1;
         self.remember();
@@ -101,7 +101,8 @@ impl Control {
         self.window.go_back();
     }
 
-    /// An acknowledgment tells of a mark: the window is cut, if it was not for what is on its way.
+    /// An acknowledgment echoes a congestion mark: the window is cut, unless it was already cut for what is in
+    /// flight.
     pub(super) fn on_echo(&mut self) {
         let SendWindow { una, max, .. } = self.window;
         if self.ecn.asks_for_cut(una) {
@@ -124,7 +125,7 @@ impl Control {
         });
     }
 
-    /// An acknowledgment of `ack` shows that the last cut was not needed.
+    /// An acknowledgment of `ack` shows that the last cut was spurious.
     pub(super) fn take_back(&mut self, ack: u64, taken: Taken, initial_window: u64) {
         self.stats.undone_cuts += 1;
         self.window.nxt = self.window.max;
@@ -141,8 +142,8 @@ impl Control {
             .restore((flight + released) as f64, taken.pipe.max(2));
     }
 
-    /// Likewise, found out by an acknowledgment that may come when the window has grown again: it closes neither
-    /// the window nor the threshold.
+    /// As above, when the acknowledgment may arrive after the window has grown again: it reduces neither the window
+    /// nor the threshold.
     pub(super) fn take_back_late(&mut self, mut taken: Taken, initial_window: u64) {
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         taken.pipe = taken.pipe.max(ssthresh);

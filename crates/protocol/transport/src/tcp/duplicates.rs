@@ -1,21 +1,21 @@
-//! Duplicate acknowledgments as a sign of loss (RFC 5681, section 3.2), one cut for each window.
+//! Duplicate acknowledgments as a sign of loss (RFC 5681, section 3.2), with one cut per window.
 
 use super::window::SendWindow;
 use super::{CongestionKind, RecoveryKind, TcpConfig};
 
-/// Duplicate acknowledgments in a row, and when they stand for a loss.
+/// Counts consecutive duplicate acknowledgments, and decides when they indicate a loss.
 #[derive(Clone, Debug)]
 pub(super) struct Duplicates {
     pub(super) threshold: u32,
     pub(super) count: u32,
-    /// The highest number sent when the window was last cut, by any cause. One window of data is cut at
-    /// most once (ns-2's `bugFix_`, RFC 6582).
+    /// The highest number sent when the window was last cut, for any reason. One window of data causes at most one
+    /// cut (ns-2's `bugFix_`, RFC 6582).
     pub(super) recover: u64,
-    /// Whether a window may be cut more than once.
+    /// Which windows may be cut more than once.
     repeats: Repeats,
-    /// Whether the last cut was a timeout's.
+    /// Whether the last cut was caused by a timeout.
     timed_out: bool,
-    /// Whether the first ones let new segments leave (RFC 3042).
+    /// Whether the first two duplicates release new segments (RFC 3042).
     limited_transmit: bool,
 }
 
@@ -24,9 +24,9 @@ pub(super) struct Duplicates {
 enum Repeats {
     /// None.
     Never,
-    /// Those that no timeout has cut.
+    /// Windows that no timeout has cut.
     Untimed,
-    /// All, as in BSD.
+    /// All windows, as in BSD.
     Always,
 }
 
@@ -54,13 +54,13 @@ impl Duplicates {
         }
     }
 
-    /// One more; whether it is the one that shows a loss.
+    /// Counts one more duplicate; true if it indicates a loss.
     pub(super) fn show_loss(&mut self, window: &SendWindow) -> bool {
         self.count += 1;
         self.count == self.threshold && self.is_new(window)
     }
 
-    /// Segments beyond the window that the duplicates so far let leave: two at most (RFC 3042).
+    /// Segments beyond the window that the duplicates so far release: at most two (RFC 3042).
     pub(super) fn limited(&self) -> i64 {
         match self.limited_transmit && self.count < self.threshold {
             true => i64::from(self.count.min(2)),
@@ -68,7 +68,7 @@ impl Duplicates {
         }
     }
 
-    /// Whether a loss of the oldest segment is none of those that the last cut was for.
+    /// Whether a loss of the oldest segment is not covered by the last cut.
     pub(super) const fn is_new(&self, window: &SendWindow) -> bool {
         let again = match self.repeats {
             Repeats::Never => false,
@@ -78,24 +78,24 @@ impl Duplicates {
         again || window.una > self.recover || self.recover == 0
     }
 
-    /// Whether everything that the last cut was for has arrived (RFC 6675, section 5.1).
+    /// Whether everything that the last cut covers has arrived (RFC 6675, section 5.1).
     pub(super) const fn is_over(&self, window: &SendWindow) -> bool {
         window.una >= self.recover
     }
 
-    /// The last cut was not needed.
+    /// The last cut was spurious.
     pub(super) const fn forget(&mut self) {
         self.count = 0;
         self.recover = 0;
     }
 
-    /// The window is cut for everything that was sent up to now.
+    /// The window is cut for everything sent so far.
     pub(super) fn mark_cut(&mut self, window: &SendWindow) {
         self.recover = window.max;
         self.timed_out = false;
     }
 
-    /// Likewise, because nothing was acknowledged for too long.
+    /// As above, because of a timeout.
     pub(super) fn mark_timeout(&mut self, window: &SendWindow) {
         self.mark_cut(window);
         self.timed_out = true;

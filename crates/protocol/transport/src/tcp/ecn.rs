@@ -1,18 +1,18 @@
-//! Explicit congestion notification (RFC 3168): a queue marks what it would have to drop later.
+//! Explicit congestion notification (RFC 3168): a queue marks a packet that it would otherwise have to drop later.
 //!
-//! New segments say that they may be marked; segments sent again may not. A receiver that has got a marked one says
-//! so in every acknowledgment, until the sender tells in a new segment that it has cut its window. The sender
-//! cuts as for a loss, with nothing to repair, at most once for what was on its way together, losses included.
+//! New segments are marked as ECN-capable; retransmissions are not. A receiver of a marked segment says so in every
+//! acknowledgment until the sender announces, in a new segment, that it has cut its window. The sender cuts as for a
+//! loss but has nothing to repair; it cuts at most once per flight, for marks and losses together.
 
-/// What an IP header says of congestion.
+/// The ECN field of an IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The transport would not understand a mark.
+    /// The transport does not support ECN.
     #[default]
     NotCapable,
-    /// It may be marked.
+    /// The packet may be marked.
     Capable,
-    /// A queue has marked it.
+    /// A queue has marked the packet.
     Marked,
 }
 
@@ -23,13 +23,13 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    /// A segment has come; `cut` if its sender has cut its window.
+    /// Takes a segment; `cut` if it announces a cut window (CWR).
     #[inline]
     pub(super) fn on_data(&mut self, ecn: Ecn, cut: bool) {
         self.on = ecn == Ecn::Marked || (self.on && !cut);
     }
 
-    /// Whether acknowledgments tell of a mark.
+    /// Whether acknowledgments echo a mark.
     #[inline]
     pub(super) const fn is_on(self) -> bool {
         self.on
@@ -40,11 +40,11 @@ impl Echo {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reaction {
     enabled: bool,
-    /// What was sent before the last cut, by a mark or a loss, ends here.
+    /// What was sent before the last cut, for a mark or a loss, ends here.
     cut: u64,
-    /// Likewise for the last mark.
+    /// The same for the last mark.
     marked: u64,
-    /// The next new segment tells that the window was cut.
+    /// Whether the next new segment announces the cut.
     tells: bool,
 }
 
@@ -56,26 +56,26 @@ impl Reaction {
         }
     }
 
-    /// An acknowledgment tells of a mark, and `una` is the oldest segment outstanding; whether the window is cut.
+    /// An acknowledgment echoes a mark, and `una` is the oldest segment in flight; true if the window has to be cut.
     #[inline]
     pub(super) const fn asks_for_cut(&self, una: u64) -> bool {
         self.enabled && una >= self.cut
     }
 
-    /// The window is cut for a mark; what has been sent ends with `max`.
+    /// The window is cut for a mark; `max` is the end of what has been sent.
     pub(super) const fn on_mark(&mut self, max: u64) {
         self.cut = max;
         self.marked = max;
         self.tells = true;
     }
 
-    /// The window is cut for a loss; whether a mark had it cut already for what includes `una`.
+    /// The window is cut for a loss; true if a mark had already cut it for a flight that includes `una`.
     pub(super) const fn on_loss(&mut self, una: u64, max: u64) -> bool {
         self.cut = max;
         una < self.marked
     }
 
-    /// What a segment says that leaves: what queues may do with it, and whether the window was cut.
+    /// The ECN fields of a segment that is sent now: what queues may do with it, and whether it announces a cut.
     #[inline]
     pub(super) fn on_sent(&mut self, retransmission: bool) -> (Ecn, bool) {
         if !self.enabled || retransmission {

@@ -1,10 +1,10 @@
 //! The beginning of a connection (RFC 9293, section 3.5): SYN, SYN and ACK, ACK.
 //!
-//! The end begins that has something to send; both may at once. A SYN that nobody answers leaves again after
-//! the initial timeout, and then after twice as long each time. Options are agreed upon by the settings, which both
-//! ends share; here they only have a length (`options`).
+//! The end that has data to send opens the connection; both may do so at once. An unanswered SYN is sent again after
+//! the initial timeout, which doubles each time. The options follow from the settings, which both ends share; here
+//! they only have a length (`options`).
 //!
-//! Who asked gives up when nobody has answered for too long (`life`); who was asked may be asked again.
+//! The end that opens gives up when it gets no answer for too long (`life`); the other end may be asked again.
 
 use airlane_base::{Duration, Instant};
 
@@ -14,41 +14,41 @@ use super::life::Patience;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed,
-    /// A SYN has left.
+    /// A SYN has been sent.
     Asked,
-    /// A SYN has come, and is answered.
+    /// A SYN has been received and is answered.
     Answered,
     Open,
 }
 
-/// What the handshake said of the path.
+/// What the handshake reveals about the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opened {
-    /// Its round trip, if nothing of it left twice.
+    /// Its round trip, unless one of its segments was sent twice.
     pub(super) rtt: Option<Duration>,
-    /// How often its segment left.
+    /// How often its segment was sent.
     pub(super) times: u32,
 }
 
-/// What follows from a SYN.
+/// What follows from a received SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
     Nothing,
-    /// An acknowledgment has to leave.
+    /// An acknowledgment must be sent.
     Acknowledge,
-    /// The connection is open, and an acknowledgment has to leave.
+    /// The connection is open, and an acknowledgment must be sent.
     Open(Opened),
 }
 
-/// Where the beginning of a connection stands.
+/// The state of the handshake.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     state: State,
-    /// Its segment has to leave now.
+    /// Whether its segment must be sent now.
     leaves: bool,
-    /// When its segment leaves again.
+    /// When its segment is sent again.
     due: Option<Instant>,
-    /// When it left first, and how often.
+    /// When it was first sent, and how often.
     left: Option<Instant>,
     times: u32,
     initial: Duration,
@@ -57,7 +57,7 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    /// Without one the connection is open.
+    /// Without a handshake the connection starts open.
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             state: match config.handshake.unwrap_or_default() {
@@ -79,7 +79,7 @@ impl Handshake {
         self.state == State::Open
     }
 
-    /// There is something to send.
+    /// There is data to send.
     pub(super) fn ask(&mut self) {
         if self.state == State::Closed {
             self.state = State::Asked;
@@ -87,7 +87,7 @@ impl Handshake {
         }
     }
 
-    /// A SYN has come, which answers one or does not.
+    /// A SYN has arrived; `answers` if it answers the own one.
     pub(super) fn on_syn(&mut self, now: Instant, answers: bool) -> Reaction {
         match (self.state, answers) {
             (State::Closed, true) => Reaction::Nothing,
@@ -101,7 +101,7 @@ impl Handshake {
         }
     }
 
-    /// Something else has come from the peer, for which the connection is open.
+    /// Another segment has arrived, which shows that the peer considers the connection open.
     pub(super) fn on_segment(&mut self, now: Instant) -> Option<Opened> {
         (self.state == State::Answered).then(|| self.open(now))
     }
@@ -117,7 +117,7 @@ impl Handshake {
         }
     }
 
-    /// Whether a SYN leaves now, and whether it answers one.
+    /// Whether a SYN is sent now, and whether it answers one.
     pub(super) fn poll(&mut self, now: Instant) -> Option<bool> {
         if !std::mem::take(&mut self.leaves) {
             return None;
@@ -133,7 +133,7 @@ impl Handshake {
         self.due
     }
 
-    /// Time has passed; whether nobody has answered for too long.
+    /// Advances time; true if no answer has come for too long.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         if self.due.is_none_or(|due| due > now) {
             return false;

@@ -1,14 +1,14 @@
-//! How a connection ends: both directions closed and confirmed (RFC 9293, section 3.6), or nobody answers (section
-//! 3.8.3, RFC 1122, section 4.2.3.5).
+//! How a connection ends: both directions are closed and acknowledged (RFC 9293, section 3.6), or the peer does not
+//! answer (section 3.8.3, RFC 1122, section 4.2.3.5).
 //!
-//! The end whose FIN left before the peer's came waits for two segment lifetimes more (TIME-WAIT), as its last
-//! acknowledgment may be lost: a FIN that comes again is acknowledged, and it waits anew. The other is closed with
-//! the acknowledgment of its FIN. What comes again for a connection that is closed is acknowledged once more, in the
-//! place of the reset that a host sends for one it does not know.
+//! The end whose FIN was sent before the peer's FIN arrived waits for two more segment lifetimes (TIME-WAIT), because
+//! its last acknowledgment may be lost: it acknowledges a repeated FIN and restarts the wait. The other end closes
+//! with the acknowledgment of its FIN. A repeated segment for a closed connection is acknowledged once more, in place
+//! of the reset that a host sends for an unknown connection.
 //!
-//! An end gives up when its timer expires and nothing of what has left has been confirmed for as long as the settings
-//! allow (R2), the SYN of a connection and probes of a shut window included. It goes silently, and takes nothing any
-//! more: resets are left out.
+//! An end gives up when its timer expires and nothing in flight has been acknowledged for as long as the settings
+//! allow (R2); that includes the SYN and zero-window probes. It gives up silently and accepts nothing afterwards:
+//! resets are left out.
 
 use airlane_base::{Duration, Instant};
 
@@ -22,23 +22,23 @@ const TIME_WAIT: Duration = Duration::from_secs(240);
 pub enum Over {
     /// Both ends have closed it.
     Closed,
-    /// Nobody has answered for too long.
+    /// The peer has not answered for too long.
     GaveUp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// Closed, from then on for good.
+    /// Closed from this time on.
     Closed(Instant),
     GaveUp,
 }
 
-/// Where a connection stands between its first segment and its last.
+/// The state of a connection between its first and its last segment.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     state: State,
-    /// Whether the peer's end came when this one's had not left.
+    /// Whether the peer's FIN arrived before the own one was sent.
     peer_first: bool,
 }
 
@@ -50,7 +50,7 @@ impl Life {
         }
     }
 
-    /// Why it is over, if it is.
+    /// Why the connection is over, if it is.
     pub(super) fn over(&self, now: Instant) -> Option<Over> {
         match self.state {
             State::GaveUp => Some(Over::GaveUp),
@@ -59,8 +59,8 @@ impl Life {
         }
     }
 
-    /// The end of the peer's data has come, for the first time or `again`; of the own one, whether it has `left` and
-    /// is `confirmed`.
+    /// The peer's FIN has arrived, for the first time or `again`. `left` and `confirmed` say whether the own FIN has
+    /// been sent and acknowledged.
     #[cold]
     pub(super) fn on_end(&mut self, now: Instant, again: bool, (left, confirmed): (bool, bool)) {
         if !again {
@@ -74,13 +74,13 @@ impl Life {
         }
     }
 
-    /// Whether both directions are closed, or wait for nothing but the end's copies.
+    /// Whether both directions are closed, or only copies of the FIN may still arrive.
     #[inline]
     pub(super) const fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed(_))
     }
 
-    /// Nobody answers.
+    /// The peer does not answer.
     #[cold]
     pub(super) const fn give_up(&mut self) {
         self.state = State::GaveUp;
@@ -92,7 +92,7 @@ impl Life {
     }
 }
 
-/// How long nothing has been confirmed (R2).
+/// How long nothing has been acknowledged (R2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     limit: Option<Duration>,
@@ -107,14 +107,14 @@ impl Patience {
         }
     }
 
-    /// Something was confirmed.
+    /// Something was acknowledged.
     #[inline]
     pub(super) const fn on_progress(&mut self) {
         self.since = None;
     }
 
-    /// A timer has expired that was set at `set`, as perhaps others before it since the last progress; whether that was
-    /// too long.
+    /// A timer has expired that was set at `set`, perhaps one of several since the last progress; true if that is too
+    /// long.
     #[cold]
     pub(super) fn is_over(&mut self, now: Instant, set: Instant) -> bool {
         let since = *self.since.get_or_insert(set);

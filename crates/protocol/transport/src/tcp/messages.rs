@@ -1,8 +1,8 @@
-//! What one connection carries: messages, one after the other, each beginning a new segment.
+//! The content of a connection: messages, one after another, each starting a new segment.
 //!
-//! A connection for one transfer has one message, and the length of a segment follows from its
-//! number. Only a connection that is reused has more: those that are not acknowledged are kept,
-//! because their segments may have to leave again.
+//! A connection for one transfer has one message, and the length of a segment follows from its number. Only a
+//! connection that is reused has more. Messages that are not acknowledged are kept, because their segments may have
+//! to be sent again.
 
 use std::collections::VecDeque;
 
@@ -26,12 +26,12 @@ pub(super) struct Messages {
     /// User bytes of a full segment. At least 1.
     segment: u64,
     newest: Message,
-    /// Older ones that are not acknowledged, oldest first.
+    /// Older messages that are not fully acknowledged, oldest first.
     earlier: VecDeque<Message>,
 }
 
 impl Messages {
-    /// None yet.
+    /// No messages.
     pub(super) fn new(segment: u32) -> Self {
         Self {
             segment: u64::from(segment),
@@ -45,7 +45,7 @@ impl Messages {
         self.segment as u32
     }
 
-    /// One more message; segments below `acknowledged` are asked for no more.
+    /// Adds a message; segments below `acknowledged` are no longer needed.
     pub(super) fn append(&mut self, bytes: u64, acknowledged: u64) {
         let segment = self.segment;
         while self
@@ -59,7 +59,7 @@ impl Messages {
         if first > acknowledged {
             self.earlier.push_back(self.newest);
         }
-        // No connection lives to write so much that the sum, cut here, were wrong.
+        // The sum saturates here; no connection lives long enough to reach that.
         let before = self.bytes();
         self.newest = Message {
             first,
@@ -87,7 +87,7 @@ impl Messages {
         found.unwrap_or(&self.newest)
     }
 
-    /// User bytes of segment `seq`, which must not be acknowledged; the last of a message may be short.
+    /// User bytes of segment `seq`, which must not be acknowledged yet; the last segment of a message may be short.
     #[inline]
     pub(super) fn segment_len(&self, seq: u64) -> u32 {
         let message = self.message_of(seq);
@@ -97,7 +97,7 @@ impl Messages {
         message.bytes.saturating_sub(offset).min(self.segment) as u32
     }
 
-    /// User bytes of all segments below `seq`, which is the oldest that is not acknowledged.
+    /// User bytes of all segments below `seq`, the oldest that is not acknowledged.
     pub(super) fn bytes_below(&self, seq: u64) -> u64 {
         let message = self.message_of(seq);
         let offset = seq
@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list of all segments' lengths, with any part of them acknowledged.
+        /// Compares with a list of all segments' lengths, with any part of them acknowledged.
         #[test]
         fn agrees_with_a_list_of_segments(
             sizes in prop::collection::vec((1u64..2_000, 0.0f64..1.0), 1..12),

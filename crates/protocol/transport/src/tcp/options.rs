@@ -1,21 +1,21 @@
-//! How long acknowledgments are with their options.
+//! The length of headers with their TCP options.
 
 use airlane_base::Size;
 
 use super::config::{ReportKind, TcpConfig};
 use super::segment::{Ack, MOST_BLOCKS, sack_option_len};
 
-/// Bytes of the option that names the segment which caused an acknowledgment: an experimental one (RFC 6994)
-/// with a sequence number.
+/// Length of the option that names the segment which caused an acknowledgment, bytes: an experimental option (RFC
+/// 6994) with a sequence number.
 const SMART: u32 = 8;
-/// Bytes of the option of an explicit loss notification: an experimental one (RFC 6994) without content.
+/// Length of the option for explicit loss notification, bytes: an experimental option (RFC 6994) without content.
 const ELN: u32 = 4;
-/// Bytes of the timestamp option with two that align it (RFC 7323, appendix A).
+/// Length of the timestamp option with two bytes of alignment (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// Bytes of a SYN's own options: largest segment, and window scale.
+/// Lengths of the options that only a SYN carries: maximum segment size, and window scale.
 const LARGEST_SEGMENT: u32 = 4;
 const WINDOW_SCALE: u32 = 3;
-/// Bytes of a SYN's promise to read selective acknowledgments, in front of its timestamp.
+/// Length of the SACK-permitted option of a SYN, which precedes its timestamp.
 const SACK_PERMITTED: u32 = 2;
 
 /// The options of a connection's acknowledgments.
@@ -27,7 +27,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Bytes that they take in this acknowledgment.
+    /// Bytes of options in this acknowledgment.
     #[inline]
     pub fn len(&self, ack: &Ack) -> u32 {
         let report = match (ack.blocks.len(), self.report) {
@@ -38,13 +38,13 @@ impl Options {
         report + self.always() + if ack.eln { ELN } else { 0 }
     }
 
-    /// Bytes of what stands in every segment.
+    /// Bytes of options in every segment.
     #[inline]
     const fn always(&self) -> u32 {
         if self.timestamps { TIMESTAMPS } else { 0 }
     }
 
-    /// Bytes that they take at most.
+    /// The most bytes of options that an acknowledgment has.
     pub fn longest(&self) -> u32 {
         let report = match self.report {
             ReportKind::Sack => sack_option_len(MOST_BLOCKS),
@@ -65,12 +65,12 @@ impl TcpConfig {
         }
     }
 
-    /// Bytes of a data segment's headers, with their options.
+    /// Length of a data segment's headers with options, bytes.
     pub fn header_len(&self) -> u32 {
         self.header_size.map_or(0, |size| size.as_bytes() as u32) + self.options().always()
     }
 
-    /// Length of a SYN.
+    /// Length of a SYN, bytes.
     pub fn syn_len(&self) -> u32 {
         let sack = match self.report() {
             ReportKind::Sack => SACK_PERMITTED,
@@ -90,7 +90,7 @@ impl TcpConfig {
         self.ack_size.as_bytes() as u32 + options.next_multiple_of(4)
     }
 
-    /// Length of an acknowledgment with all options that it may have.
+    /// Length of an acknowledgment with all the options that it may have.
     pub fn longest_ack(&self) -> Size {
         let options = self.options().longest();
         Size::from_bytes(self.ack_size.as_bytes() + u64::from(options))

@@ -1,16 +1,16 @@
-//! Pacing: segments leave evenly over the round trip, and not as acknowledgments come.
+//! Pacing: segments are sent evenly over the round trip, not in the bursts in which acknowledgments arrive.
 //!
-//! The congestion control says how fast; before the first round trip nothing is paced. Nothing is saved up: who
-//! was idle sends one segment at once and the next behind its interval.
+//! The congestion control sets the rate; nothing is paced before the first round trip. No credit accumulates: after
+//! an idle time, one segment is sent at once and the next one an interval later.
 
 use airlane_base::{Duration, Instant};
 
-/// When the next segment may leave.
+/// When the next segment may be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Pacing {
     enabled: bool,
     next: Instant,
-    /// Whether somebody waits for it.
+    /// Whether a segment is waiting for that time.
     asked: bool,
 }
 
@@ -23,14 +23,14 @@ impl Pacing {
         }
     }
 
-    /// Whether a segment that wants to leave now has to wait.
+    /// Whether a segment that is ready now has to wait.
     #[inline]
     pub(super) fn holds(&mut self, now: Instant) -> bool {
         self.asked = self.enabled && self.next > now;
         self.asked
     }
 
-    /// One leaves now, and the next not before `interval` has passed.
+    /// A segment is sent now; the next one has to wait for `interval`.
     pub(super) fn on_sent(&mut self, now: Instant, interval: Duration) {
         self.next = now + interval;
     }
@@ -40,7 +40,7 @@ impl Pacing {
         self.enabled
     }
 
-    /// When the one that waits may leave.
+    /// When the waiting segment may be sent.
     #[inline]
     pub(super) fn due(&self) -> Option<Instant> {
         self.asked.then_some(self.next)

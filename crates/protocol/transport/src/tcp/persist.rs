@@ -1,9 +1,9 @@
-//! The persist timer: asks a peer whose window is shut whether it has opened (RFC 9293, section 3.8.6.1).
+//! The persist timer: probes a peer with a zero window (RFC 9293, section 3.8.6.1).
 //!
-//! An acknowledgment that opens a window may be lost, and nothing acknowledges an acknowledgment. So a sender
-//! that waits for nothing but the window sends one byte beyond it, first after a retransmission timeout and
-//! then after twice as long each time. The timer runs only while nothing is outstanding, so it and the
-//! retransmission timer never run together.
+//! An acknowledgment that opens the window may be lost, and acknowledgments are not acknowledged. So a sender that
+//! waits only for the window sends one byte beyond it, first after a retransmission timeout and then after twice as
+//! long each time. The timer runs only while nothing is in flight, so it never runs together with the retransmission
+//! timer.
 
 use airlane_base::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use airlane_base::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Persist {
     due: Option<Instant>,
-    /// Probes since the window shut.
+    /// Probes since the window closed.
     count: u32,
-    /// Whether a probe has to leave now.
+    /// Whether a probe must be sent now.
     probe: bool,
 }
 
@@ -23,7 +23,7 @@ impl Persist {
         self.due
     }
 
-    /// The window is shut: the timer runs, if it does not already.
+    /// The window is closed: starts the timer if it is not running.
     pub(super) fn arm(&mut self, now: Instant, rto: Duration, longest: Duration) {
         if self.due.is_none() {
             let wait = rto * (1u64 << self.count.min(16));
@@ -31,12 +31,12 @@ impl Persist {
         }
     }
 
-    /// Something else will come: the window is open, or data is outstanding.
+    /// No probe is needed: the window is open, or data is in flight.
     pub(super) fn stop(&mut self) {
         *self = Self::default();
     }
 
-    /// Time has passed; whether a probe is due.
+    /// Advances time; true if a probe is due.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         if self.due.is_none_or(|due| due > now) {
             return false;
@@ -47,7 +47,7 @@ impl Persist {
         true
     }
 
-    /// Whether a probe leaves now.
+    /// Whether a probe is sent now.
     #[inline]
     pub(super) fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe)

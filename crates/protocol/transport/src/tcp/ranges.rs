@@ -1,37 +1,37 @@
-//! Sets of segment numbers as disjoint ranges: what a receiver holds ahead of a hole, and what a sender
-//! knows of it.
+//! Sets of segment numbers as disjoint ranges: the out-of-order segments that a receiver holds, and a sender's
+//! knowledge of them.
 
-/// Segments from `start` up to, and without, `end`.
+/// Segments from `start` up to `end`, which is excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The first.
+    /// The first segment.
     pub start: u64,
-    /// One more than the last.
+    /// One more than the last segment.
     pub end: u64,
 }
 
 impl Range {
-    /// How many segments it holds.
+    /// How many segments it contains.
     pub const fn len(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether it holds all of the other one.
+    /// Whether it contains the other range.
     #[inline]
     pub(super) const fn covers(&self, other: &Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Whether it holds none.
+    /// Whether it contains no segment.
     pub const fn is_empty(&self) -> bool {
         self.start >= self.end
     }
 }
 
-/// A set of segment numbers. Ranges ascend and do not touch.
+/// A set of segment numbers. Ranges are ascending and do not touch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
-    /// The first `gone` of these are forgotten, half of them at most: the rest is one slice, and seldom moves.
+    /// The first `gone` entries are discarded, at most half of the list: the rest is one slice and rarely moves.
     list: Vec<Range>,
     gone: usize,
 }
@@ -47,7 +47,7 @@ impl Ranges {
         self.all().is_empty()
     }
 
-    /// From the lowest up.
+    /// All ranges, in ascending order.
     #[inline]
     pub(super) fn all(&self) -> &[Range] {
         self.list.get(self.gone..).unwrap_or_default()
@@ -59,7 +59,7 @@ impl Ranges {
         self.all().first().map(|range| range.start)
     }
 
-    /// The range that holds `seq`. Most ask for one of the three highest, which acknowledgments report.
+    /// The range that contains `seq`. Most calls ask for one of the three highest, which acknowledgments report.
     #[inline]
     pub(super) fn containing(&self, seq: u64) -> Option<Range> {
         for range in self.all().iter().rev().take(3) {
@@ -76,19 +76,19 @@ impl Ranges {
         all.get(at).copied().filter(|range| range.start <= seq)
     }
 
-    /// `seq`, or the first number behind it that is not held.
+    /// `seq` if it is not in the set, or else the next number that is not.
     #[inline]
     pub(super) fn skip(&self, seq: u64) -> u64 {
         self.containing(seq).map_or(seq, |range| range.end)
     }
 
-    /// Adds a range; how many segments of it are new.
+    /// Adds a range; returns how many of its segments are new.
     #[inline]
     pub(super) fn insert(&mut self, new: Range) -> u64 {
         if new.is_empty() {
             return 0;
         }
-        // Most add to the highest.
+        // Most calls extend the highest range.
         if let Some(highest) = self.list.last_mut()
             && (highest.start..=highest.end).contains(&new.start)
         {
@@ -99,7 +99,7 @@ impl Ranges {
         self.join(new)
     }
 
-    /// Those that it touches become one with it.
+    /// Merges `new` with the ranges that it touches.
     fn join(&mut self, new: Range) -> u64 {
         let all = self.all();
         let from = all.partition_point(|range| range.end < new.start);
@@ -122,7 +122,7 @@ impl Ranges {
         new.len() - known
     }
 
-    /// Forgets everything below `seq`; how many segments that were.
+    /// Removes everything below `seq`; returns how many segments that were.
     pub(super) fn cut_below(&mut self, seq: u64) -> u64 {
         let mut below = 0;
         while let Some(range) = self.list.get_mut(self.gone) {
@@ -149,7 +149,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set of single numbers.
+        /// Compares with a set of single numbers.
         #[test]
         fn agrees_with_a_set(steps in prop::collection::vec((0u64..60, 0u64..12, any::<bool>()), 0..60)) {
             let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());

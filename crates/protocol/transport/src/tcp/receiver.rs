@@ -1,22 +1,21 @@
-//! The receiving half of an end: cumulative acknowledgments, when they leave, and what they report.
+//! The receiving half of an end: cumulative acknowledgments, when they are sent, and what they report.
 //!
-//! Rules (RFC 5681, section 4.2; RFC 2018, section 4): a segment ahead of a hole waits in a buffer of one
-//! window and is acknowledged at once with `rcv_nxt`, so it repeats the last acknowledgment. So is one that
-//! is already here, and one that fills a hole or a part of it. One that simply continues the data is
-//! acknowledged at once, or with delayed acknowledgments together with the next, or when the clock says so.
-//! Where selective acknowledgments are on, each reports the block of the segment that caused it first, and
-//! then the blocks that were reported last. Bytes leave the buffer in order and once.
+//! Rules (RFC 5681, section 4.2; RFC 2018, section 4): an out-of-order segment waits in a buffer of one window and is
+//! acknowledged at once with `rcv_nxt`, which makes a duplicate acknowledgment. A segment that is a duplicate, or
+//! that fills a hole or a part of it, is acknowledged at once too. A segment that continues the data is acknowledged
+//! at once, or, with delayed acknowledgments, together with the next one or when the timer expires. With selective
+//! acknowledgments the first block contains the segment that caused the acknowledgment, followed by the blocks
+//! reported most recently. Bytes leave the buffer in order and once.
 //!
-//! The buffer holds one window, what the application has not taken included; each acknowledgment advertises
-//! what is left of it. An application that takes something of a window that was advertised as smaller causes
-//! one more, once it has opened by two segments or half of the buffer (RFC 1122, section 4.2.3.3).
+//! The buffer holds one window, including what the application has not read; each acknowledgment advertises the rest.
+//! If the application reads after a smaller window was advertised, an additional acknowledgment is sent once the
+//! window has opened by two segments or half of the buffer (RFC 1122, section 4.2.3.3).
 //!
-//! What has come twice is reported in front of the blocks, once (RFC 2883). An acknowledgment echoes the timestamp
-//! of the oldest segment that it acknowledges (RFC 7323, section 4.3), and what is older than that is dropped, be it
-//! only late (PAWS, section 5). The end of the data is acknowledged at once.
+//! A duplicate segment is reported once, before the blocks (RFC 2883). An acknowledgment echoes the timestamp of the
+//! oldest segment that it acknowledges (RFC 7323, section 4.3), and a segment with an older timestamp is discarded,
+//! even if it is merely late (PAWS, section 5). The FIN is acknowledged at once.
 //!
-//! Invariants: `rcv_nxt` is never held in the buffer; `rcv_nxt` and the advertised window together never go
-//! back.
+//! Invariants: `rcv_nxt` is never in the buffer; `rcv_nxt` plus the advertised window never decreases.
 
 mod delayed;
 mod report;
@@ -33,54 +32,54 @@ use delayed::Delayed;
 use report::{Destroyed, Report};
 use skip::Skip;
 
-/// What a receiver has counted, since the start.
+/// The counters of a receiver, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReceiverStats {
-    /// Segments that arrived.
+    /// Segments received.
     pub segments_received: u64,
-    /// Of these, segments that were here before.
+    /// Of these, duplicates.
     pub segments_duplicate: u64,
-    /// Of these, segments that arrived ahead of a hole.
+    /// Of these, segments received out of order.
     pub segments_out_of_order: u64,
-    /// Of these, segments beyond the window, which were dropped.
+    /// Of these, segments beyond the window, which were discarded.
     pub segments_beyond_window: u64,
-    /// Of these, segments older than what was acknowledged last, which were dropped (RFC 7323, section 5).
+    /// Of these, segments older than the one acknowledged last, which were discarded (RFC 7323, section 5).
     pub segments_outdated: u64,
-    /// User bytes given to the application, in order and once.
+    /// User bytes delivered to the application, in order and once.
     pub delivered_bytes: u64,
 }
 
 /// The receiving half of one end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Lengths of waiting segments, and one more, by `seq % waiting.len()`, a power of two; zero is a free slot.
-    /// Empty until a segment waits.
+    /// Lengths of the buffered segments plus one, at index `seq % waiting.len()`; the length is a power of two, and
+    /// zero marks a free slot. Empty until a segment has to wait.
     waiting: Vec<u32>,
     /// The whole window, segments.
     window: u64,
     /// User bytes of a full segment.
     segment: u32,
     rcv_nxt: u64,
-    /// The segment that came last.
+    /// The segment received last.
     trigger: u64,
-    /// In-order bytes that the application has not taken yet.
+    /// In-order bytes that the application has not read yet.
     readable: u64,
-    /// Segments that these are; at most `window`.
+    /// The segments that hold them; at most `window`.
     unread: u64,
-    /// Where the window ended that was advertised last, before rounding, if the application had left some of it.
+    /// The edge of the last advertised window, before rounding, if it was reduced by unread data.
     narrow_edge: Option<u64>,
-    /// Bytes of earlier connections.
+    /// Bytes delivered on earlier connections.
     delivered_before: u64,
     /// Segments in `waiting`.
     held: u64,
-    /// Whether the end of the data has come, behind all of them.
+    /// Whether the FIN has arrived, after all data.
     ended: bool,
-    /// Whether an acknowledgment has to leave now.
+    /// Whether an acknowledgment must be sent now.
     ack_now: bool,
     /// What the last acknowledgment said, and the timestamp that the next one echoes (RFC 7323's TS.Recent), since when.
     acked: u64,
     recent: Option<(Timestamp, Instant)>,
-    /// Whether segments that have come twice are reported, and the last one that has not been.
+    /// Whether duplicates are reported, and the last one not reported yet.
     reports_duplicates: bool,
     duplicate: Option<u64>,
     scale: Scale,
@@ -93,8 +92,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing. A full segment has `segment` user bytes; `tick_phase` is that of its host's clock, as for a
-    /// [`Sender`](super::Sender).
+    /// A receiver in its initial state. A full segment has `segment` user bytes; `tick_phase` is that of its host's
+    /// clock, as for a [`Sender`](super::Sender).
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             waiting: vec![],
@@ -129,7 +128,7 @@ impl Receiver {
         }
     }
 
-    /// Forgets everything: the receiver of a new connection. Keeps the counters and the memory.
+    /// Resets everything for a new connection, except the counters and the memory.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
         let fresh = Self::new(config, self.segment, tick_phase);
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -144,7 +143,7 @@ impl Receiver {
         };
     }
 
-    /// A segment has arrived.
+    /// Takes a data segment.
     #[inline]
     pub fn handle_data(&mut self, now: Instant, data: &Data) {
         self.stats.segments_received += 1;
@@ -182,7 +181,7 @@ impl Receiver {
             self.release();
             self.ack_now = true;
         }
-        // The end of the data has nothing behind it that could stand for its acknowledgment.
+        // Nothing follows the FIN that could stand in for its acknowledgment.
         if let Some(skip) = &mut self.skip
             && data.len > 0
         {
@@ -190,12 +189,12 @@ impl Receiver {
         }
     }
 
-    /// The sender asks for the window.
+    /// The peer probes the window.
     pub fn handle_probe(&mut self) {
         self.ack_now = true;
     }
 
-    /// A link has shown that it destroyed segment `seq` on its way here.
+    /// A link reports that it destroyed segment `seq` on the way here.
     pub fn handle_destroyed(&mut self, seq: u64) {
         let ahead = seq.checked_sub(self.rcv_nxt);
         let is_new = ahead.is_some_and(|ahead| ahead < self.window)
@@ -205,7 +204,7 @@ impl Receiver {
         }
     }
 
-    /// Time has passed; an early call does nothing.
+    /// Advances time. An early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Some(delayed) = &mut self.delayed
             && delayed.due.is_some_and(|due| due <= now)
@@ -221,7 +220,7 @@ impl Receiver {
         self.delayed.as_ref()?.due
     }
 
-    /// A segment left before what was acknowledged last: it may be one of 2^32 bytes ago, and is dropped.
+    /// A segment was sent before the one acknowledged last: it may be 2^32 bytes old, and is discarded.
     #[cold]
     fn outdated(&mut self, seq: u64) {
         self.stats.segments_outdated += 1;
@@ -231,7 +230,7 @@ impl Receiver {
         self.ack_now = true;
     }
 
-    /// A segment that does not continue what is here.
+    /// Buffers a segment that does not continue the data.
     fn keep(&mut self, data: &Data) {
         if data.seq < self.rcv_nxt {
             self.repeated(data.seq);
@@ -260,7 +259,7 @@ impl Receiver {
         }
     }
 
-    /// A segment has come that is here.
+    /// A duplicate has arrived.
     fn repeated(&mut self, seq: u64) {
         self.stats.segments_duplicate += 1;
         if self.reports_duplicates {
@@ -268,7 +267,7 @@ impl Receiver {
         }
     }
 
-    /// The acknowledgment that has to leave now.
+    /// The acknowledgment to send now.
     #[inline]
     pub fn poll_ack(&mut self) -> Option<Ack> {
         if !std::mem::take(&mut self.ack_now) {
@@ -284,7 +283,7 @@ impl Receiver {
         };
         self.acked = self.rcv_nxt;
         let window = self.scale.advertised(self.window - self.unread);
-        // What rounding takes, reading does not give back.
+        // Reading does not undo what rounding took away.
         let edge = self.rcv_nxt + self.window - self.unread;
         self.narrow_edge = (self.unread > 0).then_some(edge);
         Some(Ack {
@@ -320,7 +319,7 @@ impl Receiver {
         }
     }
 
-    /// In-order bytes for the application since the last call; none if there are none.
+    /// Bytes that became available to the application, in order, since the last call; none if there are none.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<u64> {
         let bytes = std::mem::take(&mut self.readable);
@@ -332,19 +331,19 @@ impl Receiver {
         (bytes > 0).then_some(bytes)
     }
 
-    /// Whether the application has not taken all that is there.
+    /// Whether the application has data left to read.
     #[inline]
     pub fn has_unread(&self) -> bool {
         self.unread > 0
     }
 
-    /// Whether the end of the data has come, behind all of them.
+    /// Whether the FIN has arrived, after all data.
     #[inline]
     pub(super) const fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// User bytes that have arrived in order on this connection.
+    /// User bytes received in order on this connection.
     pub fn received(&self) -> u64 {
         self.stats.delivered_bytes - self.delivered_before
     }
@@ -372,7 +371,7 @@ impl Receiver {
         seq as usize & (self.waiting.len() - 1)
     }
 
-    /// Delivers what waited for the segment before it.
+    /// Delivers the buffered segments that are now in order.
     fn release(&mut self) {
         while self.held > 0 {
             let slot = self.slot(self.rcv_nxt);
@@ -407,7 +406,7 @@ mod tests {
     }
 
     impl Receiver {
-        /// The acknowledgment that a segment provokes.
+        /// Delivers a segment; returns the number that it acknowledges.
         fn answer(&mut self, data: Data) -> u64 {
             self.handle_data(Instant::ORIGIN, &data);
             let ack = self.poll_ack().unwrap().ack;
@@ -455,7 +454,7 @@ mod tests {
             let all = acks(holes, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
             assert_eq!(all, [1, 2, 3, 4, 6, 8]);
         }
-        // Two segments are missing: the partial acknowledgment of the first moves by one.
+        // Two segments are missing: the partial acknowledgment of the first advances by one.
         let order = [0, 1, 2, 3, 6, 7, 4, 5, 8, 9];
         assert_eq!(acks("exempt", &order), [1, 2, 3, 4, 4, 4, 5, 8, 10]);
         assert_eq!(acks("literal", &order), [1, 2, 3, 4, 4, 4, 8, 10]);
@@ -476,7 +475,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives in whatever order, the application gets a prefix, once.
+        /// Whatever arrives, in any order, the application receives a prefix of the data, once.
         #[test]
         fn delivers_exactly_the_prefix(seqs in prop::collection::vec(0u64..40, 0..200), window in 1u32..40) {
             let mut r = Receiver::new(&TcpConfig { window, ..TcpConfig::profile(Profile::Ns2In1999) }, 50, Duration::ZERO);

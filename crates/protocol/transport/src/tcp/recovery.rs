@@ -1,7 +1,7 @@
-//! Loss detection and recovery: which segments are lost, and what leaves next.
+//! Loss detection and recovery: which segments are lost, and which one is sent next.
 //!
-//! A recovery acts on the other parts of its sender through `Control`. Each has a file of its own;
-//! [`Recovery`] is one of them, as the settings say.
+//! A recovery acts on the other parts of its sender through `Control`. Each algorithm has a file of its own;
+//! [`Recovery`] holds the one that the settings select.
 
 mod eln;
 mod fast;
@@ -75,12 +75,13 @@ impl Recovery {
         each!(self, recovery => recovery.on_new_ack(control, now, ack));
     }
 
-    /// An acknowledgment that repeats the last one while data is outstanding.
+    /// A duplicate acknowledgment: it repeats the last number while data is in flight.
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         each!(self, recovery => recovery.on_duplicate(control, now, ack));
     }
 
-    /// An acknowledgment that a later one has overtaken: what it reports is news all the same (RFC 6675, section 5).
+    /// An acknowledgment that was overtaken by a later one: its report is still new information (RFC 6675, section
+    /// 5).
     #[cold]
     pub(super) fn on_overtaken(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         if let Self::Sack(_) | Self::Rack(_) | Self::Smart(_) = self {
@@ -88,18 +89,18 @@ impl Recovery {
         }
     }
 
-    /// The retransmission timer has expired, backed off and begun anew.
+    /// The retransmission timer has expired; it is already backed off and restarted.
     pub(super) fn on_timeout(&mut self, control: &mut Control, now: Instant) {
         each!(self, recovery => recovery.on_timeout(control, now));
     }
 
-    /// Whether it has timers of its own.
+    /// Whether the algorithm has timers of its own.
     #[inline]
     pub(super) const fn has_timers(&self) -> bool {
         matches!(self, Self::Rack(_))
     }
 
-    /// When `on_timer` is due; most have no timer of their own.
+    /// When `on_timer` is due; most algorithms have no timer of their own.
     #[inline]
     pub(super) fn due(&self) -> Option<Instant> {
         match self {
@@ -108,7 +109,7 @@ impl Recovery {
         }
     }
 
-    /// Time has passed for its own timers; an early call does nothing.
+    /// Advances the algorithm's own timers. An early call does nothing.
     #[inline]
     pub(super) fn on_timer(&mut self, control: &mut Control, now: Instant) {
         if let Self::Rack(rack) = self {
@@ -116,17 +117,17 @@ impl Recovery {
         }
     }
 
-    /// Whether copies of segments from `from` on are on their way, where single segments are known.
+    /// Whether retransmissions of segments from `from` on are in flight, if the algorithm tracks single segments.
     pub(super) fn has_copies(&self, from: u64) -> bool {
         matches!(self, Self::Rack(rack) if rack.has_copies(from))
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious: the segments had not been lost.
     pub(super) fn undo(&mut self) {
         each!(self, recovery => recovery.undo());
     }
 
-    /// Whether no segment may leave now, where that is told by the window alone.
+    /// Whether no segment may be sent now, if the window alone decides that.
     #[inline]
     pub(super) fn is_full(&self, control: &Control) -> bool {
         match self {
@@ -139,7 +140,7 @@ impl Recovery {
         }
     }
 
-    /// The segment that may leave now.
+    /// The segment that may be sent now.
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control, now: Instant) -> Option<u64> {
         each!(self, recovery => recovery.next(control, now))

@@ -1,8 +1,8 @@
 //! The retransmission timeout in whole clock ticks (RFC 6298, with the integer arithmetic of 1999).
 //!
-//! BSD and ns-2 of that time did not measure a round trip, they counted clock ticks during it: a
-//! segment sent just before a tick and acknowledged just after it took "one tick". `srtt` is kept
-//! with three fractional bits, `rttvar` with two, all divisions are shifts:
+//! BSD and ns-2 of that time did not measure a round trip but counted the clock ticks during it: a segment sent just
+//! before a tick and acknowledged just after it took "one tick". `srtt` has three fractional bits, `rttvar` has two,
+//! and all divisions are shifts:
 //!
 //! ```text
 //! first sample m:  srtt = m                   rttvar = m / 2
@@ -10,12 +10,12 @@
 //! timeout:         (srtt + 4 rttvar) ticks * backoff, between the smallest and the largest RTO
 //! ```
 //!
-//! `backoff` doubles with every timeout up to 64 and falls back to 1 with the next sample. Beyond
-//! a backoff of 8 the old estimate is distrusted: it moves into the variance and the next sample
-//! starts afresh, while the timeout itself keeps its value until then.
+//! `backoff` doubles with every timeout up to 64 and returns to 1 with the next sample. Beyond a backoff of 8 the old
+//! estimate is not trusted: it moves into the variance, and the next sample starts a new estimate, while the timeout
+//! itself keeps its value until then.
 //!
-//! A fine clock measures instead, by the letter of RFC 6298 (`fine`), and trusts its estimate throughout; its
-//! backoff ends with the next acknowledgment of new data.
+//! A fine clock measures round trips exactly as RFC 6298 says (`fine`), and always trusts its estimate; its backoff
+//! ends with the next acknowledgment of new data.
 //!
 //! Left out: the per-acknowledgment variance of later releases.
 
@@ -32,11 +32,11 @@ const MAX_BACKOFF: u32 = 64;
 /// Above this backoff the smoothed estimate is abandoned.
 const TRUSTED_BACKOFF: u32 = 8;
 
-/// Round trip estimate and timeout of one connection.
+/// The round trip estimator and the retransmission timeout of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtoEstimator {
     tick: Duration,
-    /// Where the clock's ticks lie against the driver's origin; below one tick.
+    /// The offset of the clock's ticks from the driver's origin; below one tick.
     phase: Duration,
     min: Duration,
     max: Duration,
@@ -52,7 +52,7 @@ pub struct RtoEstimator {
 }
 
 impl RtoEstimator {
-    /// A fresh estimator whose clock ticks `phase` before each multiple of the tick.
+    /// A new estimator whose clock ticks `phase` before each multiple of the tick.
     pub fn new(config: &TcpConfig, phase: Duration) -> Self {
         Self {
             tick: config.tick,
@@ -68,14 +68,14 @@ impl RtoEstimator {
         }
     }
 
-    /// Whether it measures, and does not count ticks.
+    /// Whether it measures round trips instead of counting ticks.
     #[inline]
     pub(super) fn is_fine(&self) -> bool {
         self.kind == TimerKind::Fine
     }
 
-    /// A segment sent at `sent`, and known to be that copy (Karn), was acknowledged at `now`; a round trip gives
-    /// `expected` samples, at least 1.
+    /// A segment sent at `sent` was acknowledged at `now`, and the acknowledged copy is known (Karn). A round trip
+    /// gives `expected` samples, at least 1.
     pub fn sample(&mut self, sent: Instant, now: Instant, expected: u64) {
         self.backoff = 1;
         if self.is_fine() {
@@ -103,13 +103,13 @@ impl RtoEstimator {
         self.base = self.tick * (eighths >> SRTT_BITS) as u64;
     }
 
-    /// The handshake had to be repeated: nothing tells how long a round trip takes (RFC 6298, section 5.7).
+    /// The handshake had to be repeated, so the round trip is unknown (RFC 6298, section 5.7).
     pub(super) fn be_patient(&mut self) {
         self.base = self.base.max(Duration::from_secs(3));
     }
 
-    /// New data has been acknowledged. Where a clock measures, the acknowledgment tells which copy came, so
-    /// the path gives round trips again and the backoff is over (RFC 7323, section 4).
+    /// New data was acknowledged. With a fine clock the acknowledgment identifies the copy, so round trips are
+    /// measured again and the backoff ends (RFC 7323, section 4).
     pub fn on_progress(&mut self) {
         if self.is_fine() {
             self.backoff = 1;
@@ -136,12 +136,12 @@ impl RtoEstimator {
             .then(|| Duration::from_nanos((self.tick.as_nanos() * self.srtt as u64) >> SRTT_BITS))
     }
 
-    /// Ticks of the clock up to `at`.
+    /// Ticks of the clock before `at`.
     fn ticks(&self, at: Instant) -> u64 {
         (at + self.phase).as_nanos() / self.tick.as_nanos()
     }
 
-    /// When a timer expires that is set at `at`.
+    /// When a timer that is set at `at` expires.
     #[inline]
     pub fn deadline(&self, at: Instant) -> Instant {
         let rto = self.rto();
@@ -149,7 +149,7 @@ impl RtoEstimator {
             TimerKind::Ticks | TimerKind::Fine => at + rto,
             TimerKind::Bsd => {
                 let since = (at + self.phase).as_nanos() % self.tick.as_nanos();
-                // Never at once: the timeout is at least a tick, and `since` less than one.
+                // Never at once: the timeout is at least one tick, and `since` is less than one.
                 (at + rto) - Duration::from_nanos(since)
             }
         }
@@ -158,7 +158,7 @@ impl RtoEstimator {
     /// The timeout to set now.
     #[inline]
     pub fn rto(&self) -> Duration {
-        // RFC 6298 2.4 and 2.5: bounded below before, and above after the backoff.
+        // RFC 6298 2.4 and 2.5: the minimum applies before the backoff, the maximum after it.
         (self.base.max(self.min) * u64::from(self.backoff)).min(self.max)
     }
 }
@@ -194,7 +194,7 @@ mod tests {
         e.sample(at(400), at(1_600), 1);
         // Boundaries at 500, 1000, 1500: 3 + 4 * 3/2 = 9 ticks.
         assert_eq!(e.rto(), Duration::from_millis(4_500));
-        // With its clock 200 ms ahead the same round trip crosses only 800 and 1300.
+        // With its clock 200 ms ahead, the same round trip crosses only 800 and 1300.
         let mut e = RtoEstimator::new(
             &TcpConfig::profile(Profile::Ns2In1999),
             Duration::from_millis(200),

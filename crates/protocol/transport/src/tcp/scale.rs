@@ -1,19 +1,18 @@
-//! What a header can say of a window: 16 bits, in bytes or in multiples of a power of two of them (RFC 7323,
-//! section 2).
+//! The window field of a header: 16 bits, in bytes or in units of a power of two of them (RFC 7323, section 2).
 //!
-//! The window of a SYN is never scaled, so a peer begins with 65,535 bytes at most. Multiples are rounded down,
-//! and a part of a segment is not sent, so an advertised window may lack a segment of what is there.
+//! The window of a SYN is never scaled, so a peer begins with at most 65,535 bytes. Scaled windows are rounded down,
+//! and partial segments are not sent, so an advertised window may be a segment smaller than the buffer.
 
 use super::TcpConfig;
 
-/// The most that 16 bits say, bytes.
+/// The largest value of the field, bytes.
 const LARGEST: u64 = 65_535;
 
-/// How a receiver's windows are said.
+/// How a receiver encodes its windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
-    /// User bytes of a full segment, and by how many bits windows are shifted; none without handshake, where any window
-    /// is known, and where the largest needs no shift.
+    /// User bytes of a full segment, and the window shift. None without a handshake, when any window can be encoded,
+    /// and none if the largest window needs no shift.
     units: Option<(u64, u32)>,
 }
 
@@ -25,13 +24,13 @@ impl Scale {
         }
     }
 
-    /// What is said where there is room for `window` segments.
+    /// The window that is advertised when there is room for `window` segments.
     #[inline]
     pub(super) fn advertised(self, window: u64) -> u64 {
         match self.units {
             None => window,
             Some((segment, shift)) => {
-                // What is more than 14 bits of scale can say is not said.
+                // A window beyond 14 bits of scale is truncated.
                 let units = ((window * segment) >> shift).min(LARGEST);
                 (units << shift) / segment
             }
@@ -40,8 +39,8 @@ impl Scale {
 }
 
 impl TcpConfig {
-    /// By how many bits headers shift the windows of a connection that agrees on it, where a full segment has
-    /// `segment` user bytes; none where it does not.
+    /// The window shift of a connection that negotiates one, for full segments of `segment` user bytes; none if it
+    /// does not.
     pub fn window_shift(&self, segment: u32) -> Option<u32> {
         let segment = u64::from(segment.max(1));
         let window = u64::from(self.window_of(segment as u32)) * segment;
@@ -50,7 +49,7 @@ impl TcpConfig {
         scales.then_some(shift.unwrap_or(14))
     }
 
-    /// The window that a header without scale can say, where a full segment has `segment` user bytes; segments.
+    /// The largest window that an unscaled header can encode, segments, for full segments of `segment` user bytes.
     pub(super) fn unscaled(segment: u32) -> u32 {
         (LARGEST / u64::from(segment.max(1))).max(1) as u32
     }
@@ -67,7 +66,7 @@ mod tests {
         // 4096 * 1460 = 5,980,160 needs 7 bits, and is a multiple of 128.
         assert_eq!(scale.units, Some((1_460, 7)));
         assert_eq!(scale.advertised(4_096), 4_096);
-        // 146,000 is none.
+        // 146,000 is not a multiple of 128.
         assert_eq!(scale.advertised(100), 99);
         assert_eq!(TcpConfig::unscaled(1_460), 44);
     }

@@ -1,9 +1,10 @@
-//! What a sender knows of the segments above `snd_una`: which have arrived out of order, which are lost,
-//! and how many are on their way (RFC 6675, sections 3 and 4, in segments).
+//! A sender's knowledge of the segments above `snd_una`: which arrived out of order, which are lost, and how many are
+//! in flight (RFC 6675, sections 3 and 4, in segments).
 //!
-//! A segment is lost if at least `threshold` segments above it have arrived. Those form the lower end of
-//! the window, so one number says which they are ([`loss_edge`](Scoreboard::loss_edge)). Retransmissions of
-//! one recovery leave in ascending order without a gap, so one more number says which of them have left.
+//! A segment is lost if at least `threshold` segments above it have arrived. The lost segments are the missing ones
+//! at the lower end of the window, so one number identifies them ([`loss_edge`](Scoreboard::loss_edge)). The
+//! retransmissions of a recovery are sent in ascending order without a gap, so one more number tells which of them
+//! were sent.
 
 use super::ranges::{Range, Ranges};
 use super::segment::MOST_BLOCKS;
@@ -11,9 +12,9 @@ use super::window::SendWindow;
 
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
-    /// Segments above a loss that make it one.
+    /// Segments that must arrive above a missing one before it counts as lost.
     threshold: u64,
-    /// Arrived, above `snd_una`.
+    /// Segments delivered above `snd_una`.
     sacked: Ranges,
     /// Segments in `sacked`.
     count: u64,
@@ -21,7 +22,7 @@ pub(super) struct Scoreboard {
     high_rxt: u64,
     /// Segments in `sacked` below `high_rxt`.
     below_rxt: u64,
-    /// What was reported last, which is told again and again.
+    /// The blocks of the last report, which later ones repeat.
     reported: [Range; MOST_BLOCKS],
 }
 
@@ -37,8 +38,7 @@ impl Scoreboard {
         }
     }
 
-    /// Everything is as if nothing had been reported (RFC 2018, section 8: the receiver may have
-    /// dropped what it reported).
+    /// Discards everything reported (RFC 2018, section 8: the receiver may have discarded segments that it reported).
     pub(super) fn clear(&mut self) {
         self.sacked.clear();
         self.reported = Default::default();
@@ -47,18 +47,18 @@ impl Scoreboard {
         self.below_rxt = 0;
     }
 
-    /// A recovery begins: none of its retransmissions has left.
+    /// A recovery begins: none of its retransmissions has been sent.
     pub(super) fn begin_recovery(&mut self) {
         self.high_rxt = 0;
         self.below_rxt = 0;
     }
 
-    /// Blocks of an acknowledgment, once `window` knows its number. What was not sent, or has been
-    /// acknowledged since, is ignored. If the oldest segment was reported, the receiver has dropped it, and nothing is
-    /// known of the others either (RFC 2018, section 8).
+    /// Takes the blocks of an acknowledgment, once `window` has processed its number. Segments never sent, or
+    /// acknowledged since, are ignored. If the oldest segment was reported, the receiver has discarded it, so nothing
+    /// is known of the others either (RFC 2018, section 8).
     #[inline]
     pub(super) fn update(&mut self, window: &SendWindow, blocks: &[Range]) {
-        // What is acknowledged in order says nothing else, and is the most.
+        // Most acknowledgments are in order and report nothing else.
         if !blocks.is_empty() || !self.sacked.is_empty() {
             self.learn(window, blocks);
         }
@@ -95,12 +95,12 @@ impl Scoreboard {
         }
     }
 
-    /// Segments above `snd_una` that have arrived.
+    /// The number of segments delivered above `snd_una`.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }
 
-    /// What is below and has not arrived is lost; `una` if nothing is.
+    /// Segments below this number that have not arrived are lost; `una` if none is.
     pub(super) fn loss_edge(&self, window: &SendWindow) -> u64 {
         if self.count < self.threshold {
             return window.una;
@@ -120,7 +120,7 @@ impl Scoreboard {
         self.count >= self.threshold
     }
 
-    /// Segments that are on their way: neither arrived nor lost, and those sent again.
+    /// The segments in flight: neither delivered nor lost, plus the retransmissions.
     pub(super) fn pipe(&self, window: &SendWindow) -> u64 {
         let lost = if self.shows_loss() {
             let below = self.loss_edge(window) - window.una;
@@ -133,23 +133,23 @@ impl Scoreboard {
         window.flight_size() - self.count - lost + again
     }
 
-    /// The lowest segment that has neither arrived nor been sent again in this recovery.
+    /// The lowest segment that was neither delivered nor retransmitted in this recovery.
     pub(super) fn next_hole(&self, window: &SendWindow) -> u64 {
         self.skip(self.high_rxt.max(window.una))
     }
 
-    /// `seq`, or the first segment behind it that has not arrived.
+    /// `seq`, or the first segment after it that was not delivered.
     pub(super) fn skip(&self, seq: u64) -> u64 {
         self.sacked.skip(seq)
     }
 
-    /// One more than the highest segment that has arrived; `una` if nothing has.
+    /// One more than the highest segment delivered; `una` if there is none.
     pub(super) fn high_sacked(&self, window: &SendWindow) -> u64 {
         let highest = self.sacked.all().last();
         highest.map_or(window.una, |range| range.end)
     }
 
-    /// The highest segment that has not arrived, sent again or not.
+    /// The highest segment that was not delivered, retransmitted or not.
     pub(super) fn highest_hole(&self, window: &SendWindow) -> Option<u64> {
         let above = match self.sacked.all().last() {
             Some(range) if range.end == window.max => range.start,
@@ -158,10 +158,10 @@ impl Scoreboard {
         (above > window.una).then(|| above - 1)
     }
 
-    /// The hole at `seq`, the lowest that was left, is sent again.
+    /// The hole at `seq`, the lowest remaining one, is retransmitted.
     pub(super) fn on_resent(&mut self, window: &SendWindow, seq: u64) {
         let from = self.high_rxt.max(window.una);
-        // What lies between has arrived, all of it.
+        // All segments in between were delivered.
         self.below_rxt += seq - from;
         self.high_rxt = seq + 1;
     }
@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Every segment on its own, by the words of RFC 6675.
+    /// Tracks every segment on its own, in the words of RFC 6675.
     #[derive(Debug, Default)]
     struct Naive {
         una: u64,
@@ -239,7 +239,7 @@ mod tests {
                         naive.resent.clear();
                     }
                     _ => {
-                        // Also blocks below what is acknowledged and above what was sent.
+                        // Includes blocks below the acknowledged number and above what was sent.
                         let start = (naive.una + at).saturating_sub(5);
                         let block = Range { start, end: start + len };
                         board.update(&window, &[block]);

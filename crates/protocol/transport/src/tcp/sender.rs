@@ -1,12 +1,11 @@
-//! The sending half of an end: its parts put together.
+//! The sending half of an end, assembled from its parts.
 //!
-//! Names are those of RFC 5681 and RFC 6298; numbers count segments. What may be sent and when a loss is assumed stand in
-//! `recovery`, how much in `congestion`, and when to give up
-//! waiting in `timer`.
+//! Names are those of RFC 5681 and RFC 6298; numbers count segments. `recovery` decides what to send and when a
+//! segment is lost, `congestion` how much may be in flight, and `timer` when to time out.
 //!
-//! Frozen (after Goff et al. 2000, Freeze-TCP, but told by the host's own link layer): while a link
-//! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
-//! with the time that was left. So an outage costs what was on its way, and no backoff.
+//! Freeze (after Freeze-TCP, Goff et al. 2000, but signalled by the host's own link layer): while a link of the path
+//! is known to be down nothing is sent and the timer is stopped; after the thaw it continues with the remaining time.
+//! So an outage costs what was in flight, and no backoff.
 //!
 //! Contract: one input (`write`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`.
@@ -38,10 +37,10 @@ pub struct Sender {
     gave_up: bool,
     /// Whether segments carry timestamps.
     stamps: bool,
-    /// The persist timer waits at most this long.
+    /// The longest wait of the persist timer.
     longest_wait: Duration,
     initial_window: u64,
-    /// Whether the window begins anew behind an idle time.
+    /// Whether the window is reset after an idle time.
     idle_restart: bool,
     first_sent: Option<Instant>,
     last_acked: Option<Instant>,
@@ -56,8 +55,8 @@ impl Sender {
         Self::with(config, segment, tick_phase, timer, SenderStats::default())
     }
 
-    /// The sender of a new connection, as [`new`](Self::new), except for the mark that
-    /// [`TcpConfig::keep_rtt_mark`] keeps, and the counters.
+    /// Starts a new connection, as [`new`](Self::new) does, except for the counters and for the mark that
+    /// [`TcpConfig::keep_rtt_mark`] keeps.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
         let control = &self.control;
         let segment = control.window.messages.segment();
@@ -103,7 +102,7 @@ impl Sender {
         }
     }
 
-    /// A SYN leaves.
+    /// A SYN is sent.
     pub(super) fn on_asked(&mut self, now: Instant) {
         self.first_sent.get_or_insert(now);
     }
@@ -118,19 +117,19 @@ impl Sender {
         } else if opened.times > 1 {
             timer.rto.be_patient();
         }
-        // The first timeout of a second may have been too short for the path (RFC 6298, appendix A).
+        // The initial timeout of a second may have been too short for the path (RFC 6298, appendix A).
         if opened.times > 2 {
             congestion.begin_small();
         }
     }
 
-    /// The application gives `bytes` more. They begin a new segment; congestion state and round trip
-    /// estimate go on.
+    /// The application writes `bytes` more, which begin a new segment. Congestion state and round trip estimate are
+    /// kept.
     pub fn write(&mut self, bytes: u64) {
         self.control.window.write(bytes);
     }
 
-    /// The application has given all.
+    /// The application has written everything.
     pub fn close(&mut self) {
         self.control.window.close();
     }
@@ -159,10 +158,10 @@ impl Sender {
         } else if ack.ack == una {
             let opens = control.window.advertise(una, ack.window);
             if una == max {
-                // Who keeps a window shut and answers is there.
+                // A peer that acknowledges with a zero window is alive.
                 self.patience.on_progress();
             }
-            // A window update is no duplicate (RFC 5681, section 2), unless it reports something.
+            // A window update is not a duplicate (RFC 5681, section 2), unless it reports something.
             if una < max && !(opens && ack.blocks.is_empty()) {
                 control.stats.duplicate_acks += 1;
                 recovery.on_duplicate(control, now, ack);
@@ -179,16 +178,33 @@ impl Sender {
         }
     }
 
-    /// The path is known to be down: until [`thaw`](Self::thaw) nothing is sent and no timer runs.
-    /// Acknowledgments that still come are taken.
+    /// The path is known to be down: until [`thaw`](Self::thaw) nothing is sent and no timer runs. Acknowledgments
+    /// that still arrive are processed.
+    ///
+    /// ```
+    /// use airlane_base::{Duration, Instant};
+    /// use airlane_transport::tcp::Profile;
+    /// use airlane_transport::{Sender, TcpConfig};
+    ///
+    /// let config = TcpConfig::profile(Profile::Ns2In1999);
+    /// let mut sender = Sender::new(&config, 1_000, Duration::ZERO);
+    /// sender.write(1_000);
+    /// assert!(sender.poll_transmit(Instant::ORIGIN).is_some());
+    /// let due = sender.poll_timeout().unwrap();
+    ///
+    /// sender.freeze(Instant::ORIGIN);
+    /// assert_eq!(sender.poll_timeout(), None);
+    /// sender.thaw(Instant::ORIGIN + Duration::from_secs(60));
+    /// assert_eq!(sender.poll_timeout(), Some(due + Duration::from_secs(60)));
+    /// ```
     pub fn freeze(&mut self, now: Instant) {
         self.control.timer.freeze(now);
     }
 
-    /// The path is there again. The timer goes on with the time that was left.
+    /// The path is up again. The timer continues with the remaining time.
     pub fn thaw(&mut self, now: Instant) {
         self.control.timer.thaw(now);
-        // It begins anew with the next question for a segment.
+        // The next request for a segment starts it anew.
         self.persist.stop();
         self.pacing.on_time(now);
         self.recovery.on_timer(&mut self.control, now);
@@ -196,7 +212,7 @@ impl Sender {
 
     /// Time has passed; an early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        // First what may come in the place of a timeout.
+        // First the events that may take the place of a timeout.
         if !self.control.timer.is_frozen() {
             self.recovery.on_timer(&mut self.control, now);
         }
@@ -217,18 +233,18 @@ impl Sender {
         self.pacing.on_time(now);
     }
 
-    /// Whether nobody has confirmed anything for too long.
+    /// Whether nothing has been acknowledged for too long.
     #[inline]
     pub(super) const fn has_given_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Whether the end of the data has left, and whether it is confirmed, too.
+    /// Whether the FIN has been sent, and whether it has been acknowledged.
     pub(super) const fn end(&self) -> (bool, bool) {
         self.control.window.end()
     }
 
-    /// The next segment that may leave now.
+    /// The next segment that may be sent now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Data> {
         let Self {
@@ -282,13 +298,14 @@ impl Sender {
         })
     }
 
-    /// Whether surely no other segment leaves behind one that has left now. Most do not, and to ask for it takes longer.
+    /// Whether it is certain that no segment follows the one sent just now. Usually none does, and a full check costs
+    /// more.
     #[inline]
     pub(super) fn is_held(&mut self, now: Instant) -> bool {
         self.pacing.holds(now) || self.recovery.is_full(&self.control)
     }
 
-    /// The segment of which one byte has to leave now to probe the peer's window.
+    /// The segment of which one byte must be sent now to probe the peer's window.
     #[inline]
     pub fn poll_probe(&mut self) -> Option<u64> {
         let leaves = !self.control.timer.is_frozen() && self.persist.take_probe();
@@ -302,14 +319,14 @@ impl Sender {
             return None;
         }
         let due = self.control.timer.due().or_else(|| self.persist.due());
-        // Few have timers beside these.
+        // Few senders have timers besides these.
         match self.pacing.is_enabled() || self.recovery.has_timers() {
             true => earlier(earlier(due, self.recovery.due()), self.pacing.due()),
             false => due,
         }
     }
 
-    /// Whether nothing will leave any more, unless something is written.
+    /// Whether nothing more will be sent unless something is written.
     #[inline]
     pub(super) fn is_finished(&self) -> bool {
         self.control.window.una >= self.control.window.segments()
@@ -321,12 +338,12 @@ impl Sender {
         self.control.window.is_acknowledged()
     }
 
-    /// Whether it stands still.
+    /// Whether it is frozen.
     pub(super) const fn is_frozen(&self) -> bool {
         self.control.timer.is_frozen()
     }
 
-    /// Segments that all that was written takes.
+    /// Segments of everything that was written.
     pub fn segments(&self) -> u64 {
         self.control.window.segments()
     }
@@ -342,22 +359,22 @@ impl Sender {
         messages.bytes_below(*una)
     }
 
-    /// When the first segment left.
+    /// When the first segment was sent.
     pub fn first_sent(&self) -> Option<Instant> {
         self.first_sent
     }
 
-    /// When the latest new acknowledgment arrived.
+    /// When the last acknowledgment of new data arrived.
     pub fn last_acked(&self) -> Option<Instant> {
         self.last_acked
     }
 
-    /// Whether it waits for nothing but the peer's window.
+    /// Whether it waits only for the peer's window.
     pub fn is_shut(&self) -> bool {
         self.control.window.is_shut()
     }
 
-    /// Whether something may wait for its turn to leave.
+    /// Whether a segment may be waiting for its paced departure.
     pub fn is_paced(&self) -> bool {
         self.pacing.due().is_some()
     }
@@ -367,7 +384,7 @@ impl Sender {
         self.control.congestion.cwnd()
     }
 
-    /// The receiver's advertised window, segments: what of the congestion window can be used.
+    /// The receiver's advertised window, segments: it limits the use of the congestion window.
     pub fn window(&self) -> u64 {
         self.control.window.advertised()
     }
@@ -377,13 +394,13 @@ impl Sender {
         self.control.congestion.ssthresh()
     }
 
-    /// Smoothed round trip time; none before the first sample, and after so many timeouts that the
-    /// estimate is distrusted.
+    /// Smoothed round trip time; none before the first sample, and none after so many timeouts that the estimate is
+    /// not trusted.
     pub fn srtt(&self) -> Option<Duration> {
         self.control.timer.rto.srtt()
     }
 
-    /// The retransmission timeout that would be set now, with its backoff.
+    /// The retransmission timeout that would be set now, backoff included.
     pub fn rto(&self) -> Duration {
         self.control.timer.rto.rto()
     }

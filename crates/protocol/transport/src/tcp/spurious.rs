@@ -1,12 +1,12 @@
-//! Retransmissions that were not needed, found out and undone: Eifel (RFC 3522, RFC 4015), and by what is reported
-//! to have come twice (RFC 2883, RFC 3708).
+//! Spurious retransmissions, detected and undone: by timestamps (Eifel, RFC 3522, RFC 4015), and by reported
+//! duplicates (DSACK, RFC 2883, RFC 3708).
 //!
-//! The timestamp that an acknowledgment echoes tells which copy of a segment caused it. If the first
-//! acknowledgment behind a retransmission was caused by what had left before that, nothing was lost: the sender goes
-//! on with new data, at the window it had, which slow start reaches again (RFC 4015, section 3.2).
+//! The echoed timestamp of an acknowledgment tells which copy of a segment caused it. If the first acknowledgment
+//! after a retransmission was caused by a segment sent before that, nothing was lost: the sender continues with new
+//! data and the old window, which slow start reaches again (RFC 4015, section 3.2).
 //!
-//! Where that acknowledgment was lost itself, the copies tell: if each of them is reported as having come once more,
-//! none was needed, as Linux counts them too.
+//! If that acknowledgment was lost, the copies tell: if each of them is reported as a duplicate, none was needed.
+//! Linux counts them in the same way.
 
 use airlane_base::Instant;
 
@@ -14,33 +14,33 @@ use super::congestion::Curve;
 use super::segment::{Ack, Timestamp};
 use super::{TcpConfig, UndoKind};
 
-/// What a cut took.
+/// The state that a cut took away.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
-    /// Segments that were on their way or allowed to be (RFC 4015's pipe_prev).
+    /// Segments in flight or allowed to be (RFC 4015's pipe_prev).
     pub(super) pipe: u64,
     /// The window and its threshold, segments.
     pub(super) cwnd: f64,
     pub(super) ssthresh: u64,
-    /// CUBIC's.
+    /// The curve of CUBIC.
     pub(super) curve: Option<Curve>,
-    /// The segment that nobody had sent yet.
+    /// The next segment to be sent for the first time.
     pub(super) end: u64,
 }
 
-/// What stood before the window was cut.
+/// What is known about the last cut.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     taken: Taken,
-    /// What was sent again first, and when.
+    /// The first retransmission, and when it was sent.
     resent: Option<(u64, Timestamp)>,
-    /// Copies that have left and were not reported as needless.
+    /// Copies sent and not reported as duplicates yet.
     copies: u64,
-    /// Whether what was sent again first has been acknowledged, and timestamps have said what they can.
+    /// Whether the first retransmission has been acknowledged, so that timestamps say nothing more.
     is_acknowledged: bool,
 }
 
-/// The memory of the last cut, where it may be undone.
+/// The memory of the last cut, if cuts may be undone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     by_timestamps: bool,
@@ -59,7 +59,7 @@ impl Undo {
         }
     }
 
-    /// The window is cut; of cuts in a row the first counts.
+    /// The window is cut; of several cuts in a row the first is kept.
     pub(super) fn on_cut(&mut self, taken: Taken) {
         let is_enabled = self.by_timestamps || self.by_duplicates;
         if is_enabled && self.before.is_none_or(|before| before.is_acknowledged) {
@@ -72,7 +72,7 @@ impl Undo {
         }
     }
 
-    /// Segment `seq` is sent again.
+    /// Segment `seq` is retransmitted.
     #[inline]
     pub(super) fn on_resent(&mut self, now: Instant, seq: u64) {
         if let Some(before) = &mut self.before {
@@ -81,8 +81,8 @@ impl Undo {
         }
     }
 
-    /// Everything below the number has arrived; what a cut took that was not needed. `has_copies` tells whether
-    /// copies from there on are on their way.
+    /// Everything below the number has arrived; returns what a spurious cut took away. `has_copies` tells whether
+    /// copies from there on are in flight.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack, has_copies: impl FnOnce() -> bool) -> Option<Taken> {
         let before = self.before.as_mut()?;
@@ -104,7 +104,7 @@ impl Undo {
         is_needless.then_some(taken)
     }
 
-    /// Likewise, by what the acknowledgment reports as having come once more.
+    /// As above, from the duplicates that the acknowledgment reports.
     #[inline]
     pub(super) fn on_report(&mut self, ack: &Ack) -> Option<Taken> {
         let before = self.before.as_mut().filter(|_| self.by_duplicates)?;

@@ -1,8 +1,8 @@
-//! What a sender counts.
+//! The counters of a sender.
 
 use serde::Serialize;
 
-/// What a sender has counted, over all connections since the start.
+/// The counters of a sender, over all connections since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SenderStats {
     /// Segments sent, retransmissions included.
@@ -15,14 +15,14 @@ pub struct SenderStats {
     pub fast_retransmits: u64,
     /// Tail loss probes sent.
     pub probes: u64,
-    /// Times that `cwnd` was cut, by any cause.
+    /// Times that `cwnd` was cut, for any reason.
     pub window_cuts: u64,
-    /// Of these, cuts that a queue asked for by a mark.
+    /// Of these, cuts for a congestion mark.
     pub marked_cuts: u64,
-    /// Of these, cuts that were not needed and were undone.
+    /// Of these, cuts that were spurious and were undone.
     pub undone_cuts: u64,
     /// Duplicate acknowledgments received.
     pub duplicate_acks: u64,
-    /// Acknowledgments of segments that were never sent, ignored.
+    /// Acknowledgments of segments that were never sent; they are ignored.
     pub invalid_acks: u64,
 }

@@ -1,22 +1,22 @@
-//! The retransmission timer, and the round trips that it learns from.
+//! The retransmission timer, and its round trip samples.
 //!
-//! * The timer runs exactly while something is outstanding and the path is not frozen.
-//! * It restarts with the timeout as it stood before the acknowledgment's own round trip sample, so it
-//!   keeps a backoff that the sample ends (ns-2 changed the order in 2001).
+//! * The timer runs exactly while something is in flight and the path is not frozen.
+//! * It restarts with the timeout from before the acknowledgment's own sample, so it keeps a backoff that the sample
+//! ends (ns-2 changed the order in 2001).
 //! * With timestamps each acknowledgment of new data measures a round trip, of whichever copy (RFC 7323, section
 //!   4). Without them one segment is timed at a time, never one that was sent twice (Karn). Any loss
 //!   abandons the measurement. The timer's backoff ends only with a valid sample.
-//! * The mark, number and time of the segment timed last, may outlive a connection
-//!   ([`TcpConfig::keep_rtt_mark`], the reset of ns-2 in 1999). Until the next connection on the same
-//!   sender passes that number nothing of it is timed, and then the sample holds the time since the old
-//!   mark: short transfers keep the initial timeout, longer ones take one of minutes.
-//! * Frozen, it stands still; thawed, it goes on with the time that was left.
+//! * The mark, which is the number and send time of the segment timed last, may outlive a connection
+//! ([`TcpConfig::keep_rtt_mark`], the reset of ns-2 in 1999). Until the next connection on the same sender passes
+//! that number, nothing of it is timed, and then the sample includes all the time since the old mark: short transfers
+//! keep the initial timeout, longer ones get one of minutes.
+//! * While frozen it is stopped; after the thaw it continues with the remaining time.
 
 use airlane_base::{Duration, Instant};
 
 use super::{Ack, RtoEstimator, TcpConfig};
 
-/// The clock of one connection's sender.
+/// The retransmission timer of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
     pub(super) rto: RtoEstimator,
@@ -25,13 +25,13 @@ pub(super) struct Timer {
     timing: bool,
     /// Smoothed round trip by a clock of 1 ms, in eighths of one; 0 before the first.
     fine: u64,
-    /// The round trip that the last acknowledgment ended.
+    /// The round trip that the last acknowledgment gave.
     latest: Option<Duration>,
-    /// Samples that a round trip gives, at least 1.
+    /// Samples per round trip, at least 1.
     expected: u64,
-    /// The segment that is timed, or was last, and when it left.
+    /// The segment that is timed, or was timed last, and when it was sent.
     mark: Option<(u64, Instant)>,
-    /// Since when time stands still.
+    /// When it was frozen.
     frozen: Option<Instant>,
 }
 
@@ -57,7 +57,7 @@ impl Timer {
         }
     }
 
-    /// The round trip that the last acknowledgment of new data ended, if one was measured.
+    /// The round trip that the last acknowledgment of new data gave, if one was measured.
     pub(super) const fn latest(&self) -> Option<Duration> {
         self.latest
     }
@@ -75,7 +75,7 @@ impl Timer {
         self.frozen.is_some()
     }
 
-    /// When it expires; none while it stands still.
+    /// When it expires; none while it is stopped.
     #[inline]
     pub(super) const fn due(&self) -> Option<Instant> {
         match self.frozen {
@@ -84,7 +84,7 @@ impl Timer {
         }
     }
 
-    /// Segment `seq` leaves, for the first time or again.
+    /// Segment `seq` is sent, for the first time or again.
     pub(super) fn on_sent(&mut self, now: Instant, seq: u64, retransmission: bool) {
         if !retransmission && !self.timing {
             self.timing = true;
@@ -97,8 +97,8 @@ impl Timer {
         }
     }
 
-    /// Everything below `ack` has arrived: the timer begins anew if something is `outstanding`
-    /// (RFC 6298 5.2 and 5.3), and a round trip may be over.
+    /// Everything below `ack` has arrived: the timer restarts if something is still `outstanding` (RFC 6298 5.2 and
+    /// 5.3), and a round trip sample may be complete.
     pub(super) fn on_acknowledged(
         &mut self,
         now: Instant,
@@ -119,7 +119,7 @@ impl Timer {
         self.sample(now, ack);
     }
 
-    /// Ends the measurement if everything below the number holds the segment that is timed.
+    /// Completes the sample if the timed segment is below the number.
     #[inline]
     pub(super) fn sample(&mut self, now: Instant, ack: &Ack) {
         if let Some(stamp) = ack.stamp {
@@ -134,7 +134,7 @@ impl Timer {
         }
     }
 
-    /// A segment that left at `sent` is acknowledged at `now`.
+    /// A segment that was sent at `sent` is acknowledged at `now`.
     pub(super) fn take(&mut self, sent: Instant, now: Instant) {
         self.rto.sample(sent, now, self.expected);
         let rtt = now.saturating_since(sent);
@@ -147,28 +147,28 @@ impl Timer {
         self.timing = false;
     }
 
-    /// Nothing is waited for any more.
+    /// Nothing is in flight any more.
     pub(super) const fn stop(&mut self) {
         self.due = None;
     }
 
-    /// The timer begins anew; frozen, it has not begun to run.
+    /// Restarts the timer; while frozen, it does not run yet.
     pub(super) fn restart(&mut self, now: Instant) {
         self.due = Some(self.rto.deadline(self.frozen.unwrap_or(now)));
     }
 
-    /// It begins anew and waits twice as long as before.
+    /// Restarts the timer with twice the timeout.
     pub(super) fn back_off(&mut self, now: Instant) {
         self.rto.on_timeout();
         self.restart(now);
     }
 
-    /// The round trip in progress says nothing of the path.
+    /// The sample in progress is not valid.
     pub(super) const fn abandon_sample(&mut self) {
         self.timing = false;
     }
 
-    /// Whether it has expired; then it backs off and begins anew.
+    /// Whether it has expired; if so, it backs off and restarts.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         if self.due().is_none_or(|at| at > now) {
             return false;
@@ -179,14 +179,14 @@ impl Timer {
         true
     }
 
-    /// Time stands still from now on.
+    /// Stops the timer.
     pub(super) fn freeze(&mut self, now: Instant) {
         self.frozen.get_or_insert(now);
-        // A round trip that holds the outage says nothing of the path.
+        // A round trip that includes the outage is not a valid sample.
         self.timing = false;
     }
 
-    /// Time goes on.
+    /// Continues with the remaining time.
     pub(super) fn thaw(&mut self, now: Instant) {
         if let Some(since) = self.frozen.take() {
             let stood = now.saturating_since(since);

@@ -1,5 +1,5 @@
-//! What a sender has sent and what of it is acknowledged: the send sequence space of RFC 9293,
-//! section 3.3.1, in segments.
+//! What a sender has sent, and how much of it is acknowledged: the send sequence space of RFC 9293, section 3.3.1, in
+//! segments.
 //!
 //! Invariant: `una <= nxt <= max <= segments`, and `max <= edge`.
 
@@ -9,14 +9,14 @@ use super::messages::Messages;
 #[derive(Clone, Debug)]
 pub(super) struct SendWindow {
     pub(super) messages: Messages,
-    /// Segments that all that was written takes, and the end of it.
+    /// Segments of everything that was written, and the FIN.
     segments: u64,
-    /// Whether the last of these is the end, without bytes.
+    /// Whether the last of these is the FIN, which has no bytes.
     closed: bool,
-    /// One more than the highest segment that the peer has room for. It never goes back (RFC 9293,
-    /// section 3.8.6: a window does not shrink), so an acknowledgment that was overtaken closes nothing.
+    /// One more than the highest segment that the peer has room for. It never decreases (RFC 9293, section 3.8.6: a
+    /// window does not shrink), so an overtaken acknowledgment does not reduce it.
     edge: u64,
-    /// What an acknowledgment may advertise at most: this end keeps no more.
+    /// The largest window that an acknowledgment may advertise: the sender tracks no more.
     limit: u32,
     /// Oldest segment not acknowledged.
     pub(super) una: u64,
@@ -27,7 +27,7 @@ pub(super) struct SendWindow {
 }
 
 impl SendWindow {
-    /// The peer's whole window is `advertised`, of which it has room for `first` before it says so.
+    /// The peer's whole window is `advertised`; `first` is assumed until the peer advertises one.
     pub(super) fn new(segment: u32, advertised: u32, first: u32) -> Self {
         Self {
             messages: Messages::new(segment),
@@ -41,7 +41,7 @@ impl SendWindow {
         }
     }
 
-    /// More to send, from a new segment on. Nothing follows the end.
+    /// More to send, starting a new segment. Nothing follows the FIN.
     pub(super) fn write(&mut self, bytes: u64) {
         if !self.closed {
             self.messages.append(bytes, self.una);
@@ -49,7 +49,7 @@ impl SendWindow {
         }
     }
 
-    /// The end of what is to be sent, a segment of its own.
+    /// Appends the FIN, a segment of its own.
     pub(super) fn close(&mut self) {
         self.segments += u64::from(!self.closed);
         self.closed = true;
@@ -61,7 +61,7 @@ impl SendWindow {
         self.una + self.closed as u64 >= self.segments
     }
 
-    /// Segments that all that was written takes, and the end of it.
+    /// Segments of everything that was written, and the FIN.
     #[inline]
     pub(super) const fn segments(&self) -> u64 {
         self.segments
@@ -79,7 +79,7 @@ impl SendWindow {
         self.edge - self.una
     }
 
-    /// An acknowledgment of `ack` advertises `window` segments from there on; whether that opens the window.
+    /// An acknowledgment of `ack` advertises `window` segments from there on; true if that opens the window.
     #[inline]
     pub(super) fn advertise(&mut self, ack: u64, window: u32) -> bool {
         let before = self.edge;
@@ -87,19 +87,19 @@ impl SendWindow {
         self.edge > before
     }
 
-    /// Whether something waits for nothing but the peer's window.
+    /// Whether only the peer's window prevents sending.
     #[inline]
     pub(super) const fn is_shut(&self) -> bool {
         self.una == self.edge && self.max < self.segments
     }
 
-    /// Whether the end of what is to be sent has left, and whether it is confirmed, too.
+    /// Whether the FIN has been sent, and whether it has been acknowledged.
     pub(super) const fn end(&self) -> (bool, bool) {
         let is_last = self.closed && self.max == self.segments;
         (is_last, is_last && self.una == self.segments)
     }
 
-    /// Whether of all that was written nothing but the end is left to leave.
+    /// Whether only the FIN is left to send.
     #[inline]
     pub(super) const fn has_only_its_end(&self) -> bool {
         self.closed && self.nxt + 1 == self.segments
@@ -112,23 +112,23 @@ impl SendWindow {
         self.nxt = self.nxt.max(ack);
     }
 
-    /// Everything that is not acknowledged will leave once more.
+    /// Everything that is not acknowledged will be sent again.
     pub(super) const fn go_back(&mut self) {
         self.nxt = self.una;
     }
 
-    /// Whether everything that was written has left, so that the application limits what is sent, and not a window.
+    /// Whether everything that was written has been sent, so that the application limits the sender, not a window.
     pub(super) const fn is_written_out(&self) -> bool {
         self.nxt >= self.segments
     }
 
-    /// Whether `usable` segments are on their way, or more.
+    /// Whether at least `usable` segments are in flight.
     #[inline]
     pub(super) const fn is_full(&self, usable: u64) -> bool {
         self.nxt - self.una >= usable
     }
 
-    /// The next segment in order, if `usable` segments may be on their way.
+    /// The next segment in order, if `usable` segments may be in flight.
     #[inline]
     pub(super) fn take_next(&mut self, usable: u64) -> Option<u64> {
         if self.is_written_out() || self.is_full(usable) {

@@ -1,4 +1,4 @@
-//! CLAP over any path: what was sent arrives whole, or both ends say why not.
+//! CLAP over any path: the file arrives complete, or both ends report why not.
 
 use airlane_base::{Duration, Instant, Rng, Streams};
 use airlane_transport::clap::wire::{Packet, decode, encode};
@@ -8,26 +8,26 @@ use airlane_transport::clap::{
 };
 use proptest::prelude::*;
 
-/// A path in both directions: what it does to each packet.
+/// What a path does to each packet, in both directions.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     loss: f64,
     duplicates: f64,
     delay: Duration,
-    /// Up to so much more, drawn for each packet: more than a gap between packets reorders.
+    /// The largest extra delay, drawn for each packet; more than the gap between packets reorders them.
     jitter: Duration,
-    /// Nothing passes from then on.
+    /// Nothing passes from this time on.
     cut: Instant,
 }
 
-/// Two ends and a path, in bytes. The interface of the sender carries 60 packets in each interval.
+/// Two ends and a path, which carries bytes. The sender's interface carries 60 packets in each interval.
 struct World {
     path: Path,
     random: Rng,
     now: Instant,
     sender: ClapSender,
     receiver: ClapReceiver,
-    /// When what arrives, whether at the receiver, and its bytes.
+    /// What is in flight: when it arrives, whether at the receiver, and its bytes.
     flying: Vec<(Instant, bool, Vec<u8>)>,
     file: Vec<Option<u8>>,
     kinds: Vec<NackKind>,
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// Until nothing is left to happen.
+    /// Runs until no event is left.
     fn run(&mut self) {
         self.drain();
         loop {
@@ -180,9 +180,9 @@ fn a_clean_path_carries_each_packet_once() {
         assert_eq!(world.receiver.stats().duplicates, 0);
         let first = world.sender.first_sent().unwrap();
         let time = world.receiver.completed().unwrap().saturating_since(first);
-        // 999 gaps of 1/600 s, and the way.
+        // 999 gaps of 1/600 s, and the delay of the path.
         assert!((time.as_millis_f64() - 1_670.0).abs() < 1.0, "{time}");
-        // Beta says every 100 ms how it is, the others have nothing to say.
+        // Beta reports every 100 ms; the others have nothing to report.
         let expected = if version == ClapVersion::Beta { 16 } else { 0 };
         assert_eq!(world.receiver.stats().nacks, expected);
     }
@@ -287,7 +287,7 @@ proptest! {
         let complete = world.receiver.completed().is_some();
         prop_assert_eq!(complete, world.has_all());
         prop_assert_eq!(complete, world.receiver.held() == count);
-        // The sender knows, or says why not; an end that has the file has nothing to complain of.
+        // The sender finishes or fails; an end that has the whole file must not fail.
         prop_assert!(world.sender.is_finished() != world.sender.failure().is_some());
         prop_assert!(complete || world.sender.failure().is_some());
         prop_assert!(!complete || world.receiver.failure().is_none());
@@ -310,7 +310,7 @@ proptest! {
         let mut bitmap = [0; 3];
         for (kind, a, b, ms) in steps {
             now += Duration::from_millis(ms);
-            // Most numbers are near the file, so that something happens.
+            // Most numbers are near the file, so that they have an effect.
             let near = a % (count + 2);
             let stamp = Stamp::from_number(b | 1).unwrap();
             let data = airlane_transport::clap::Data {

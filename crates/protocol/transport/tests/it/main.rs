@@ -1,4 +1,4 @@
-//! The transports from outside: scripts of TCP's single behaviours, and transfers over any path.
+//! The transports from outside: scripts of single behaviours of TCP, and transfers over any path.
 
 #![expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 

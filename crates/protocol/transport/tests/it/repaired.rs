@@ -1,4 +1,5 @@
-//! A file over a path that repairs what it loses, a round trip late and out of order: what undone cuts leave of it.
+//! A file over a path that repairs its losses, a round trip late and out of order: the goodput that remains when
+//! spurious cuts are undone.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ const DELAY: Duration = Duration::from_millis(25);
 /// 20 Mbit/s.
 const FRAME: Duration = Duration::from_micros(PACKET * 8 / 20);
 
-/// Of one file runs differ by 1.7 times, and by five without timestamps.
+/// Runs of one file differ by a factor of 1.7, and by a factor of five without timestamps.
 const RUNS: u64 = 8;
 
 /// Means of all runs.
@@ -24,7 +25,7 @@ struct Outcome {
     /// Mean over time, segments.
     cwnd: f64,
     resent: f64,
-    /// Segments that came too late and were dropped (RFC 7323, section 5).
+    /// Segments that arrived too late and were discarded (RFC 7323, section 5).
     outdated: f64,
 }
 
@@ -36,7 +37,7 @@ fn file(settings: &str, seconds: u64) -> Outcome {
     means
 }
 
-/// One frame in twenty is lost, each copy of it, too, and a copy comes two delays behind.
+/// One frame in twenty is lost, copies included, and a copy arrives two delays later.
 fn once(means: &mut Outcome, settings: &str, seconds: u64, run: u64) {
     let text = format!("profile = \"modern\"\npacing = false\necn = false\n{settings}");
     let config: TcpConfig = toml::from_str(&text).unwrap();
@@ -99,9 +100,10 @@ fn once(means: &mut Outcome, settings: &str, seconds: u64, run: u64) {
 
 const UNTIMED: &str = "timestamps = false\neifel = false";
 
-/// Linux's CUBIC has 3.9 to 5.7 Mbit/s over such a path, and drops 30 to 40 segments in 12 s: what the link repairs comes
-/// behind a copy of an earlier segment, and is older than that. Below those bounds there is room for the spread of runs;
-/// above there is none, because more would be a file that its window was given back to.
+/// Linux's CUBIC reaches 3.9 to 5.7 Mbit/s over such a path, and discards 30 to 40 segments in 12 s: a segment that
+/// the link repairs arrives after a copy of an earlier segment, and has an older timestamp. The lower bounds leave
+/// room for the spread of runs. The upper bounds leave none: more goodput would mean a sender that its window was
+/// given back to.
 #[test]
 fn repairs_that_a_copy_has_overtaken_are_dropped_and_cost_the_file_its_window() {
     let timed = file("", 12);
@@ -113,8 +115,8 @@ fn repairs_that_a_copy_has_overtaken_are_dropped_and_cost_the_file_its_window() 
     assert!(untimed.rate > 2.0 * timed.rate, "{}", untimed.rate);
 }
 
-/// What carries such a file else is patience that grows with what is reported to have come twice (RFC 8985, section 6.2):
-/// without it each repair costs a cut that nothing takes back.
+/// The other mechanism that keeps such a transfer going is the reordering window that grows with reported duplicates
+/// (RFC 8985, section 6.2): without it each repair costs a cut that nothing undoes.
 #[test]
 fn reported_duplicates_keep_copies_from_leaving_before_repairs_come() {
     let [told, silent] = ["", "\ndsack = false"].map(|more| file(&format!("{UNTIMED}{more}"), 12));
@@ -127,8 +129,8 @@ fn reported_duplicates_keep_copies_from_leaving_before_repairs_come() {
     );
 }
 
-/// What has come behind holes is outstanding, but was no part of the window: RFC 4015 gives back more than was taken, and
-/// what path and queue do not hold of that is lost and leaves again.
+/// Segments received after holes are outstanding but were not part of the window. So RFC 4015 gives back more than
+/// was taken, and the excess over path and queue is lost and sent again.
 #[test]
 fn a_window_given_back_is_no_larger_than_the_one_that_was_cut() {
     let [flight, window] =

@@ -1,28 +1,29 @@
 //! Runs the scripts of `tests/scripts`: timed segments in, expected segments out, in the spirit of
 //! packetdrill (Cardwell et al. 2013).
 //!
-//! A script drives one end. `#` begins a comment; a number in front of a line is the time, in
-//! milliseconds, and holds until the next one.
+//! A script drives one end. `#` begins a comment; a number at the beginning of a line is the time, in
+//! milliseconds, and applies until the next one.
 //!
 //! ```text
-//! tcp KEY = VALUE        a setting, as in a scenario, of the profile `ns2-1999` if none is named; before everything else
-//! phase MS               where the ticks of the host's clock lie; before everything else
-//! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
+//! tcp KEY = VALUE        a setting, as in a scenario; the profile is `ns2-1999` if none is named; comes first
+//! phase MS               the offset of the host's clock ticks; comes first
+//! write BYTES | endless  the application writes bytes; full segments are 100 bytes long
 //! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
 //!                        A-B reports segments A to B
-//!                        `echo`: it tells of a mark; `ts MS`: it echoes the timestamp of that time;
-//!                        `dup N` reports segment N as having come twice; with `eln` it tells that N was destroyed, with `win W` that W segments have room
-//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6; `7!` was sent before,
-//!                        `7*` was marked on its way, `7^` tells that the window was cut, `7@200` left at 200 ms,
-//!                        `7.` is the end of the data
-//! < syn | syn-ack        the peer asks for a connection, agrees to one
-//! < destroyed N ..       data arrives that a link has destroyed; < probe: the peer asks for the window
-//! > N ..                 these segments leave, in this order; `7!` has left before, `7^`
-//!                        tells that the window was cut, `7.` is the end of the data
-//! > ack N [sack A-B ..] [echo] [ts MS] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
-//! > probe | syn | syn-ack    the window is asked for, a connection is, it is agreed to
-//! close                  the application has given all
-//! unread | read          from now on the application takes nothing; it takes all that is there
+//!                        `echo`: it echoes a mark; `ts MS`: it echoes the timestamp of that time;
+//!                        `dup N`: it reports segment N as a duplicate; `eln`: it reports that N was destroyed;
+//!                        `win W`: it advertises W segments
+//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6; `7!` is a retransmission,
+//!                        `7*` was marked on its way, `7^` announces a cut window, `7@200` was sent at 200 ms,
+//!                        `7.` is the FIN
+//! < syn | syn-ack        the peer requests a connection, accepts one
+//! < destroyed N ..       data arrives that a link has destroyed; < probe: the peer probes the window
+//! > N ..                 these segments are sent, in this order; `7!` is a retransmission, `7^`
+//!                        announces a cut window, `7.` is the FIN
+//! > ack N [sack A-B ..] [echo] [ts MS] [eln] [win W]   this acknowledgment is sent; `win` unless it is the whole window
+//! > probe | syn | syn-ack    a window probe is sent, a connection is requested, or accepted
+//! close                  the application has written everything
+//! unread | read          the application stops reading; it reads everything available
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
 //! over never | closed | gave-up    why the connection is over
@@ -30,8 +31,8 @@
 //! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | probes N | marked N | duplicates N | invalid N
 //! ```
 //!
-//! Timers run by themselves. Whatever leaves has to be expected before time moves on and before the next
-//! input, so a script says all that happens. `due` is the next timer.
+//! Timers run by themselves. Everything that is sent has to be expected before time advances and before the next
+//! input, so a script lists every segment. `due` is the next timer.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -50,9 +51,9 @@ struct Script {
     phase: Duration,
     end: Tcp,
     now: Instant,
-    /// Whether the application takes what arrives.
+    /// Whether the application reads what arrives.
     reads: bool,
-    /// What has left and was not expected yet.
+    /// Segments that were sent and not expected yet.
     sent: VecDeque<String>,
 }
 
@@ -98,7 +99,7 @@ fn a_script_that_says_too_little_or_too_much_fails() {
     assert!(why("jump").contains("unknown"));
 }
 
-/// The script's text; what is wrong, with its line.
+/// Runs a script; an error names the line.
 fn run(text: &str) -> Outcome {
     let lines = text.lines().enumerate().map(|(at, line)| {
         let line = line.split('#').next().unwrap_or_default();
@@ -142,7 +143,7 @@ fn millis(word: Option<&&str>) -> Result<Duration, String> {
         .ok_or_else(|| "a number of milliseconds is missing".to_owned())
 }
 
-/// The timestamp of a time.
+/// The timestamp of a time in a script.
 fn stamp(word: &str) -> Result<Timestamp, String> {
     Ok(Timestamp::of(Instant::ORIGIN + millis(Some(&word))?))
 }
@@ -193,7 +194,7 @@ impl Script {
         Ok(())
     }
 
-    /// Lets time pass; timers that are due on the way run.
+    /// Advances time and runs the timers that are due on the way.
     fn pass_to(&mut self, to: Instant) -> Outcome {
         if to < self.now {
             return Err("scripts do not go back".to_owned());
@@ -256,7 +257,7 @@ impl Script {
         }
     }
 
-    /// Nothing may have left that the script does not know.
+    /// Fails if something was sent that the script does not expect.
     fn quiet(&self) -> Outcome {
         if self.sent.is_empty() {
             return Ok(());

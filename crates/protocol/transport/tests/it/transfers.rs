@@ -1,4 +1,4 @@
-//! Whatever a path does to segments, every byte arrives once and in order.
+//! Over any path, every byte arrives once and in order.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,
-    /// Likewise, and its link shows which it was.
+    /// As above, and a link reports which segment it was.
     Destroyed,
     Marked,
     Twice,
-    /// How long it takes, milliseconds: others overtake it.
+    /// Extra delay, milliseconds: other segments overtake it.
     Late(u16),
 }
 
@@ -31,7 +31,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec(fate, 0..500)
 }
 
-/// BBR names all that it needs beside it.
+/// BBR needs settings of its own beside it.
 fn settings() -> impl Strategy<Value = TcpConfig> {
     let bbr = (1u32..24, 1u32..5).prop_map(|(window, initial)| {
         let text = format!(
@@ -85,7 +85,7 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
     ];
     (recovery, delayed, era, 1u32..24, 1u32..5).prop_map(
         |(recovery, delayed, era, window, initial)| {
-            // Vegas' recovery has a congestion control already, which is not BSD's.
+            // Vegas' recovery already names a congestion control, and not BSD's.
             let has_own = recovery.contains("congestion");
             let era = match has_own && (era.contains("congestion") || era.contains("bsd")) {
                 true => "timer = \"fine\"",
@@ -103,7 +103,7 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
     )
 }
 
-/// Two ends and what travels between them: by arrival and number.
+/// Two ends and the segments in flight between them, by arrival and number.
 struct World {
     ends: [Tcp; 2],
     travelling: BTreeMap<(Instant, u64), (usize, Segment)>,
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// The next arrival or timer; none if nothing will ever happen.
+    /// Runs the next arrival or timer; none if no event is left.
     fn step(&mut self) -> Option<()> {
         let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
         let arrival = self.travelling.keys().next().copied();
@@ -200,7 +200,7 @@ proptest! {
             wait = wait.saturating_sub(1);
             world.drain(&mut fates);
             for (end, read) in world.ends.iter_mut().zip(&mut read) {
-                // Applications may take what has arrived late.
+                // Applications may read late.
                 if step % patience == 0 {
                     *read += end.read().unwrap_or(0);
                 }
@@ -208,14 +208,14 @@ proptest! {
                 prop_assert!(sender.flight_size() <= window);
                 prop_assert!(sender.cwnd() >= 0.0 && sender.cwnd() < 1e5);
                 prop_assert!(sender.ssthresh() >= 1);
-                // No timer is lost, and none runs for nothing.
+                // No timer is lost, and none runs without need.
                 let due = sender.poll_timeout();
                 let waits = sender.flight_size() > 0 || sender.is_shut() || sender.is_paced();
                 prop_assert_eq!(due.is_some(), waits);
                 prop_assert!(due.is_none_or(|due| due >= world.now));
             }
             prop_assert!(read[1] <= written[0] && read[0] <= written[1]);
-            // What reading opens leaves as well.
+            // What a read releases is sent as well.
             world.drain(&mut fates);
             let over = world.ends.iter().all(Endpoint::is_acknowledged);
             if over && writes.len() == 0 && wait == 0 {
@@ -235,8 +235,9 @@ proptest! {
         }
     }
 
-    /// On a path that is cut for good whoever waits for something gives up, neither sooner than the settings say nor
-    /// later than one more timeout; nothing is left to happen then, and nothing was delivered that was not written.
+    /// On a path that is cut for good each end that waits for something gives up, not before the limit in the
+    /// settings and at most one more timeout later. Then no event is left, and nothing was delivered that was not
+    /// written.
     #[test]
     fn who_is_cut_off_gives_up(
         fates in fates(),
@@ -271,7 +272,7 @@ proptest! {
             prop_assert_eq!(end.over(world.now), Some(Over::GaveUp));
             let waited = world.now.saturating_since(progress.1);
             prop_assert!(waited >= limit.saturating_sub(config.max_rto), "after {waited}");
-            // The SYN, the data and the end have a patience each.
+            // The SYN, the data and the FIN each have the limit.
             prop_assert!(waited <= (limit + config.max_rto) * 3, "after {waited}");
         }
     }

@@ -1,9 +1,9 @@
-//! The closed form that saturated stations are held against, here and from scenario files.
+//! Bianchi's closed form, to which saturated stations are compared, here and from scenario files.
 
 use airlane_base::Duration;
 use airlane_wifi::profile::Profile;
 
-/// A UDP packet of 1000 B behind the header of the routing agent.
+/// A UDP packet of 1000 B plus the header of the routing agent.
 pub(crate) const LEN: usize = 1020;
 const BITS: f64 = 8_000.0;
 

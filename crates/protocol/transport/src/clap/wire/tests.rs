@@ -1,4 +1,4 @@
-//! What is written is read, and nothing else is.
+//! Decoding returns what was encoded, and refuses everything else.
 
 use airlane_base::Instant;
 use proptest::prelude::*;

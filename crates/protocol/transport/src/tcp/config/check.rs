@@ -1,4 +1,4 @@
-//! Which settings of TCP can be used.
+//! Which TCP settings are valid.
 
 use airlane_base::{Duration, Size};
 
@@ -6,10 +6,18 @@ use super::TcpConfig;
 use super::kinds::{CongestionKind, DelayedAck, RecoveryKind, ReportKind};
 
 impl TcpConfig {
-    /// Whether every value can be used; if not, which one and what is allowed.
+    /// Checks every value.
     ///
     /// # Errors
-    /// A sentence that names the key, its value and its range.
+    /// A sentence that names the key, its value and the allowed range.
+    ///
+    /// ```
+    /// use airlane_transport::TcpConfig;
+    ///
+    /// let mut config = TcpConfig::default();
+    /// config.window = 0;
+    /// assert!(config.validate().unwrap_err().contains("window"));
+    /// ```
     pub fn validate(&self) -> Result<(), String> {
         let at_least = |key: &str, value: String, ok: bool, least: &str| {
             if ok {
@@ -177,7 +185,7 @@ impl TcpConfig {
 }
 
 impl TcpConfig {
-    /// Settings that do nothing alone.
+    /// Settings that have no effect without another one.
     fn check_companions(&self) -> Result<(), String> {
         let on = Option::unwrap_or_default;
         let rack = self.recovery() == RecoveryKind::Rack;
@@ -224,8 +232,8 @@ impl TcpConfig {
     }
 }
 
-/// A time that cannot be longer than another one: key, value, what the profile has. What differs from
-/// the profile was given, and is to blame.
+/// Checks that one time is not longer than another. Each has a key, a value and the profile's value; the message
+/// blames the one that differs from the profile, because the user stated it.
 fn in_order(
     (low, short, usual_short): (&str, Duration, Duration),
     (high, long, usual_long): (&str, Duration, Duration),
@@ -251,8 +259,8 @@ fn in_order(
 /// Largest window in segments: 1 GB of 1000-byte segments, far above any link modelled here.
 const MAX_WINDOW: u32 = 1 << 20;
 
-/// More than the headers of any network.
+/// More than the headers of any real network.
 const MAX_HEADER: u64 = 1_000;
 
-/// Beyond it the offsets of blocks would not fit into a simulated packet.
+/// With a larger window the offsets of blocks would not fit into a simulated packet.
 const MAX_SACK_WINDOW: u32 = u16::MAX as u32;

@@ -1,4 +1,4 @@
-//! Which values a profile stands for.
+//! The values of each profile.
 
 use airlane_base::{Duration, Size};
 

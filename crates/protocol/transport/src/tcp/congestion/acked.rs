@@ -1,15 +1,15 @@
-//! What an acknowledgment tells a congestion control.
+//! What a congestion control learns from an acknowledgment.
 
 use airlane_base::{Duration, Instant};
 
-/// An acknowledgment of new data, while no loss is being repaired.
+/// An acknowledgment of new data outside of recovery.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Acked {
-    /// When it came.
+    /// When it arrived.
     pub(in crate::tcp) now: Instant,
     /// Segments that it acknowledges for the first time.
     pub(in crate::tcp) segments: u64,
-    /// Segments that were outstanding before it.
+    /// Segments that were in flight before it.
     pub(in crate::tcp) flight: u64,
     /// Everything below has arrived.
     pub(in crate::tcp) una: u64,
@@ -19,6 +19,6 @@ pub(in crate::tcp) struct Acked {
     pub(in crate::tcp) max: u64,
     /// Smoothed round trip time; zero before the first sample.
     pub(in crate::tcp) srtt: Duration,
-    /// The round trip that it ends, if one was measured.
+    /// The round trip time that it gives, if one was measured.
     pub(in crate::tcp) rtt: Option<Duration>,
 }

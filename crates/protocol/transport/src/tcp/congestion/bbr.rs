@@ -1,16 +1,16 @@
-//! BBR v1 (Cardwell et al. 2016, and its draft of 2017), as Linux has had it since 4.9: the window and the pace
-//! follow a model of the path, the largest delivery rate of ten round trips and the shortest round trip of ten
-//! seconds, and not losses.
+//! BBR v1 (Cardwell et al. 2016, and its draft of 2017), as in Linux since 4.9. The window and the pacing rate follow
+//! a model of the path, not losses: the largest delivery rate of ten round trips and the shortest round trip of ten
+//! seconds.
 //!
 //! ```text
 //! startup ─(no growth for three rounds)─► drain ─(in flight is rate * round trip)─► probe bandwidth
 //!                  any of them ─(shortest round trip older than 10 s)─► probe round trip, and back
 //! ```
 //!
-//! During the first round of a recovery as much leaves as arrives; behind it the window is what it was.
+//! In the first round of a recovery, as many segments are sent as arrive; after it, the window is restored.
 //!
-//! Where a policer is found its rate stands for the largest (`policer`); where acknowledgments come together the window has
-//! room for more (`aggregation`).
+//! If a policer is detected, its rate replaces the largest one (`policer`). If acknowledgments arrive in batches, the
+//! window is enlarged (`aggregation`).
 
 mod aggregation;
 mod policer;
@@ -26,34 +26,34 @@ use policer::Policer;
 /// 2 / ln 2, and its inverse.
 const STARTUP_GAIN: f64 = 2.885;
 const DRAIN_GAIN: f64 = 1.0 / STARTUP_GAIN;
-/// A round trip each.
+/// The pacing gain of each round trip.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const CWND_GAIN: f64 = 2.0;
-/// The pace stays below the estimate, so that what waits drains.
+/// The pacing rate stays below the estimate, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
 /// Round trips for which a delivery rate counts.
 const BANDWIDTH_ROUNDS: u64 = 10;
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// Segments.
+/// The smallest window, segments.
 const LEAST_WINDOW: f64 = 4.0;
-/// The pipe is full when three rounds have not brought a quarter more.
+/// The pipe is full when the rate has not grown by a quarter in three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Below this pace, bit/s, hosts send segments one by one, above it at least two at once.
+/// Below this pacing rate, bit/s, hosts send segments one by one; above it, at least two at once.
 const SLOW_PACE: f64 = 1.2e6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
     Drain,
-    /// With the place in the cycle.
+    /// The index is the place in the cycle.
     ProbeBandwidth(usize),
-    /// Until then and a round trip, once little enough is in flight.
+    /// The end of the probe, at least a round trip after little enough is in flight.
     ProbeRtt(Option<Instant>),
 }
 
-/// The largest of the values of the last rounds: those that are larger than all behind them, by round.
+/// A windowed maximum: the values of the last rounds that are larger than all later ones, by round.
 #[derive(Clone, Debug, Default)]
 struct Largest(Vec<(u64, f64)>);
 
@@ -66,7 +66,7 @@ impl Largest {
         while self.0.last().is_some_and(|(_, last)| *last <= value) {
             self.0.pop();
         }
-        // What falls within a round is never the largest.
+        // A value that is smaller than another of its round is never the largest.
         if self.0.last().is_none_or(|(last, _)| *last < round) {
             self.0.push((round, value));
         }
@@ -80,19 +80,19 @@ impl Largest {
     }
 }
 
-/// How fast segments leave, and what follows from it: it changes more rarely than they do.
+/// The pacing rate and what follows from it. It is cached because it changes less often than segments are sent.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// Segments per second.
     rate: f64,
     /// Time between two segments.
     interval: Duration,
-    /// Segments that hosts send and acknowledge at once.
+    /// Segments that hosts send and acknowledge at once (offload).
     at_once: u64,
 }
 
 impl Pace {
-    /// Full segments have `segment` user bytes.
+    /// `segment` is the user bytes of a full segment.
     fn new(rate: f64, segment: f64) -> Self {
         let least = match rate * segment * 8.0 < SLOW_PACE {
             true => 1,
@@ -119,29 +119,29 @@ pub(in crate::tcp) struct Bbr {
     aggregation: Aggregation,
     min_rtt: Option<Duration>,
     min_rtt_at: Instant,
-    /// Round trips so far; one ends when what was delivered at its beginning is.
+    /// Round trips so far; one ends when a segment that was sent after its beginning is delivered.
     round: u64,
     round_end: u64,
     full_bandwidth: f64,
     full_rounds: u32,
     is_full: bool,
     cycle_began: Instant,
-    /// Where in its cycle it begins: drawn once for a connection.
+    /// The first place in the gain cycle, drawn once per connection.
     first_phase: usize,
-    /// Whether a round has passed since little was in flight.
+    /// Whether a round has passed since the flight became small.
     probed_a_round: bool,
     /// The window before a recovery or a probe of the round trip.
     prior_window: f64,
     phase: Phase,
     conserves: bool,
-    /// It was idle, so an old round trip is no reason to probe.
+    /// The connection was idle, so an expired minimum round trip does not start a probe.
     restarts: bool,
-    /// None before a round trip is known.
+    /// None until a round trip is known.
     pace: Option<Pace>,
 }
 
 impl Bbr {
-    /// `share`, in `[0, 1)`, is this connection's own: it says where in its cycle it begins.
+    /// `share`, in `[0, 1)`, is drawn for each connection: it selects the first place in the gain cycle.
     pub(super) fn new(config: &TcpConfig, segment: u32, share: f64) -> Self {
         Self {
             segment: f64::from(segment),
@@ -158,7 +158,7 @@ impl Bbr {
             full_rounds: 0,
             is_full: false,
             cycle_began: Instant::ORIGIN,
-            // Any but the one that drains.
+            // Any phase except the one that drains.
             first_phase: [0, 2, 3, 4, 5, 6, 7][(share * 7.0) as usize % 7],
             probed_a_round: false,
             prior_window: 0.0,
@@ -169,12 +169,12 @@ impl Bbr {
         }
     }
 
-    /// Time between two segments; none before a round trip is known.
+    /// Time between two segments; none until a round trip is known.
     pub(super) fn interval(&self) -> Option<Duration> {
         self.pace.map(|pace| pace.interval)
     }
 
-    /// The first round trip, of the handshake or of data: the pace of slow start.
+    /// The first round trip, from the handshake or from data, sets the pacing rate of slow start.
     pub(super) fn on_first_rtt(&mut self, cwnd: &Cwnd, rtt: Duration) {
         if self.pace.is_none() && rtt > Duration::ZERO {
             let rate = STARTUP_GAIN * cwnd.segments / rtt.as_secs_f64();
@@ -182,7 +182,7 @@ impl Bbr {
         }
     }
 
-    /// Something leaves, and nothing was on its way because nothing was to be sent.
+    /// A segment is sent after the connection was idle because there was nothing to send.
     pub(super) fn on_restart(&mut self, now: Instant) {
         self.restarts = true;
         self.aggregation.restart(now);
@@ -191,7 +191,7 @@ impl Bbr {
         }
     }
 
-    /// A recovery or a timeout begins, or the round trip is probed: the window will come back.
+    /// Saves the window when a recovery, a timeout or a probe of the round trip begins.
     pub(super) fn save(&mut self, cwnd: &Cwnd) {
         let probes = matches!(self.mode, Mode::ProbeRtt(_));
         self.prior_window = match self.phase {
@@ -200,14 +200,14 @@ impl Bbr {
         };
     }
 
-    /// What was repaired was not lost.
+    /// The segments that were retransmitted had not been lost.
     pub(super) fn on_undo(&mut self) {
         self.full_bandwidth = 0.0;
         self.full_rounds = 0;
         self.policer.forget();
     }
 
-    /// The timer has expired.
+    /// The retransmission timer has expired.
     pub(super) fn on_collapse(&mut self, cwnd: &mut Cwnd) {
         self.save(cwnd);
         self.policer.on_timeout();
@@ -216,7 +216,7 @@ impl Bbr {
         cwnd.segments = 1.0;
     }
 
-    /// An acknowledgment has come, whatever is being repaired.
+    /// An acknowledgment has arrived, in recovery or not.
     pub(super) fn on_sample(&mut self, cwnd: &mut Cwnd, sample: &RateSample) {
         let begins_round = match sample.rate() {
             Some(rate) => self.update_bandwidth(sample, rate, cwnd),
@@ -240,7 +240,7 @@ impl Bbr {
         self.set_window(cwnd, window_gain, sample);
     }
 
-    /// What the path delivers, segments per second.
+    /// The delivery rate of the path, segments per second.
     fn rate(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
     }
@@ -253,7 +253,7 @@ impl Bbr {
         }
     }
 
-    /// The path delivers so many segments per second; whether a round trip begins.
+    /// Updates the bandwidth with a sample of `rate` segments per second; true if a new round trip begins.
     fn update_bandwidth(&mut self, sample: &RateSample, rate: f64, cwnd: &Cwnd) -> bool {
         let begins = sample.prior_delivered >= self.round_end;
         if begins {
@@ -285,7 +285,7 @@ impl Bbr {
         let lasted = self.min_rtt.is_some_and(|rtt| since > rtt);
         let flight = sample.flight_before;
         let over = if gain > 1.0 {
-            // What is probed for has to be on its way, or lost.
+            // The extra segments of the probe have to be in flight, or lost.
             lasted && (sample.lost > 0 || flight >= self.target(gain, 0))
         } else if gain < 1.0 {
             lasted || flight <= self.target(1.0, 0)
@@ -363,12 +363,13 @@ impl Bbr {
         }
     }
 
-    /// Whether it measures the path with little on its way, so that rates say less than the path can.
+    /// Whether it probes the round trip with a small flight, so that rate samples underestimate the path.
     pub(super) const fn is_probing_rtt(&self) -> bool {
         matches!(self.mode, Mode::ProbeRtt(_))
     }
 
-    /// Segments that the path holds, times `gain`, with so many beyond them, and what hosts send and acknowledge at once.
+    /// The segments that the path holds times `gain`, plus `beyond`, plus those that hosts send and acknowledge at
+    /// once.
     fn target(&self, gain: f64, beyond: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else {
             return self.initial_window;
@@ -403,7 +404,7 @@ impl Bbr {
         }
     }
 
-    /// Follows the recovery; whether it alone says what the window is.
+    /// Follows the recovery; true if the recovery alone sets the window.
     fn is_recovering(&mut self, cwnd: &mut Cwnd, sample: &RateSample) -> bool {
         let (before, phase) = (self.phase, sample.phase);
         self.phase = phase;
@@ -454,7 +455,7 @@ mod tests {
         assert_eq!(seen, [5.0, 9.0, 9.0, 9.0, 9.0, 7.0, 6.0]);
     }
 
-    /// A path of 1000 segments/s and 100 ms, driven round by round, with so many acknowledgments in each.
+    /// A path of 1000 segments/s and 100 ms, driven round by round, with `parts` acknowledgments in each.
     fn rounds(
         bbr: &mut Bbr,
         cwnd: &mut Cwnd,
@@ -501,7 +502,7 @@ mod tests {
 
     #[test]
     fn startup_drains_and_then_two_of_what_the_path_holds_may_be_on_their_way() {
-        // 2 * 1000/s * 0.1 s, three bursts of two, and what comes together.
+        // 2 * 1000/s * 0.1 s, three bursts of two, and the batch of acknowledgments.
         for (parts, windows) in [(1, 300.0..=310.0), (10, 210.0..=220.0)] {
             let (mut bbr, mut cwnd) = fresh();
             rounds(&mut bbr, &mut cwnd, 1..13, parts);

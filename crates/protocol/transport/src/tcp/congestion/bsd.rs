@@ -1,19 +1,20 @@
 //! Slow start and congestion avoidance as 4.4BSD has them, in bytes (Wright and Stevens 1995, chapter 24).
 //!
-//! They differ from RFC 5681 in little things that show: slow start goes on while `cwnd` is not above
-//! `ssthresh`, so the acknowledgment that ends a fast recovery opens the window by a segment; `ssthresh` starts
-//! at 65,535 bytes, which also is the largest `cwnd`; divisions cut. 4.4BSD-Lite (1994) adds an eighth of a segment
-//! for each acknowledgment in congestion avoidance, its second release (1995) does not.
+//! They differ from RFC 5681 in details that show: slow start goes on while `cwnd` is not above `ssthresh`, so the
+//! acknowledgment that ends a fast recovery opens the window by a segment; `ssthresh` starts at 65,535 bytes, which
+//! is also the largest `cwnd`; divisions truncate. In congestion avoidance 4.4BSD-Lite (1994) adds an eighth of a
+//! segment per acknowledgment; its second release (1995) does not.
 //!
-//! A part of a segment is not sent (RFC 1122, section 4.2.3.4), so others may know the window in segments.
+//! Partial segments are not sent (RFC 1122, section 4.2.3.4), so the rest of the sender may read the window in
+//! segments.
 
 use super::cwnd::Cwnd;
 use crate::tcp::TcpConfig;
 
-/// The largest window, and the first threshold, bytes.
+/// The largest window and the initial threshold, bytes.
 const LARGEST: u64 = 65_535;
 
-/// BSD's window in bytes; the one in segments follows it.
+/// BSD's window in bytes; the window in segments is derived from it.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Bsd {
     /// User bytes of a full segment.
@@ -44,7 +45,7 @@ impl Bsd {
         cwnd.ssthresh = self.ssthresh / self.segment;
     }
 
-    /// Somebody else has set the window in segments.
+    /// The window in segments was set from outside.
     pub(super) fn follow(&mut self, cwnd: &mut Cwnd) {
         self.cwnd = 0;
         self.grow((cwnd.segments * self.segment as f64) as u64);
@@ -52,7 +53,7 @@ impl Bsd {
         self.tell(cwnd);
     }
 
-    /// This many segments more.
+    /// Grows by this many segments.
     pub(super) fn keep(&mut self, cwnd: &mut Cwnd, segments: u64) {
         self.grow(segments * self.segment);
         self.tell(cwnd);
@@ -63,7 +64,7 @@ impl Bsd {
         self.cwnd = (self.cwnd + bytes).min(LARGEST.max(self.segment));
     }
 
-    /// New data was acknowledged, and no loss is being repaired.
+    /// New data was acknowledged outside of recovery.
     pub(super) fn on_ack(&mut self, cwnd: &mut Cwnd) {
         if self.cwnd <= self.ssthresh {
             self.grow(self.segment);
@@ -74,7 +75,7 @@ impl Bsd {
         self.tell(cwnd);
     }
 
-    /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
+    /// Duplicate acknowledgments indicate a loss while `in_use` segments of the window were used.
     pub(super) fn on_loss(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         self.ssthresh = (in_use / 2).max(2) * self.segment;
         self.cwnd = self.ssthresh;

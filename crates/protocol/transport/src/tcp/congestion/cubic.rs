@@ -1,12 +1,12 @@
-//! CUBIC (RFC 9438), in segments: the window is a cubic function of the time since the last loss, with its
-//! plateau where that happened.
+//! CUBIC (RFC 9438), in segments: the window is a cubic function of the time since the last loss, with its plateau at
+//! the window where that happened.
 //!
-//! Losses take the window to 0.7 of what was in use. Then `W(t) = C (t - K)^3 + W_max`, and where Reno would be
-//! faster (short round trips, small windows) the window is what Reno's would be on average. Slow start counts
-//! two segments of an acknowledgment at most (RFC 3465); the first one, or with Linux's HyStart each, may end before a
-//! loss (`hystart`), and then counts by its rules. Only acknowledgments of a window that was in use open it.
+//! A loss reduces the window to 0.7 of what was in use. From then on `W(t) = C (t - K)^3 + W_max`; where Reno would
+//! be faster (short round trips, small windows), the window is Reno's average one. Slow start counts at most two
+//! segments per acknowledgment (RFC 3465). The first slow start, or each with Linux's HyStart, may end before a loss
+//! (`hystart`), and then counts by those rules. Only acknowledgments of a fully used window open it.
 //!
-//! Who finds out that a loss was none (`spurious`) may have the curve of before (section 4.9).
+//! If a loss turns out to be spurious (`spurious`), the curve from before it can be restored (section 4.9).
 
 use airlane_base::{Duration, Instant};
 
@@ -19,40 +19,40 @@ use crate::tcp::TcpConfig;
 const C: f64 = 0.4;
 /// RFC 9438, section 4.6.
 const BETA: f64 = 0.7;
-/// Reno's additive increase that with BETA gives Reno's mean window (section 4.3).
+/// Reno's additive increase that together with BETA gives Reno's mean window (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Acknowledged segments that open the window in slow start, for each acknowledgment (RFC 3465).
+/// The most acknowledged segments that one acknowledgment counts for in slow start (RFC 3465).
 const SLOW_START_LIMIT: u64 = 2;
 
-/// Since when the window follows the function.
+/// The epoch: since when the window follows the function.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     begin: Instant,
-    /// Seconds from there to the plateau.
+    /// Seconds from the beginning of the epoch to the plateau.
     k: f64,
-    /// What Reno's window would be, segments.
+    /// Reno's window, segments.
     reno: f64,
 }
 
-/// What a loss moves beside the window.
+/// The state that a loss changes besides the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Curve {
-    /// The plateau, segments; 0 if nothing tells where it is.
+    /// The plateau, segments; 0 if it is unknown.
     w_max: f64,
     /// The window before the last loss, segments.
     prior: f64,
     epoch: Option<Epoch>,
 }
 
-/// What CUBIC knows beside its window.
+/// CUBIC's state besides the window.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Cubic {
     curve: Curve,
-    /// Whether Reno's window grows at Reno's own pace from there on.
+    /// Whether the estimate of Reno's window grows at Reno's own pace once it has reached `prior`.
     catch_up: bool,
-    /// Who looks after slow start, where anybody does: HyStart++ until the first is over, Linux's HyStart always.
+    /// The algorithm that ends slow start, if any: HyStart++ until the first one is over, Linux's HyStart always.
     hystart: Option<HyStart>,
-    /// The most that was on its way in this round trip, segments, and what ends it.
+    /// The largest flight of this round trip, segments, and the segment that ends it.
     used: u64,
     round_end: u64,
 }
@@ -79,33 +79,33 @@ impl Cubic {
         self.curve
     }
 
-    /// What has moved the curve from there was no loss (section 4.9).
+    /// Restores the curve of before a spurious loss (section 4.9).
     pub(super) const fn put_back(&mut self, curve: Curve) {
         self.curve = curve;
     }
 
-    /// Somebody else has set the window.
+    /// The window was set from outside.
     pub(super) const fn forget_epoch(&mut self) {
         self.curve.epoch = None;
     }
 
-    /// New data was acknowledged, and no loss is being repaired.
+    /// New data was acknowledged outside of recovery.
     pub(super) fn on_ack(&mut self, cwnd: &mut Cwnd, acked: &Acked) {
-        // What the last segments of a burst leave open was in use when the burst left.
+        // What the last segments of a burst leave unused was in use when the burst was sent.
         if acked.una > self.round_end || acked.flight > self.used {
             self.used = acked.flight;
             self.round_end = acked.max;
         }
         let used = self.used as f64;
         if cwnd.in_slow_start() {
-            // The window may double from what was in use.
+            // The window may grow to twice of what was in use.
             if cwnd.segments < 2.0 * used {
                 self.slow_start(cwnd, acked);
             }
         } else if used + 1.0 > cwnd.segments {
             self.follow(cwnd, acked);
         } else {
-            // Time without need of the window opens none (section 4.2).
+            // Time during which the window is not needed does not open it (section 4.2).
             self.curve.epoch = None;
         }
     }
@@ -159,10 +159,10 @@ impl Cubic {
         self.curve.epoch = Some(epoch);
     }
 
-    /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
+    /// Duplicate acknowledgments indicate a loss while `in_use` segments of the window were used.
     pub(super) fn on_loss(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         let used = in_use as f64;
-        // Fast convergence (section 4.7): a flow whose plateau falls leaves room for others.
+        // Fast convergence (section 4.7): a flow whose plateau falls releases capacity to others.
         self.curve.w_max = if used < self.curve.w_max {
             used * (1.0 + BETA) / 2.0
         } else {
@@ -172,7 +172,7 @@ impl Cubic {
         cwnd.resume();
     }
 
-    /// Slow start; the plateau is where congestion avoidance then begins (section 4.8).
+    /// Slow start; the plateau is the window at which congestion avoidance then begins (section 4.8).
     pub(super) fn on_collapse(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         self.cut(cwnd, in_use as f64);
         self.curve.w_max = 0.0;
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// A window that is always in use, acknowledged segment by segment once a round trip.
+    /// A window that is always in use, acknowledged segment by segment once per round trip.
     fn after((cubic, cwnd): &mut (Cubic, Cwnd), from: u64, to: u64, rtt: u64) {
         for round in (from..to).step_by(rtt as usize) {
             let window = cwnd.segments as u64;
@@ -233,8 +233,8 @@ mod tests {
         (cubic, cwnd)
     }
 
-    /// Section 4.2: `K = cbrt(W_max (1 - 0.7) / 0.4)` seconds behind a loss the window is where it was, and
-    /// behind that it grows as it did before.
+    /// Section 4.2: `K = cbrt(W_max (1 - 0.7) / 0.4)` seconds after a loss the window is back at its old value, and
+    /// from then on it grows as it did before.
     #[test]
     fn the_plateau_is_where_the_loss_was() {
         let mut cubic = lost_at(1_000);
@@ -250,13 +250,13 @@ mod tests {
         assert!((cwnd - half).abs() < 12.0, "{cwnd} {half}");
     }
 
-    /// Section 4.3: with a small window and a short round trip Reno is faster, by ALPHA a round trip until its
+    /// Section 4.3: with a small window and a short round trip Reno grows faster, by ALPHA per round trip until its
     /// window is the one before the loss.
     #[test]
     fn small_windows_are_renos() {
         let mut cubic = lost_at(10);
         after(&mut cubic, 0, 40, 10);
-        // From 7 on, four rounds of whole segments: a little less than four times ALPHA.
+        // From 7 on, four rounds of whole segments: slightly less than four times ALPHA.
         let cwnd = cubic.1.segments;
         assert!((cwnd - 7.0 - 4.0 * ALPHA).abs() < 0.25, "{cwnd}");
     }

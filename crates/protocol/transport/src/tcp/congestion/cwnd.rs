@@ -1,18 +1,18 @@
-//! The two numbers that every congestion control steers.
+//! The two variables that every congestion control sets.
 
 use crate::tcp::TcpConfig;
 
 /// A congestion window and its slow start threshold.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Cwnd {
-    /// Segments. Grows without bound; the advertised window caps its use.
+    /// The window, segments. It grows without bound; the advertised window limits its use.
     pub(super) segments: f64,
-    /// Segments.
+    /// The threshold, segments.
     pub(super) ssthresh: u64,
 }
 
 impl Cwnd {
-    /// `ssthresh` starts at the advertised window, or below it where the file says so.
+    /// `ssthresh` starts at the advertised window, or lower if the settings say so.
     pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
         let window = config.window_of(segment);
         Self {
@@ -21,13 +21,13 @@ impl Cwnd {
         }
     }
 
-    /// Whether the window has not reached the threshold.
+    /// Whether the window is below the threshold (slow start).
     #[inline]
     pub(super) const fn in_slow_start(&self) -> bool {
         self.segments < self.ssthresh as f64
     }
 
-    /// Goes on with `ssthresh`.
+    /// Sets the window to `ssthresh`.
     pub(super) const fn resume(&mut self) {
         self.segments = self.ssthresh as f64;
     }

@@ -1,16 +1,16 @@
-//! The end of slow start before a queue overflows: HyStart++ (RFC 9406), or the HyStart of before.
+//! The end of slow start before a queue overflows: HyStart++ (RFC 9406), or Linux's older HyStart.
 //!
-//! For HyStart++ a round trip is over when what had been sent at its beginning is acknowledged. If the shortest of its
-//! samples is an eighth longer than that of the round before, the window opens at a quarter of the pace (conservative
-//! slow start); if that goes on for five rounds, slow start is over; if the round trip falls again, it was a false alarm.
+//! For HyStart++ a round trip ends when what had been sent at its beginning is acknowledged. If its shortest sample
+//! is an eighth longer than that of the previous round, the window opens at a quarter of the pace (conservative slow
+//! start). If that lasts for five rounds, slow start is over; if the round trip falls again, it was a false alarm.
 //!
-//! Only the first slow start is looked after, as the RFC recommends. It asks for round trips of every
-//! acknowledgment, so for timestamps.
+//! HyStart++ applies only to the first slow start, as the RFC recommends. It needs a round trip sample from every
+//! acknowledgment, and so timestamps.
 //!
-//! Linux has the HyStart of before (Ha and Rhee 2008), which looks after each slow start from 16 segments on, a timeout's
-//! as if the connection were new, and ends it at once: where the shortest of nine samples or more of a round trip is an
-//! eighth longer than the shortest of all, or where acknowledgments, none more than 2 ms behind another, have come for
-//! half of that (for all of it where segments are paced).
+//! Linux uses the older HyStart (Ha and Rhee 2008), which applies to each slow start from 16 segments on, one after a
+//! timeout included, as if the connection were new. It ends slow start at once in two cases: the shortest of at least
+//! nine samples of a round trip is an eighth longer than the shortest of all; or acknowledgments, each at most 2 ms
+//! after the previous one, have arrived for half of that (for all of it if segments are paced).
 
 use airlane_base::{Duration, Instant};
 
@@ -24,18 +24,19 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const RTT_SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// Acknowledged segments that one acknowledgment counts for where nothing paces (the RFC's L).
+/// The most acknowledged segments that one acknowledgment counts for without pacing (the RFC's L).
 const LIMIT: u64 = 8;
 
-/// Linux, `tcp_cubic.c`: segments, and the gap of a train's acknowledgments with what may hold one back.
+/// Linux, `tcp_cubic.c`: the lowest window, segments; the largest gap within a train of acknowledgments; and the
+/// allowance for delayed ones.
 const LOW_WINDOW: f64 = 16.0;
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 const HELD_BACK: Duration = Duration::from_millis(1);
 
-/// The samples of one round trip.
+/// The round trip samples of one round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// What was sent before it ends here.
+    /// The round ends when this segment is acknowledged.
     end: u64,
     shortest: Option<Duration>,
     samples: u32,
@@ -44,12 +45,12 @@ struct Round {
 /// Conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The round trip that began it.
+    /// The shortest sample of the round that began it.
     baseline: Duration,
     rounds: u32,
 }
 
-/// Who looks after slow start.
+/// The algorithm that ends slow start.
 #[derive(Clone, Debug)]
 pub(super) enum HyStart {
     Rfc9406(PlusPlus),
@@ -65,8 +66,8 @@ impl HyStart {
         }
     }
 
-    /// New data was acknowledged while the window was `cwnd` segments; by how many it opens, or none if slow start is
-    /// over.
+    /// New data was acknowledged while the window was `cwnd` segments. Returns by how many segments it opens, or none
+    /// if slow start is over.
     pub(super) fn on_ack(&mut self, acked: &Acked, cwnd: f64) -> Option<f64> {
         match self {
             Self::Rfc9406(plus_plus) => plus_plus.on_ack(acked),
@@ -74,12 +75,12 @@ impl HyStart {
         }
     }
 
-    /// Whether it has done its work when slow start is over.
+    /// Whether it is finished when the first slow start is over.
     pub(super) const fn is_for_the_first(&self) -> bool {
         matches!(self, Self::Rfc9406(_))
     }
 
-    /// A timeout begins another slow start; nothing of before says what the path has now (Linux, `bictcp_reset`).
+    /// A timeout begins another slow start; earlier samples no longer describe the path (Linux, `bictcp_reset`).
     pub(super) fn begin(&mut self) {
         if let Self::Linux(linux) = self {
             *linux = Linux::new(linux.paced);
@@ -94,10 +95,10 @@ pub(super) struct Linux {
     /// The shortest round trip since the last timeout.
     shortest: Option<Duration>,
     round: Round,
-    /// When the round began, and when its last acknowledgment came that is of one train with the others.
+    /// When the round began, and when the last acknowledgment of its train arrived.
     begun: Instant,
     train: Instant,
-    /// Whether this slow start was ended.
+    /// Whether it has ended this slow start.
     found: bool,
 }
 
@@ -113,7 +114,7 @@ impl Linux {
         }
     }
 
-    /// Whether slow start is over.
+    /// Takes an acknowledgment of new data; true if slow start is over.
     fn on_ack(&mut self, acked: &Acked, cwnd: f64) -> bool {
         let Some(rtt) = acked.rtt else {
             return false;
@@ -148,14 +149,14 @@ impl Linux {
     }
 }
 
-/// The first slow start of a connection, as RFC 9406 looks after it.
+/// HyStart++ for the first slow start of a connection (RFC 9406).
 #[derive(Clone, Debug)]
 pub(super) struct PlusPlus {
     paced: bool,
-    /// Round trips of conservative slow start that end it.
+    /// Rounds of conservative slow start after which slow start ends.
     rounds: u32,
     round: Round,
-    /// The shortest sample of the round before.
+    /// The shortest sample of the previous round.
     before: Option<Duration>,
     conservative: Option<Conservative>,
 }
@@ -171,7 +172,8 @@ impl PlusPlus {
         }
     }
 
-    /// New data was acknowledged; by how many segments the window opens, or none if slow start is over.
+    /// Takes an acknowledgment of new data. Returns by how many segments the window opens, or none if slow start is
+    /// over.
     fn on_ack(&mut self, acked: &Acked) -> Option<f64> {
         if self.round.end == 0 {
             self.round.end = acked.max;
@@ -209,7 +211,7 @@ impl PlusPlus {
         Some(opens)
     }
 
-    /// Whether the round trip is longer than it was, or short again (section 4.2).
+    /// Checks whether the round trip has grown, or has fallen again (section 4.2).
     fn compare(&mut self) {
         let (Some(shortest), true) = (self.round.shortest, self.round.samples >= RTT_SAMPLES)
         else {
@@ -246,8 +248,7 @@ mod tests {
         PlusPlus::new(false, CSS_ROUNDS)
     }
 
-    /// A round of `window` segments, an acknowledgment each; by how much the window opened, none where slow start
-    /// ended.
+    /// Acknowledges `window` segments one by one. Returns by how much the window opened, or none if slow start ended.
     fn round(hystart: &mut PlusPlus, una: &mut u64, window: u64, rtt_ms: u64) -> Option<f64> {
         let mut opened = 0.0;
         let end = *una + window;
@@ -293,8 +294,8 @@ mod tests {
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
     }
 
-    /// Acknowledgments from the number `first` on, each at a time and with a round trip (ms), in rounds of `window`; the
-    /// number of the one that ends slow start.
+    /// Acknowledgments from number `first` on, each given as its time and its round trip (ms), in rounds of `window`.
+    /// Returns the number of the one that ends slow start.
     fn acknowledge(
         hystart: &mut HyStart,
         window: u64,
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn linux_ends_slow_start_by_the_ninth_sample_of_a_longer_round_and_not_below_16_segments() {
-        // 20 a round; 25 ms are more than an eighth longer than 20 ms, 24 are not.
+        // 20 per round; 25 ms is more than an eighth longer than 20 ms, 24 ms is not.
         let acks = |longer| {
             (0..100).map(move |n| (n / 20 * 100 + n % 20, if n < 40 { 20 } else { longer }))
         };
@@ -348,7 +349,7 @@ mod tests {
     #[test]
     fn linux_ends_slow_start_by_a_train_of_half_a_round_trip_or_a_whole_one_if_paced() {
         let every = |ms: u64| (0..).map(move |n| (n * ms, 40)).take(60);
-        // The round begins with the first; more than 20.5 ms behind it.
+        // The round begins with the first acknowledgment; the train has to last longer than 20.5 ms.
         assert_eq!(linux(false, 100, every(1)), Some(22));
         assert_eq!(linux(true, 100, every(1)), Some(43));
         assert_eq!(linux(false, 100, every(3)), None);

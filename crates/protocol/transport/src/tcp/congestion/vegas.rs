@@ -1,42 +1,42 @@
-//! Vegas (Brakmo and Peterson 1995): the window follows what waits in queues, before anything is lost.
+//! Vegas (Brakmo and Peterson 1995): the window follows the number of queued segments, before anything is lost.
 //!
-//! Once a round trip what would have been acknowledged in the shortest one ever is held against what was: the
-//! difference waits in queues. The window opens by a segment over the next round trip if fewer than 1 wait (the
-//! paper's alpha), unless it is not used anyway, and closes by one if more than 3 do (beta). Slow start doubles
-//! only every other round trip, so that the one between can be compared, and ends when more than 1 waits
-//! (gamma), with an eighth less.
+//! Once per round trip the actual rate is compared with the rate that the shortest round trip would give; the
+//! difference is the number of segments in queues. If it is less than 1 (the paper's alpha), the window opens by a
+//! segment over the next round trip, unless it is not used anyway; if it is more than 3 (beta), the window closes by
+//! one. Slow start doubles the window only every other round trip, so that the one between can be compared, and ends
+//! when more than 1 segment is queued (gamma), with the window reduced by an eighth.
 //!
-//! A round trip is the mean of those that acknowledgments have ended in it: of every segment that left once with
-//! Vegas' own recovery, else of those that the retransmission timer times.
+//! A round trip is the mean of the samples that acknowledgments gave in it: of every segment sent once with Vegas'
+//! own recovery, otherwise of those that the retransmission timer times.
 
 use airlane_base::{Duration, Instant};
 
 use super::acked::Acked;
 use super::cwnd::Cwnd;
 
-/// Segments that may wait, and have to.
+/// The least and the most segments that should be queued.
 const ALPHA: i64 = 1;
 const BETA: i64 = 3;
-/// Segments that end slow start by waiting.
+/// Queued segments that end slow start.
 const GAMMA: i64 = 1;
-/// The window opens while at most so many segments of it are not used.
+/// The window opens only while at most this many segments of it are unused.
 const SLACK: f64 = 2.0;
-/// The window does not close beyond this, and slow start does not come back below it.
+/// The smallest window, also at the end of slow start.
 const LEAST: f64 = 2.0;
 
-/// What Vegas knows beside its window.
+/// Vegas' state besides the window.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Vegas {
     /// The shortest round trip so far.
     base: Option<Duration>,
-    /// The segment whose acknowledgment ends the round trip, and when that began.
+    /// The segment whose acknowledgment ends the round trip, and when the round trip began.
     round: Option<(u64, Instant)>,
-    /// Sum and number of the round trips that it has measured.
+    /// Sum and number of the round trip samples.
     sum: Duration,
     count: u64,
     /// Whether slow start doubles in this round trip.
     doubles: bool,
-    /// By how much an acknowledgment opens the window.
+    /// By how much each acknowledgment opens the window.
     step: f64,
 }
 
@@ -52,9 +52,9 @@ impl Vegas {
         }
     }
 
-    /// New data was acknowledged, and no loss is being repaired.
+    /// New data was acknowledged outside of recovery.
     pub(super) fn on_ack(&mut self, window: &mut Cwnd, acked: &Acked) {
-        // What leaves for this acknowledgment counts.
+        // The segment that this acknowledgment releases counts.
         let in_use = acked.nxt - acked.una + 1;
         if self.round.is_none_or(|(end, _)| acked.una > end) {
             self.end_round(window, acked, in_use);
@@ -85,7 +85,7 @@ impl Vegas {
             return;
         }
         let sent = began.map_or(acked.nxt, |(end, _)| acked.nxt - end);
-        // A segment that was alone has met no queue.
+        // A lone segment has met no queue.
         let base = self
             .base
             .filter(|base| *base <= rtt && sent > 1)
@@ -142,7 +142,7 @@ mod tests {
             }
         }
 
-        /// What is on its way is acknowledged, segment by segment; the window behind it.
+        /// Acknowledges everything in flight, segment by segment; returns the window afterwards.
         fn round(&mut self, rtt_ms: u64) -> f64 {
             let rtt = Duration::from_millis(rtt_ms);
             self.now += rtt;
@@ -172,7 +172,7 @@ mod tests {
         let mut path = Path::new();
         let seen: Vec<f64> = (0..7).map(|_| path.round(100)).collect();
         assert_eq!(seen, [1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);
-        // What a round trip brings shows in the next: 16 (1 - 100 / 150) wait.
+        // The effect of a round trip shows in the next one: 16 (1 - 100 / 150) are queued.
         assert_eq!(path.round(150), 16.0);
         assert_eq!(path.round(150), 16.0);
         assert_eq!(path.round(150), 14.0);
@@ -189,11 +189,11 @@ mod tests {
         let before = path.cwnd.segments;
         let opened = path.round(100) - before;
         assert!((0.9..=1.0).contains(&opened), "{opened}");
-        // About 22 (1 - 100 / 110) = 2 wait.
+        // About 22 (1 - 100 / 110) = 2 are queued.
         path.round(110);
         let before = path.cwnd.segments;
         assert_eq!(path.round(110), before);
-        // About 22 (1 - 100 / 130) = 5 wait.
+        // About 22 (1 - 100 / 130) = 5 are queued.
         path.round(130);
         let before = path.cwnd.segments;
         assert_eq!(path.round(130), before - 1.0);

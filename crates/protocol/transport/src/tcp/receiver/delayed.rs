@@ -1,27 +1,27 @@
-//! Acknowledgments that wait for company (RFC 5681, section 4.2), and the receiver's own timer.
+//! Delayed acknowledgments (RFC 5681, section 4.2), and the receiver's timer.
 
 use airlane_base::{Duration, Instant};
 
 use crate::tcp::{AckClock, DelayedAck, TcpConfig};
 
-/// Acknowledgments that wait for a second segment (RFC 5681, section 4.2).
+/// The state of delayed acknowledgments.
 #[derive(Clone, Debug)]
 pub(super) struct Delayed {
     config: DelayedAck,
-    /// Where a free-running clock's ticks lie against the driver's origin.
+    /// The offset of a free-running clock's ticks from the driver's origin.
     phase: Duration,
-    /// Segments in order that no acknowledgment covers yet.
+    /// In-order segments not covered by an acknowledgment yet.
     unacknowledged: u32,
-    /// Segments that are still acknowledged at once.
+    /// Segments that will still be acknowledged at once (quick acknowledgments).
     quick: u32,
-    /// When these are acknowledged at the latest.
+    /// The latest time to acknowledge them.
     pub(super) due: Option<Instant>,
 }
 
 impl Delayed {
     pub(super) fn new(config: &TcpConfig, tick_phase: Duration) -> Option<Self> {
         let delayed = config.delayed_ack?;
-        // The same point of this clock's period as of the other's.
+        // The same fraction of this clock's period as of the other clock's.
         let share = tick_phase.as_secs_f64() / config.tick.as_secs_f64();
         Some(Self {
             config: delayed,
@@ -32,7 +32,7 @@ impl Delayed {
         })
     }
 
-    /// A segment has come in order; whether it is acknowledged now.
+    /// An in-order segment has arrived; true if it must be acknowledged now.
     pub(super) fn on_segment(&mut self, now: Instant) -> bool {
         self.unacknowledged += 1;
         if self.quick > 0 {

@@ -1,20 +1,20 @@
-//! What an acknowledgment says beside its number: which segments have come ahead of a hole, and which were
-//! destroyed on a link.
+//! What an acknowledgment reports besides its number: segments received out of order, and segments destroyed on a
+//! link.
 
 use crate::tcp::ranges::Ranges;
 use crate::tcp::{Blocks, LossMemory, MOST_BLOCKS, Range};
 
-/// What is reported of segments ahead of a hole (RFC 2018, section 4).
+/// The state of selective acknowledgments (RFC 2018, section 4).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack {
     pub(super) held: Ranges,
-    /// The newest segment of each block that was reported last, the latest first; some may have been
-    /// delivered since. A block only grows, so this finds it again.
+    /// The newest segment of each recently reported block, latest first; some may have been delivered since. A block
+    /// only grows, so its newest segment identifies it.
     recent: [u64; MOST_BLOCKS],
 }
 
 impl Sack {
-    /// The blocks of the acknowledgment that `trigger` causes, behind the segment that has come once more.
+    /// The blocks of the acknowledgment that `trigger` causes; a duplicate is reported first.
     pub(super) fn blocks(&mut self, duplicate: Option<u64>, trigger: u64) -> Blocks {
         let mut blocks = Blocks::default();
         if let Some(seq) = duplicate {
@@ -43,20 +43,20 @@ impl Sack {
     }
 }
 
-/// How segments ahead of a hole are reported.
+/// How out-of-order segments are reported.
 #[derive(Clone, Debug)]
 pub(super) enum Report {
-    /// Not at all: the acknowledgment repeats its number.
+    /// Not at all: the acknowledgment only repeats its number.
     Nothing,
     /// As blocks.
     Sack(Box<Sack>),
-    /// The one that caused the acknowledgment, and no other (SMART, Keshav and Morgan 1997, as Balakrishnan et
-    /// al. 1997 simplify it).
+    /// Only the segment that caused the acknowledgment (SMART, Keshav and Morgan 1997, as Balakrishnan et al. 1997
+    /// simplify it).
     Trigger,
 }
 
-/// Segments that a link has destroyed and that have not come since: what an explicit loss notification rests
-/// on (Balakrishnan et al. 1997).
+/// Segments that a link has destroyed and that have not arrived since: the basis of explicit loss notification
+/// (Balakrishnan et al. 1997).
 #[derive(Clone, Debug)]
 pub(super) struct Destroyed {
     memory: LossMemory,
@@ -71,7 +71,7 @@ impl Destroyed {
         }
     }
 
-    /// Segment `seq`, which the window has room for, was destroyed.
+    /// Segment `seq`, which is within the window, was destroyed.
     pub(super) fn insert(&mut self, seq: u64) {
         if self.memory == LossMemory::Last {
             self.segments.clear();
@@ -82,7 +82,7 @@ impl Destroyed {
         });
     }
 
-    /// Whether the next segment that is expected was destroyed; what is below has come.
+    /// Whether the next expected segment was destroyed; everything below it has arrived.
     pub(super) fn holds(&mut self, rcv_nxt: u64) -> bool {
         self.segments.cut_below(rcv_nxt);
         self.segments.containing(rcv_nxt).is_some()

@@ -1,19 +1,19 @@
-//! Acknowledgments that are left out because a later one says the same (Gopal 2007, section 2.4): on a half-duplex
-//! channel each of them takes nearly as long as a segment.
+//! Acknowledgments that are skipped because a later one carries the same information (Gopal 2007, section 2.4): on a
+//! half-duplex channel each takes nearly as long as a data segment.
 //!
-//! Of `k` + 1 acknowledgments one leaves. There is no timer: the last ones of a transfer may be missing.
+//! One of every `k` + 1 acknowledgments is sent. There is no timer, so the last ones of a transfer may be missing.
 
 use crate::tcp::{SkippedHoles, TcpConfig};
 
-/// Which acknowledgments leave.
+/// Decides which acknowledgments are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Skip {
     count: u64,
     from: u64,
     literal: bool,
-    /// What the last acknowledgment said that left.
+    /// The number in the last acknowledgment that was sent.
     sent: u64,
-    /// The highest segment that has come.
+    /// The highest segment received.
     highest: u64,
 }
 
@@ -29,8 +29,8 @@ impl Skip {
         })
     }
 
-    /// Whether the acknowledgment `ack` leaves that segment `seq` caused. `in_order` says whether it was the one
-    /// expected next, `hole` whether segments waited for one before it or do behind it.
+    /// Whether to send acknowledgment `ack`, caused by segment `seq`. `in_order` says whether that was the expected
+    /// segment, `hole` whether out-of-order segments waited before it or still wait.
     pub(super) fn sends(&mut self, ack: u64, seq: u64, in_order: bool, hole: bool) -> bool {
         self.highest = self.highest.max(seq);
         let exempt = !in_order || self.highest < self.from || (hole && !self.literal);

@@ -1,12 +1,12 @@
-//! Reno with explicit loss notification (Balakrishnan et al. 1997): a loss that a link made is no congestion.
+//! Reno with explicit loss notification (Balakrishnan et al. 1997): a loss on a link is not congestion.
 //!
-//! An acknowledgment is marked if the receiver knows that the segment it asks for was destroyed on a link. At
-//! the third duplicate, one of them or the acknowledgment before them marked, `snd_una` leaves again and the
-//! window stays as it is; with `eln-rxmt` at the first. Duplicates inflate the window as in Reno, and the next
-//! new acknowledgment takes that back. Without a mark all is Reno.
+//! The receiver marks an acknowledgment if it knows that the next expected segment was destroyed on a link. At the
+//! third duplicate, if one of them or the acknowledgment before them is marked, `snd_una` is retransmitted and the
+//! window is not cut; `eln-rxmt` does so at the first. Duplicates inflate the window as in Reno, and the next new
+//! acknowledgment deflates it. Without a mark the sender is plain Reno.
 //!
-//! Each number is sent again at most once this way; a copy that is lost waits for the timer, which means what it
-//! means to Reno. A mark repairs also within a window that was cut: it is about this segment alone.
+//! This way each segment is retransmitted at most once. If that copy is lost, the timer expires with the same effect
+//! as in Reno. A mark causes a repair even in a window that was already cut: it concerns only this segment.
 
 use airlane_base::Instant;
 
@@ -17,11 +17,11 @@ use crate::tcp::{Ack, RecoveryKind, TcpConfig};
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Eln {
     pub(super) fast: Fast,
-    /// Duplicates that let a marked segment leave again.
+    /// Duplicates after which a marked segment is retransmitted.
     patience: u32,
-    /// Whether an acknowledgment of this `snd_una` was marked.
+    /// Whether an acknowledgment with this `snd_una` was marked.
     marked: bool,
-    /// Whether the timer has sent `snd_una` again.
+    /// Whether a timeout has retransmitted `snd_una`.
     expired: bool,
 }
 
@@ -63,7 +63,7 @@ impl Eln {
         }
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.fast.undo();
     }

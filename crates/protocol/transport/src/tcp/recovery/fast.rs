@@ -1,8 +1,8 @@
-//! Fast retransmit and the window that duplicates inflate (RFC 5681, section 3.2): what Reno, NewReno and ELN
-//! have in common. When a recovery begins and ends is theirs.
+//! Fast retransmit and window inflation by duplicates (RFC 5681, section 3.2): the part that Reno, NewReno and ELN
+//! share. Each of them decides when a recovery begins and ends.
 //!
-//! Limited transmit (RFC 3042) is the same inflation before the threshold: each of the first two duplicates lets
-//! a new segment leave.
+//! Limited transmit (RFC 3042) is the same inflation before the threshold: each of the first two duplicates releases
+//! a new segment.
 
 use airlane_base::Instant;
 
@@ -14,11 +14,11 @@ use crate::tcp::{Ack, TcpConfig};
 pub(super) struct Fast {
     pub(super) duplicates: Duplicates,
     pub(super) in_recovery: bool,
-    /// Segments by which duplicates have opened the window; below zero a partial acknowledgment closes it.
+    /// Segments by which duplicates have inflated the window; negative if a partial acknowledgment has deflated it.
     pub(super) inflation: i64,
-    /// `snd_una` has to be sent again at once.
+    /// `snd_una` must be retransmitted at once.
     pub(super) resend: bool,
-    /// Whether duplicates inflate the window outside of a recovery, too.
+    /// Whether duplicates also inflate the window outside of a recovery.
     strays: bool,
 }
 
@@ -40,8 +40,8 @@ impl Fast {
         self.duplicates.count = 0;
     }
 
-    /// An acknowledgment of new data after which nothing is being repaired. If it ends a recovery it counts for the
-    /// repair alone: duplicates have told of what came behind the hole.
+    /// An acknowledgment of new data that leaves nothing to repair. If it ends a recovery, it counts for one segment,
+    /// the repaired one: the duplicates have already counted those after the hole.
     #[inline]
     pub(super) fn end(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         let repaired = self.in_recovery;
@@ -52,7 +52,7 @@ impl Fast {
         }
     }
 
-    /// A duplicate inflates the window, if it comes in a recovery.
+    /// A duplicate has arrived; it inflates the window during a recovery.
     pub(super) fn inflates(&mut self) -> bool {
         if self.in_recovery {
             self.duplicates.count += 1;
@@ -61,7 +61,7 @@ impl Fast {
         self.in_recovery
     }
 
-    /// A duplicate before any recovery; whether it begins one, with the window cut.
+    /// A duplicate before any recovery; true if it begins one, after the window was cut.
     pub(super) fn begins(&mut self, control: &mut Control, now: Instant) -> bool {
         if !self.duplicates.show_loss(&control.window) {
             let strays = self.strays && self.duplicates.count >= self.duplicates.threshold;
@@ -77,14 +77,14 @@ impl Fast {
         true
     }
 
-    /// A recovery begins with what the duplicates so far have let leave.
+    /// A recovery begins, inflated by the duplicates so far.
     pub(super) fn begin(&mut self) {
         self.in_recovery = true;
         self.inflation = i64::from(self.duplicates.count);
         self.resend = true;
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.leave();
         self.duplicates.forget();
@@ -96,7 +96,7 @@ impl Fast {
         control.collapse();
     }
 
-    /// Whether the window is full, and nothing has to leave in spite of that.
+    /// Whether the window is full and no retransmission is pending that ignores it.
     #[inline]
     pub(super) fn is_full(&self, control: &Control) -> bool {
         !self.resend && control.window.is_full(control.usable(self.inflation))

@@ -1,13 +1,13 @@
 //! NewReno: fast recovery that lasts until everything is repaired (RFC 6582).
 //!
-//! An acknowledgment below `recover` is partial: it shows that the segment at its number is lost too. That
-//! segment leaves at once, one hole each round trip, and recovery goes on. The acknowledgment of all that
-//! was sent before the loss ends it with `cwnd` at half of what was in use, and then opens the window as any
-//! other does: so in ns-2 and BSD, and no RFC says otherwise.
+//! An acknowledgment below `recover` is partial: it shows that the segment at its number is lost too. That segment is
+//! retransmitted at once, one hole per round trip, and the recovery continues. The acknowledgment of everything sent
+//! before the loss ends it with `cwnd` at half of what was in use, and then opens the window like any other: so in
+//! ns-2 and BSD, and no RFC says otherwise.
 //!
-//! Where works differ: what a partial acknowledgment does to the inflated window
-//! ([`Deflation`]), and whether each of them restarts the timer or only the first
-//! ([`TimerRestart`]; RFC 6582 calls these slow-but-steady and impatient).
+//! The works differ in what a partial acknowledgment does to the inflated window ([`Deflation`]), and in whether
+//! every one restarts the timer or only the first ([`TimerRestart`]; RFC 6582 calls these slow-but-steady and
+//! impatient).
 
 use airlane_base::Instant;
 
@@ -48,8 +48,8 @@ impl NewReno {
         match self.deflation {
             Deflation::Rfc6582 => {
                 let acked = (ack.ack - control.window.una) as i64;
-                // Less what has left the path, plus one for the segment that follows. The window does
-                // not close for it.
+                // Subtract what has left the path, and add one for the next segment. Deflation never closes the
+                // window.
                 let least = 1 - control.congestion.window() as i64;
                 fast.inflation = (fast.inflation - acked + 1).max(least);
             }
@@ -77,7 +77,7 @@ impl NewReno {
         }
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.fast.undo();
     }

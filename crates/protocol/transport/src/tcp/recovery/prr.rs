@@ -1,17 +1,17 @@
-//! Proportional rate reduction (RFC 6937, RFC 9937): during a recovery segments leave in proportion to those that
-//! arrive, so that the window is at `ssthresh` at its end without a pause at its beginning or a burst.
+//! Proportional rate reduction (RFC 6937, RFC 9937): during a recovery segments are sent in proportion to those that
+//! arrive, so that the window reaches `ssthresh` at the end, without a pause at the beginning or a burst.
 //!
-//! While more is on its way than `ssthresh`, so many have left as of the arrived ones the new window is of the
-//! old; with less, as many as arrive (the conservative reduction bound), and one more where the acknowledgment is a
-//! safe one (the slow start reduction bound), up to `ssthresh`. For RFC 6937 each is safe; for RFC 9937, as for Linux,
-//! those that acknowledge something and show no further loss.
+//! While more than `ssthresh` is in flight, segments are sent at the ratio of the new window to the old one. With
+//! less in flight, as many are sent as arrive (the conservative reduction bound), plus one if the acknowledgment is
+//! safe (the slow start reduction bound), up to `ssthresh`. For RFC 6937 every acknowledgment is safe; for RFC 9937
+//! and Linux, one that acknowledges something and shows no further loss.
 
 /// The account of one recovery, segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
-    /// Outstanding when it began (RecoverFS).
+    /// The flight size at the beginning (RecoverFS).
     flight: u64,
-    /// Arrived since (prr_delivered).
+    /// Delivered since (prr_delivered).
     delivered: u64,
     /// Sent since (prr_out).
     sent: u64,
@@ -20,7 +20,7 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// A recovery begins with so many segments outstanding.
+    /// A recovery begins with `flight` segments in flight.
     pub(super) const fn begin(flight: u64) -> Self {
         Self {
             flight,
@@ -30,7 +30,7 @@ impl Prr {
         }
     }
 
-    /// An acknowledgment, safe or not, has shown that `delivered` more have arrived; `pipe` are on their way.
+    /// An acknowledgment reports that `delivered` more segments have arrived; `pipe` are in flight.
     pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, is_safe: bool) {
         self.delivered += delivered;
         self.left = if pipe > ssthresh {
@@ -40,18 +40,18 @@ impl Prr {
             let bound = self.delivered.saturating_sub(self.sent).max(delivered);
             (ssthresh - pipe).min(bound + u64::from(is_safe))
         };
-        // The first leaves at once: no acknowledgment may follow that would let it (RFC 5681, section 3.2).
+        // The first is sent at once: no later acknowledgment may arrive to release it (RFC 5681, section 3.2).
         if self.sent == 0 {
             self.left = self.left.max(1);
         }
     }
 
-    /// Whether one may leave now.
+    /// Whether a segment may be sent now.
     pub(super) const fn allows(&self) -> bool {
         self.left > 0
     }
 
-    /// One has left.
+    /// A segment was sent.
     pub(super) const fn on_sent(&mut self) {
         self.sent += 1;
         self.left = self.left.saturating_sub(1);

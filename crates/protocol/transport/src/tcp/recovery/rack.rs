@@ -1,15 +1,15 @@
-//! Recovery by time (RACK-TLP, RFC 8985), on selective acknowledgments.
+//! Time-based loss detection (RACK-TLP, RFC 8985), on selective acknowledgments.
 //!
-//! A segment is lost when one has come that left later, and a round trip and some patience for reordering have
-//! passed since it left itself. That finds copies that are lost again, too, and needs no number of
-//! duplicates. The patience is none until reordering was seen, once three segments have come out of order or a
-//! recovery goes on, else a quarter of the shortest round trip, and another one for each round trip in which a
-//! duplicate was reported (RFC 2883). Probes show losses at the tail.
+//! A segment is lost when one that was sent later has arrived, and a round trip plus a reordering window has passed
+//! since it was sent. This also detects lost retransmissions, and needs no number of duplicates. The reordering
+//! window is 0 while no reordering has been seen and either three segments have arrived out of order or a recovery is
+//! going on. Otherwise it is a quarter of the shortest round trip, plus another quarter for each round trip in which
+//! a duplicate was reported (RFC 2883). Probes detect losses at the tail.
 //!
-//! Whenever less than `cwnd` is on its way one more segment leaves, a lost one before a new one; in a recovery
-//! the proportional rate reduction says when, unless the congestion control has a model of the path, which is told
-//! the rate at which that delivers. A timeout takes the oldest segment for lost, and those whose
-//! time is over; the rest keeps its time, and what has come is remembered.
+//! Whenever less than `cwnd` is in flight one more segment is sent, a lost one before a new one. During a recovery,
+//! proportional rate reduction decides when, unless the congestion control models the path; such a control gets
+//! samples of the delivery rate. A timeout marks the oldest segment as lost, and all whose time has passed; the
+//! others keep their send times, and reported segments stay known.
 
 mod probe;
 mod rate;
@@ -26,23 +26,24 @@ use probe::Probe;
 use rate::DeliveryRate;
 use sent::{Segment, Sent};
 
-/// Segments that have come out of order and end all patience.
+/// Segments received out of order that end the reordering window.
 const DUP_THRESHOLD: u64 = 3;
-/// Recoveries for which a longer patience lasts.
+/// Recoveries for which an enlarged reordering window lasts.
 const PATIENT_RECOVERIES: u32 = 16;
 
-/// Quarters of the shortest round trip that are waited for reordering (RFC 8985, section 6.2, step 4).
+/// The reordering window, in quarters of the shortest round trip (RFC 8985, section 6.2, step 4).
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     quarters: u64,
-    /// Recoveries until it is one again.
+    /// Recoveries until it returns to one quarter.
     lasts: u32,
-    /// What was sent when a duplicate was reported last; until that is acknowledged others count for nothing.
+    /// What had been sent when a duplicate was last reported; until that is acknowledged, further duplicates are
+    /// ignored.
     round: Option<u64>,
 }
 
 impl Patience {
-    /// An acknowledgment, which may report a duplicate while `max` has been sent.
+    /// Takes an acknowledgment, which may report a duplicate; `max` is the end of what has been sent.
     fn on_ack(&mut self, ack: &Ack, max: u64) {
         if self.round.is_some_and(|round| ack.ack >= round) {
             self.round = None;
@@ -66,26 +67,26 @@ impl Patience {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// Losses up to there that acknowledgments have shown.
+    /// Losses up to this number, shown by acknowledgments.
     Recovery(u64),
-    /// A timeout: everything up to there.
+    /// Everything up to this number, after a timeout.
     Timeout(u64),
 }
 
-/// What the segment says that left last of those that have come.
+/// What is known from the delivered segment that was sent last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Newest {
     left: Option<Instant>,
     seq: u64,
-    /// The round trip of the one that left last of those that came last, and when it left.
+    /// The round trip of the latest-sent segment of the last acknowledgment, and when it was sent.
     rtt: Duration,
     rtt_from: Option<Instant>,
     shortest: Option<Duration>,
-    /// The round trip of the segment that was acknowledged last, if it left once.
+    /// The round trip of the segment acknowledged last, if it was sent once.
     in_order: Option<Duration>,
-    /// One more than the highest number that has come.
+    /// One more than the highest number delivered.
     high: u64,
-    /// How far, at most, a segment was from there that came later; more than 1 if any was reordered.
+    /// The largest distance below `high` at which a segment was delivered; more than 1 if any was reordered.
     distance: u64,
 }
 
@@ -94,16 +95,16 @@ impl Newest {
         self.distance > 1
     }
 
-    /// `seq` has come (RFC 8985, section 6.2, steps 1 to 3); `stamp` is what is echoed of it, where that is.
+    /// Segment `seq` was delivered (RFC 8985, section 6.2, steps 1 to 3); `stamp` is its echoed timestamp, if any.
     fn update(&mut self, now: Instant, seq: u64, segment: &Segment, stamp: Option<Timestamp>) {
         let rtt = now.saturating_since(segment.left);
         let is_earlier = |stamp: Timestamp| stamp.is_before(Timestamp::of(segment.left));
         if segment.again && stamp.is_some_and(is_earlier) {
-            // An earlier copy has come, so when the last one left says nothing.
+            // An earlier copy was delivered, so the send time of the last one is no evidence.
             return;
         }
         if segment.again && stamp.is_none() {
-            // Sooner than any round trip: that was an earlier copy.
+            // Shorter than any round trip: an earlier copy was delivered.
             if self.shortest.is_some_and(|shortest| rtt < shortest) {
                 return;
             }
@@ -134,13 +135,13 @@ pub(in crate::tcp) struct Rack {
     prr: Prr,
     probe: Probe,
     patience: Patience,
-    /// What a model of the path asks for.
+    /// The delivery rate estimator, if the congestion control models the path.
     rate: Option<Box<DeliveryRate>>,
-    /// When patience with a segment ends.
+    /// When the reordering window of a segment ends.
     reorder: Option<Instant>,
-    /// The oldest segment leaves now, whatever the window says: the timer has expired.
+    /// The timer has expired: the oldest segment is sent now, regardless of the window.
     resend: bool,
-    /// Something new has left since the next probe was thought of.
+    /// New data has been sent since the next probe was scheduled.
     fresh: bool,
 }
 
@@ -170,7 +171,7 @@ impl Rack {
         let delivered = self.take_in(control, now, ack);
         control.acked = delivered;
         match self.state {
-            // Without timestamps the timer times one segment of a round trip.
+            // Without timestamps the timer times one segment per round trip.
             State::Open => control.open_timed(now, control.timer.latest().or(self.newest.in_order)),
             State::Recovery(recover) => {
                 if ack.ack >= recover {
@@ -197,7 +198,7 @@ impl Rack {
         let before = self.sent.pipe();
         let delivered = self.take_in(control, now, ack);
         if delivered > 0 && self.state == State::Open && self.newest.distance > DUP_THRESHOLD {
-            // A path that reorders so much is in order as far as the window is concerned.
+            // For the window, a path with so much reordering counts as in order.
             (control.acked, control.flight_before) = (delivered, control.window.flight_size());
             control.open_timed(now, None);
         }
@@ -205,7 +206,7 @@ impl Rack {
         self.react(control, now, delivered, before, false);
     }
 
-    /// Marks what has come; how many segments that were.
+    /// Marks delivered segments; returns how many are new.
     fn take_in(&mut self, control: &Control, now: Instant, ack: &Ack) -> u64 {
         let Self {
             sent, newest, rate, ..
@@ -223,7 +224,7 @@ impl Rack {
         if !ack.blocks.is_empty() {
             sent.report(&ack.blocks, |seq, segment| {
                 delivered += 1;
-                // The timestamp is that of a segment below the first hole.
+                // The timestamp belongs to a segment below the first hole.
                 newest.update(now, seq, segment, None);
                 if let Some(rate) = rate {
                     rate.on_delivered(seq, segment);
@@ -236,7 +237,7 @@ impl Rack {
         delivered
     }
 
-    /// Something has been learnt, `advances` if of the oldest segment.
+    /// Reacts to new information; `advances` if `snd_una` has advanced.
     fn react(
         &mut self,
         control: &mut Control,
@@ -266,7 +267,7 @@ impl Rack {
         }
     }
 
-    /// Tells a congestion control that models the path what an acknowledgment says of it.
+    /// Passes a rate sample to a congestion control that models the path.
     fn tell_model(
         &mut self,
         control: &mut Control,
@@ -324,7 +325,8 @@ impl Rack {
         }
     }
 
-    /// Finds what is lost (section 6.2, step 5), and when to look again; how many segments that were.
+    /// Detects losses (section 6.2, step 5) and sets the time of the next check; returns how many segments were
+    /// found.
     fn detect(&mut self, now: Instant, srtt: Option<Duration>) -> u64 {
         self.reorder = None;
         let Some(newest) = self.newest.left else {
@@ -354,7 +356,7 @@ impl Rack {
         }
     }
 
-    /// Its own timers; an early call does nothing.
+    /// Advances its own timers. An early call does nothing.
     pub(super) fn on_timer(&mut self, control: &mut Control, now: Instant) {
         if self.reorder.is_some_and(|due| due <= now) {
             self.react(control, now, 0, self.sent.pipe(), false);
@@ -369,7 +371,7 @@ impl Rack {
         self.sent.has_copies(from)
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.state = State::Open;
         self.sent.find_all();
@@ -397,7 +399,7 @@ impl Rack {
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control, now: Instant) -> Option<u64> {
         let seq = self.choose(control, now);
-        // The retransmission timer, which bounds the wait, runs since the first of them.
+        // The retransmission timer, which bounds the wait, has run since the first of them.
         if seq.is_none() && std::mem::take(&mut self.fresh) {
             self.probe.schedule(control, now);
         }
@@ -414,7 +416,7 @@ impl Rack {
                 State::Recovery(_) if self.rate.is_none() => self.prr.allows(),
                 _ => self.sent.pipe() < control.congestion.window(),
             }
-            // The end alone is no load, and waits for nobody's acknowledgment (Linux, `tcp_cwnd_test`).
+            // A FIN alone is not limited by the window (Linux, `tcp_cwnd_test`).
             || control.window.has_only_its_end();
         if !has_room {
             return None;

@@ -1,9 +1,9 @@
 //! Reno: fast retransmit and fast recovery (RFC 2001, later RFC 5681 section 3.2).
 //!
-//! The third duplicate acknowledgment sets `ssthresh` and `cwnd` to half the window in use, resends
-//! `snd_una`, restarts the timer without backoff and inflates the window by three; each further
-//! duplicate inflates it by one. The first new acknowledgment ends recovery, partial or not: a second
-//! hole waits for its own three duplicates or for the timer.
+//! The third duplicate acknowledgment sets `ssthresh` and `cwnd` to half the window in use, retransmits `snd_una`,
+//! restarts the timer without backoff and inflates the window by three; each further duplicate inflates it by one.
+//! The first new acknowledgment ends recovery, partial or not: a second hole waits for three duplicates of its own or
+//! for the timer.
 
 use airlane_base::Instant;
 
@@ -14,7 +14,7 @@ use crate::tcp::{Ack, TcpConfig};
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Reno {
     pub(super) fast: Fast,
-    /// Whether recovery has to have seen more than its first duplicates to end with the window deflated.
+    /// Whether the window is deflated only if the recovery has seen more than its first duplicates.
     late_deflation: bool,
 }
 
@@ -46,7 +46,7 @@ impl Reno {
         }
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.fast.undo();
     }

@@ -1,15 +1,15 @@
 //! Recovery with selective acknowledgments (RFC 6675).
 //!
-//! A loss is three duplicate acknowledgments, or three segments that have arrived above `snd_una`. Then
-//! `cwnd` is half of the window in use, `snd_una` leaves at once, and whenever less than `cwnd` is on its
-//! way (the scoreboard's pipe) one more segment leaves: a lost one, else a new one, else a hole that is not
-//! lost yet, else once in a recovery the highest segment, whose loss nothing else would show. Recovery ends
-//! with the acknowledgment of all that was sent before it.
+//! Three duplicate acknowledgments, or three segments delivered above `snd_una`, indicate a loss. Then `cwnd` becomes
+//! half of the window in use and `snd_una` is retransmitted at once. Whenever less than `cwnd` is in flight (the
+//! scoreboard's pipe), one more segment is sent: a lost one, else a new one, else a hole that is not lost yet, else
+//! once per recovery the highest segment, whose loss nothing else would reveal. Recovery ends with the acknowledgment
+//! of everything sent before it.
 //!
-//! With proportional rate reduction another account says when one more leaves (`prr`).
+//! With proportional rate reduction (`prr`), that decides when a segment is sent, not the pipe.
 //!
-//! A timeout forgets what was reported; segments that are reported again are not sent again. An acknowledgment that
-//! reports nothing but a duplicate (RFC 2883) counts for no loss.
+//! A timeout discards what was reported; segments that are reported again are not retransmitted. An acknowledgment
+//! that reports only a duplicate (RFC 2883) does not count as a sign of loss.
 
 use airlane_base::Instant;
 
@@ -24,11 +24,11 @@ pub(in crate::tcp) struct Sack {
     duplicates: Duplicates,
     board: Scoreboard,
     in_recovery: bool,
-    /// The account that says when a segment may leave in a recovery, instead of the pipe.
+    /// Decides when a segment may be sent in a recovery, in place of the pipe.
     prr: Option<Prr>,
-    /// Up to here the highest segment was sent again in vain (RFC 6675's RescueRxt).
+    /// The highest segment was retransmitted without a known loss up to here (RFC 6675's RescueRxt).
     rescued: u64,
-    /// `snd_una` has to be sent again at once.
+    /// `snd_una` must be retransmitted at once.
     resend: bool,
 }
 
@@ -100,7 +100,7 @@ impl Sack {
         }
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.in_recovery = false;
         self.resend = false;
@@ -125,7 +125,7 @@ impl Sack {
             }
             return Some(seq);
         }
-        // Behind a timeout.
+        // After a timeout.
         let window = &mut control.window;
         while window.nxt < window.max {
             let next = self.board.skip(window.nxt);

@@ -1,13 +1,13 @@
 //! SMART (Keshav and Morgan 1997), as Balakrishnan et al. 1997 simplify it: a gap is a loss at once.
 //!
-//! Each acknowledgment names the segment that caused it, so the sender knows which have come. What is missing
-//! below the highest of these leaves again, whatever the window says, and once more when a round trip has passed
-//! since its last copy left and an acknowledgment comes. A segment whose acknowledgment was lost stays a gap
-//! and leaves again for nothing: that is the price of needing no threshold. New data leaves while less than
-//! the window is on its way. The window is halved at most once for what was on its way together.
+//! Each acknowledgment names the segment that caused it, so the sender knows which segments were delivered. A missing
+//! segment below the highest of these is retransmitted regardless of the window, and again when an acknowledgment
+//! arrives more than a round trip after its last copy was sent. A segment whose acknowledgment was lost looks like a
+//! gap and is retransmitted needlessly: that is the price of having no threshold. New data is sent while less than
+//! the window is in flight. The window is halved at most once per flight.
 //!
-//! A timeout forgets what has come, and until all is acknowledged that was sent before it the sender does what
-//! Reno does, except that what is reported behind it does not leave again.
+//! A timeout discards what was reported. Until everything sent before it is acknowledged, the sender acts as Reno,
+//! except that segments reported after the timeout are not retransmitted.
 
 use std::collections::VecDeque;
 
@@ -19,21 +19,21 @@ use crate::tcp::ranges::Ranges;
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Smart {
-    /// What has come above `snd_una`.
+    /// Segments delivered above `snd_una`.
     delivered: Ranges,
     /// Segments in `delivered`.
     count: u64,
     /// One more than the highest segment in `delivered`; below `snd_una` if there is none.
     high: u64,
-    /// Gaps below have left again.
+    /// The gaps below this number were retransmitted.
     resent_below: u64,
-    /// These gaps, by when their last copies left; some have come since.
+    /// These gaps, by when their last copies were sent; some were delivered since.
     resent: VecDeque<(u64, Instant)>,
-    /// What was sent when the window was last cut ends here.
+    /// The end of what had been sent when the window was last cut.
     recover: u64,
-    /// What was sent before the last timeout ends here.
+    /// The end of what had been sent at the last timeout.
     behind_timeout: u64,
-    /// Whether an acknowledgment has come since nothing was left to send.
+    /// Whether an acknowledgment has arrived since nothing was left to send.
     acknowledged: bool,
 }
 
@@ -73,7 +73,7 @@ impl Smart {
         }
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.recover = 0;
         self.behind_timeout = 0;
@@ -88,7 +88,7 @@ impl Smart {
         control.collapse();
     }
 
-    /// The gap that leaves again now.
+    /// The gap to retransmit now.
     fn next_gap(&mut self, control: &Control, now: Instant) -> Option<u64> {
         let una = control.window.una;
         let gap = self.delivered.skip(self.resent_below.max(una));

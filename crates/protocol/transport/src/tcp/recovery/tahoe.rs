@@ -1,8 +1,8 @@
 //! Tahoe: fast retransmit without fast recovery (Jacobson 1988; Fall and Floyd 1996).
 //!
-//! The third duplicate acknowledgment has the consequences of a timeout, except for the timer's backoff:
-//! `ssthresh` is half the window in use, slow start begins again, and everything from `snd_una` on leaves
-//! once more unless an acknowledgment skips it.
+//! The third duplicate acknowledgment has the same effect as a timeout, except for the timer's backoff: `ssthresh`
+//! becomes half the window in use, slow start begins, and everything from `snd_una` on is sent again unless an
+//! acknowledgment skips it.
 
 use airlane_base::Instant;
 
@@ -39,7 +39,7 @@ impl Tahoe {
         }
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.duplicates.forget();
     }

@@ -1,18 +1,18 @@
 //! Vegas' own recovery (Brakmo and Peterson 1995, section 3.1; as NetBSD's Vegas and ns-2 have it).
 //!
-//! Every segment is timed on its own. A duplicate acknowledgment that comes later than a fine timeout after
-//! `snd_una` has left shows its loss, be it the first; otherwise the third does, as for Reno. The first two new
-//! acknowledgments behind a retransmission look at that timeout too, so that a second hole waits for no
-//! duplicates. The window loses a quarter, or its half if the segment had been sent again before, and only for a
-//! segment that left after the last cut. Each retransmission backs off both timers: the coarse one, which is
-//! Reno's, and the fine one.
+//! Every segment is timed on its own. A duplicate acknowledgment that arrives later than a fine timeout after
+//! `snd_una` was sent indicates its loss, even if it is the first; otherwise the third does, as in Reno. The first
+//! two new acknowledgments after a retransmission check that timeout too, so that a second hole needs no duplicates.
+//! The window shrinks by a quarter, or by half if the segment had already been retransmitted, and only for a segment
+//! sent after the last cut. Each retransmission backs off both timers: the coarse one, which is Reno's, and the fine
+//! one.
 //!
-//! The fine timeout is 17/16 of `srtt + 2 rttvar`, exact. The window is inflated by each duplicate, and what the
-//! first three inflated stays if no more come, as in 4.4BSD.
+//! The fine timeout is exactly 17/16 of `srtt + 2 rttvar`. Each duplicate inflates the window, and the inflation by
+//! the first three stays if no more arrive, as in 4.4BSD.
 //!
-//! `stale-times` adds a slip of ns-2, whose table of times has as many places as the window: what one
-//! acknowledgment takes of both sides of the table's end keeps its times, and a segment that has not left yet counts
-//! as late. So segments leave twice.
+//! `stale-times` adds a bug of ns-2, whose table of send times has as many slots as the window: when one
+//! acknowledgment covers slots on both sides of the table's end, their times are kept, and a segment that has not
+//! been sent yet counts as late. So some segments are sent twice.
 
 use airlane_base::{Duration, Instant};
 
@@ -20,11 +20,11 @@ use crate::tcp::control::Control;
 use crate::tcp::duplicates::Duplicates;
 use crate::tcp::{Ack, TcpConfig};
 
-/// Acknowledgments behind a retransmission that look for another late segment.
+/// New acknowledgments after a retransmission that check for another late segment.
 const WORRIED: u64 = 2;
-/// The window behind a timeout.
+/// The window after a timeout.
 const RESTART: f64 = 2.0;
-/// The slow start threshold behind a recovery: what follows is congestion avoidance.
+/// The slow start threshold after a recovery: congestion avoidance follows.
 const AVOIDANCE: u64 = 2;
 
 #[derive(Clone, Debug)]
@@ -32,15 +32,15 @@ pub(in crate::tcp) struct Vegas {
     duplicates: Duplicates,
     times: Times,
     timeout: FineTimeout,
-    /// The window without what duplicates inflate, since it was last cut for one.
+    /// The window after the last cut for a duplicate, without inflation.
     cut_to: Option<f64>,
-    /// When the window was last cut, by any cause.
+    /// When the window was last cut, for any reason.
     cut_at: Option<Instant>,
-    /// Whether that was by the coarse timer.
+    /// Whether the coarse timer caused that cut.
     timed_out: bool,
-    /// New acknowledgments that still look for late segments.
+    /// New acknowledgments that will still check for late segments.
     worried: u64,
-    /// `snd_una` has to be sent again at once.
+    /// `snd_una` must be retransmitted at once.
     resend: bool,
 }
 
@@ -89,10 +89,10 @@ impl Vegas {
         }
     }
 
-    /// Whether `snd_una` has been on its way for longer than the fine timeout.
+    /// Whether `snd_una` has been in flight for longer than the fine timeout.
     fn is_late(&self, control: &Control, now: Instant) -> bool {
         let window = &control.window;
-        // Nothing leaves beyond the peer's window either, whatever is counted as late.
+        // Nothing is sent beyond the peer's window, even if it counts as late.
         if window.una >= window.segments() || window.advertised() == 0 {
             return false;
         }
@@ -150,7 +150,7 @@ impl Vegas {
         self.resend = true;
     }
 
-    /// What was repaired was not lost.
+    /// The retransmissions were spurious.
     pub(super) fn undo(&mut self) {
         self.duplicates.forget();
         self.cut_to = None;
@@ -188,22 +188,22 @@ impl Vegas {
     }
 }
 
-/// What is known of a segment that is on its way.
+/// What is known of a segment in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Copies {
-    /// When it left last.
+    /// When it was last sent.
     left: Option<Instant>,
-    /// How often it has left.
+    /// How often it was sent.
     times: u32,
 }
 
-/// When the segments of the window left: a place for each.
+/// Send times of the segments of the window, one slot each.
 #[derive(Clone, Debug)]
 struct Times {
     places: Vec<Copies>,
-    /// When the first segment left first.
+    /// When the first segment was first sent.
     begun: Option<Instant>,
-    /// Whether it slips as ns-2's does.
+    /// Whether stale times are kept, as in ns-2.
     keeps_stale: bool,
 }
 
@@ -232,7 +232,8 @@ impl Times {
         copies.times += 1;
     }
 
-    /// The segments from `una` to below `ack` have arrived; the round trip of the last, if it left once.
+    /// The segments from `una` to below `ack` have arrived; returns the round trip of the last one if it was sent
+    /// once.
     fn acknowledge(&mut self, una: u64, ack: u64, now: Instant) -> Option<Duration> {
         let Copies { left, times } = self.of(ack - 1);
         let (first, last) = (self.place(una), self.place(ack - 1));
@@ -247,7 +248,7 @@ impl Times {
     }
 }
 
-/// A timeout by round trips that are exact.
+/// A retransmission timeout from exact round trips.
 #[derive(Clone, Copy, Debug, Default)]
 struct FineTimeout {
     /// Smoothed round trip, times 8; zero before the first acknowledgment.
@@ -258,7 +259,7 @@ struct FineTimeout {
 }
 
 impl FineTimeout {
-    /// The first acknowledgment has come: half as much again as it took.
+    /// The first acknowledgment has arrived: the timeout is one and a half times its round trip.
     fn begin(&mut self, times: &Times, now: Instant) {
         if self.srtt == Duration::ZERO
             && let Some(begun) = times.begun

@@ -1,4 +1,4 @@
-//! Round trips as RFC 6298 measures them, in nanoseconds.
+//! Round trip estimation of RFC 6298, in nanoseconds.
 
 use airlane_base::Duration;
 
@@ -14,8 +14,8 @@ impl Fine {
         self.srtt
     }
 
-    /// A round trip took `rtt`; the timeout that follows, by a clock of this granularity.
-    /// Of `expected` samples in a round trip each counts for as much less (RFC 7323, appendix G).
+    /// Takes a round trip of `rtt`; returns the timeout for a clock of this granularity. Each of `expected` samples
+    /// per round trip has a correspondingly smaller weight (RFC 7323, appendix G).
     pub(super) fn sample(
         &mut self,
         rtt: Duration,

@@ -1,18 +1,18 @@
-//! Acknowledgments that come together (BBR v1 as Linux has had it since 5.1, "extra acked"): where a path holds some back, the
-//! window has room for what they would have let leave.
+//! Aggregated acknowledgments (BBR v1 as in Linux since 5.1, "extra acked"): if a path delays acknowledgments and
+//! delivers them in batches, the window grows by the segments that they would have released.
 //!
-//! What has been acknowledged beyond the bandwidth since an epoch's beginning is the excess; where it is none a new
-//! epoch begins. The largest of the last five to ten round trips counts.
+//! The excess is what has been acknowledged beyond the bandwidth since an epoch began; when it is 0 a new epoch
+//! begins. The largest excess of the last five to ten round trips counts.
 
 use airlane_base::Instant;
 
 use crate::tcp::congestion::rate::RateSample;
 
-/// Round trips for which one of the two largest counts alone.
+/// Round trips until the older of the two maxima is dropped.
 const ROUNDS: u32 = 5;
 /// An epoch of more segments is too old.
 const LONGEST_EPOCH: u64 = 1 << 20;
-/// The window grows by what the path carries in so many seconds at most.
+/// The window grows by at most what the path carries in this time, s.
 const LONGEST: f64 = 0.1;
 
 /// What was acknowledged beyond the bandwidth.
@@ -21,7 +21,7 @@ pub(super) struct Aggregation {
     begin: Instant,
     /// Segments acknowledged since then.
     acked: u64,
-    /// The largest excess of these round trips and of those before, segments.
+    /// The largest excess of the current round trips and of the previous ones, segments.
     largest: [u64; 2],
     rounds: u32,
 }
@@ -36,13 +36,13 @@ impl Aggregation {
         }
     }
 
-    /// A new epoch begins: nothing was to be sent.
+    /// A new epoch begins, because there was nothing to send.
     pub(super) const fn restart(&mut self, now: Instant) {
         (self.begin, self.acked) = (now, 0);
     }
 
-    /// An acknowledgment, perhaps the first of a round trip, on a path of so many segments per second, with a window
-    /// of so many.
+    /// Takes an acknowledgment, perhaps the first of a round trip. The path carries `bandwidth` segments per second,
+    /// and the window is `window` segments.
     pub(super) fn on_sample(
         &mut self,
         sample: &RateSample,
@@ -71,7 +71,7 @@ impl Aggregation {
         self.largest[0] = self.largest[0].max(excess);
     }
 
-    /// Segments that the window has room for beyond the path's, which carries so many in a second.
+    /// Segments by which the window may exceed that of the path, which carries `bandwidth` segments per second.
     pub(super) fn allowance(&self, bandwidth: f64) -> u64 {
         let [now, before] = self.largest;
         now.max(before).min((bandwidth * LONGEST) as u64)

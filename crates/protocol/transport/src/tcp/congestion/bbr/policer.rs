@@ -1,23 +1,22 @@
-//! Whether a policer sits on the path, which lets bursts pass and then drops (BBR v1 as Linux has it, "long-term
-//! bandwidth").
+//! Detects a policer on the path, which lets bursts pass and then drops (BBR v1 as in Linux, "long-term bandwidth").
 //!
-//! From the first loss on the rate is measured over intervals of 4 to 16 round trips, each of which ends with a loss if
-//! at least a fifth of what was delivered was lost. Two of them in a row at nearly the same rate are a policer's: their
-//! mean is the pace, without probes, for 48 round trips.
+//! From the first loss on, the rate is measured over intervals of 4 to 16 round trips. An interval ends with a loss
+//! if at least a fifth of what was delivered was lost. Two such intervals in a row at nearly the same rate indicate a
+//! policer: their mean is the pacing rate, without probes, for 48 round trips.
 
 use airlane_base::Instant;
 
 use crate::tcp::congestion::rate::RateSample;
 
-/// Round trips of an interval, at least and at most.
+/// The shortest and the longest interval, round trips.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 16;
-/// Lost of 256 delivered.
+/// Lost segments of 256 delivered.
 const LOSSES: u64 = 50;
-/// Two rates are one if they are an eighth apart, or 4 kbit/s.
+/// Two rates are the same if they differ by at most an eighth, or by 4 kbit/s.
 const RATIO: f64 = 0.125;
 const DIFFERENCE: f64 = 500.0;
-/// Round trips for which the rate is believed.
+/// Round trips for which the rate is used.
 const BELIEVED_ROUNDS: u32 = 48;
 
 /// Where an interval began.
@@ -32,22 +31,22 @@ struct Interval {
 /// What is known of a policer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
-    /// Segments that were lost so far.
+    /// Segments lost so far.
     lost: u64,
     interval: Option<Interval>,
-    /// The rate of the interval before, segments per second.
+    /// The rate of the previous interval, segments per second.
     before: Option<f64>,
     /// The policer's rate, and the round trips since it was found.
     found: Option<(f64, u32)>,
 }
 
 impl Policer {
-    /// Segments per second, if there is one.
+    /// The rate of the policer, segments per second, if one was found.
     pub(super) fn rate(&self) -> Option<f64> {
         self.found.map(|(rate, _)| rate)
     }
 
-    /// Nothing that was seen counts.
+    /// Discards everything measured so far.
     pub(super) fn forget(&mut self) {
         *self = Self {
             lost: self.lost,
@@ -55,8 +54,8 @@ impl Policer {
         };
     }
 
-    /// An acknowledgment, perhaps the first of a round trip, while the bandwidth is `probed`, where full segments have
-    /// `segment` bytes; whether it is over with a policer.
+    /// Takes an acknowledgment, perhaps the first of a round trip, while the bandwidth is `probed`. Full segments
+    /// have `segment` bytes. True if the rate of a policer has expired.
     pub(super) fn on_sample(
         &mut self,
         sample: &RateSample,
@@ -77,7 +76,7 @@ impl Policer {
         false
     }
 
-    /// The timer has expired: what is on its way is lost.
+    /// The retransmission timer has expired: everything in flight is lost.
     pub(super) fn on_timeout(&mut self) {
         self.lost += 1;
     }
@@ -132,8 +131,8 @@ mod tests {
     use crate::tcp::congestion::rate::Phase;
     use airlane_base::Duration;
 
-    /// Round trips of 100 ms, each with an acknowledgment of so many segments and so many lost ones; by round trip, the
-    /// rate that is believed.
+    /// Round trips of 100 ms, each with one acknowledgment, given as segments acknowledged and lost; returns the rate
+    /// in use after each round trip.
     fn rates(rounds: &[(u64, u64)]) -> Vec<Option<f64>> {
         let (mut policer, mut total) = (Policer::default(), 0);
         let mut one = |(at, (delivered, lost)): (usize, &(u64, u64))| {

@@ -1,25 +1,26 @@
-//! Tail loss probes (RFC 8985, section 7): a segment that asks for an acknowledgment before the timer gives up.
+//! Tail loss probes (RFC 8985, section 7): a segment that elicits an acknowledgment before the retransmission timer
+//! expires.
 //!
-//! Two smoothed round trips behind the last acknowledgment or new segment one more leaves, a new one if there is
-//! any, else the highest again. What it provokes shows the losses of the tail, which the retransmission timer
-//! would have met with slow start. One probe is out at a time.
+//! Two smoothed round trips after the last acknowledgment or new segment, one more segment is sent: a new one if
+//! there is any, otherwise the highest one again. Its acknowledgment reveals losses at the tail, which would
+//! otherwise end in a timeout and slow start. At most one probe is outstanding.
 
 use airlane_base::{Duration, Instant};
 
 use crate::tcp::control::Control;
 
-/// How long a receiver keeps the acknowledgment of a lone segment (RFC 8985's WCDelAckT).
+/// The longest delay of a lone segment's acknowledgment (RFC 8985's WCDelAckT).
 const LONGEST_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Before the first round trip.
+/// The delay of a probe before the first round trip sample.
 const FIRST: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// When one leaves.
+    /// When a probe is due.
     due: Option<Instant>,
-    /// One leaves now.
+    /// A probe is to be sent now.
     leaves: bool,
-    /// What had been sent when the last one left, whether that was a segment sent again.
+    /// The end of what had been sent when the last probe was sent, and whether the probe was a retransmission.
     out: Option<(u64, bool)>,
 }
 
@@ -28,7 +29,7 @@ impl Probe {
         self.due
     }
 
-    /// Something new is outstanding, or less than before.
+    /// New data is in flight, or less than before: schedules the next probe.
     pub(super) fn schedule(&mut self, control: &Control, now: Instant) {
         self.due = None;
         let flight = control.window.flight_size();
@@ -40,23 +41,23 @@ impl Probe {
             Some(srtt) if flight == 1 => srtt * 2 + LONGEST_ACK_DELAY,
             Some(srtt) => srtt * 2,
         };
-        // Not behind the retransmission timer: then it comes in its place (section 7.2).
+        // Never later than the retransmission timer: a probe then takes its place (section 7.2).
         self.due = control.timer.due().map(|rto| rto.min(now + wait));
     }
 
-    /// None is needed: losses are being repaired.
+    /// No probe is needed: losses are being repaired.
     pub(super) const fn cancel(&mut self) {
         self.due = None;
         self.leaves = false;
     }
 
-    /// Behind a timeout.
+    /// Resets the state after a timeout.
     pub(super) const fn forget(&mut self) {
         self.cancel();
         self.out = None;
     }
 
-    /// Time has passed; whether one leaves now.
+    /// Advances time; true if a probe is due now.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         if self.due.is_none_or(|due| due > now) {
             return false;
@@ -66,7 +67,7 @@ impl Probe {
         true
     }
 
-    /// The segment that leaves as a probe now.
+    /// The segment to send as a probe now.
     pub(super) fn take(&mut self, control: &mut Control) -> Option<u64> {
         if !std::mem::take(&mut self.leaves) || control.window.flight_size() == 0 {
             return None;
@@ -81,12 +82,12 @@ impl Probe {
         Some(seq)
     }
 
-    /// An acknowledgment has come; whether a probe has repaired a loss, which asks for less (section 7.4.2).
+    /// An acknowledgment has arrived; true if a probe repaired a loss, which calls for a cut (section 7.4.2).
     pub(super) fn on_ack(&mut self, ack: u64, reports: bool) -> bool {
         match self.out {
             Some((end, again)) if ack >= end => {
                 if again && ack == end && reports {
-                    // Not yet clear.
+                    // Not decided yet.
                     return false;
                 }
                 self.out = None;

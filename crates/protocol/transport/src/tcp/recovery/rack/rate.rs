@@ -1,8 +1,8 @@
-//! How fast the path delivers (draft-cheng-iccrg-delivery-rate-estimation): what had been delivered when a segment
-//! left, against what has been when it has come.
+//! The delivery rate estimator (draft-cheng-iccrg-delivery-rate-estimation): what had been delivered when a segment
+//! was sent, compared with what has been delivered when it arrives.
 //!
-//! A sample is the slower of the rates of departures and of arrivals, so that neither a burst nor acknowledgments
-//! that come together make it larger than the path. Where the sender had nothing to send, it says less.
+//! A sample is the smaller of the send rate and the delivery rate, so neither a burst nor aggregated acknowledgments
+//! make it larger than the path's rate. It underestimates the path if the sender had nothing to send.
 
 use std::collections::VecDeque;
 
@@ -10,44 +10,44 @@ use airlane_base::{Duration, Instant};
 
 use super::sent::Segment;
 
-/// What stood when a segment left.
+/// The state of the connection when a segment was sent.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     delivered: u64,
     delivered_at: Instant,
-    /// When the first of the flight left that was acknowledged last.
+    /// When the first segment of the flight was sent that was acknowledged last.
     first_left: Instant,
     limited: bool,
 }
 
-/// What the segments of one acknowledgment say together.
+/// The sample that the segments of one acknowledgment give.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
-    /// Segments delivered when the newest of these left, and by now.
+    /// Segments delivered when the newest of these was sent, and by now.
     pub(super) prior: u64,
     pub(super) total: u64,
-    /// The time that they took; none if that is shorter than a round trip can be.
+    /// How long their delivery took; none if that is shorter than any round trip.
     pub(super) interval: Option<Duration>,
     pub(super) limited: bool,
 }
 
-/// The account of one connection.
+/// The estimator of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeliveryRate {
-    /// Number of the first entry.
+    /// The segment of the first entry.
     una: u64,
     departures: VecDeque<Departure>,
     delivered: u64,
     delivered_at: Instant,
     first_left: Instant,
-    /// Until so many are delivered, samples say too little.
+    /// Samples are application-limited until this many segments are delivered.
     limited: Option<u64>,
-    /// When the newest left that the present acknowledgment shows to have come, and its number.
+    /// When the newest segment was sent that this acknowledgment reports as delivered, and its number.
     newest: Option<(Instant, u64)>,
 }
 
 impl DeliveryRate {
-    /// A copy of `seq` leaves; `alone` if nothing else is on its way.
+    /// A copy of `seq` is sent; `alone` if nothing else is in flight.
     pub(super) fn on_sent(&mut self, now: Instant, seq: u64, alone: bool) {
         if alone {
             self.first_left = now;
@@ -66,7 +66,7 @@ impl DeliveryRate {
         }
     }
 
-    /// `seq`, which is not below what was acknowledged before, has come.
+    /// `seq` was delivered; it is not below the last acknowledged number.
     pub(super) fn on_delivered(&mut self, seq: u64, segment: &Segment) {
         self.delivered += 1;
         if self.newest.is_none_or(|(left, _)| left <= segment.left) {
@@ -74,7 +74,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Everything below `una` has come; what this acknowledgment says of the rate.
+    /// Everything below `una` was delivered; returns the sample of this acknowledgment.
     pub(super) fn finish(
         &mut self,
         now: Instant,
@@ -105,12 +105,12 @@ impl DeliveryRate {
         })
     }
 
-    /// Nothing is left to send though more could be, or little is sent on purpose, with `pipe` on their way.
+    /// The sender is limited by its application, or sends little on purpose, with `pipe` segments in flight.
     pub(super) fn limit(&mut self, pipe: u64) {
         self.limited = Some(self.delivered + pipe.max(1));
     }
 
-    /// Whether nothing was left to send.
+    /// Whether the sender was limited by its application.
     pub(super) const fn is_limited(&self) -> bool {
         self.limited.is_some()
     }

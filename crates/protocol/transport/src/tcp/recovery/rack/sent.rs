@@ -1,9 +1,9 @@
-//! Every segment that is outstanding, on its own: when its last copy left, whether it has come, whether it is
-//! lost; and the order in which they left.
+//! The state of every segment in flight: when its last copy was sent, whether it was delivered, whether it is lost;
+//! and the order in which they were sent.
 //!
-//! A segment is in the order of departures once for each copy; only the entry of its last copy counts. Invariant:
-//! `sacked` and `lost` are the numbers of segments above `snd_una` that have come, and that are lost and have not
-//! left again; no segment is both.
+//! A segment appears in the send order once for each copy, and only the entry of its last copy counts. Invariant:
+//! `sacked` and `lost` count the segments above `snd_una` that were delivered, and those that are lost and not sent
+//! again; no segment is both.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,16 @@ use crate::tcp::{MOST_BLOCKS, Range};
 /// One segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// When its last copy left.
+    /// When its last copy was sent.
     pub(super) left: Instant,
-    /// Whether it has left more than once.
+    /// Whether it was sent more than once.
     pub(super) again: bool,
     lost: bool,
-    /// Whether it was reported.
+    /// Whether it was reported as delivered.
     come: bool,
 }
 
-/// The segments from `una` to the highest that has left.
+/// The segments from `una` to the highest one sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sent {
     una: u64,
@@ -34,9 +34,10 @@ pub(super) struct Sent {
     told: [Range; MOST_BLOCKS],
     sacked: u64,
     lost: u64,
-    /// Copies by when they left, oldest first; neither lost nor, the first one, come or left again.
+    /// Copies in the order in which they were sent, oldest first. None is lost, and the first is neither delivered
+    /// nor sent again.
     order: VecDeque<(u64, Instant)>,
-    /// What is lost, in the order in which that was found; some have come or left again since.
+    /// Lost segments, in the order of detection; some were delivered or sent again since.
     to_resend: VecDeque<u64>,
 }
 
@@ -51,18 +52,18 @@ impl Sent {
         self.segments.get_mut(seq.checked_sub(self.una)? as usize)
     }
 
-    /// Segments that are on their way.
+    /// Segments in flight.
     #[inline]
     pub(super) fn pipe(&self) -> u64 {
         self.segments.len() as u64 - self.sacked - self.lost
     }
 
-    /// Segments above `una` that have come.
+    /// Segments above `una` that were delivered.
     pub(super) const fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// A copy of `seq` leaves: of the next one for the first time, or of an earlier one.
+    /// A copy of `seq` is sent: the first of a new segment, or a retransmission.
     pub(super) fn on_sent(&mut self, now: Instant, seq: u64) {
         match self.get_mut(seq) {
             None => self.segments.push_back(Segment {
@@ -81,7 +82,7 @@ impl Sent {
         self.order.push_back((seq, now));
     }
 
-    /// Everything below `ack` has come; `each` sees those that are news.
+    /// Everything below `ack` was delivered; `each` is called for the segments for which this is new.
     pub(super) fn acknowledge(&mut self, ack: u64, mut each: impl FnMut(u64, &Segment)) {
         if ack <= self.una {
             return;
@@ -101,8 +102,8 @@ impl Sent {
         self.arrived.cut_below(self.una);
     }
 
-    /// Blocks report segments; `each` sees those that are news. What never left is ignored, and what was told last is
-    /// told again and again.
+    /// Blocks report delivered segments; `each` is called for those that are new. Segments that were never sent are
+    /// ignored, and blocks that the previous report had are skipped.
     pub(super) fn report(&mut self, blocks: &[Range], mut each: impl FnMut(u64, &Segment)) {
         let told = self.told;
         for (at, block) in blocks.iter().enumerate() {
@@ -137,7 +138,7 @@ impl Sent {
         self.sacked += self.arrived.insert(Range { start: from, end });
     }
 
-    /// The copy that left first of those that count: its number, and when.
+    /// The oldest copy that counts: its segment and when it was sent.
     pub(super) fn oldest(&mut self) -> Option<(u64, Instant)> {
         while let Some((seq, left)) = self.order.front().copied() {
             let counts = |segment: &Segment| segment.left == left && !segment.lost && !segment.come;
@@ -149,7 +150,7 @@ impl Sent {
         None
     }
 
-    /// A segment that has neither come nor is lost already is lost.
+    /// Marks a segment as lost unless it was delivered or is already lost.
     pub(super) fn lose(&mut self, seq: u64) {
         let Some(segment) = self.get_mut(seq) else {
             return;
@@ -160,9 +161,9 @@ impl Sent {
         }
     }
 
-    /// The oldest segment is lost, and leaves again before all others that are: without it nothing is
-    /// acknowledged, and the timer would only be doubled. If it was reported, then the receiver has dropped it since,
-    /// and who knows what else (RFC 2018, section 8).
+    /// Marks the oldest segment as lost, to be sent before all other lost ones: nothing is acknowledged without it,
+    /// and the timer would only back off. If it was reported as delivered, the receiver has discarded it since, and
+    /// perhaps others too (RFC 2018, section 8).
     pub(super) fn lose_oldest(&mut self) {
         if self.segments.front().is_some_and(|oldest| oldest.come) {
             self.forget_reports();
@@ -171,7 +172,7 @@ impl Sent {
         self.to_resend.push_front(self.una);
     }
 
-    /// What was reported is on its way. This is rare, and may take its time.
+    /// Treats reported segments as in flight again. This is rare, so it need not be fast.
     fn forget_reports(&mut self) {
         for (seq, segment) in (self.una..).zip(&mut self.segments) {
             if std::mem::take(&mut segment.come) {
@@ -189,11 +190,11 @@ impl Sent {
         order.sort_unstable_by_key(|(seq, left)| (*left, *seq));
     }
 
-    /// What is lost and has not left again: the first that was found.
+    /// The lost segment to send next: the first detected one that was not sent again.
     #[inline]
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         if self.lost == 0 {
-            // Most ask in vain.
+            // Most calls find nothing.
             if !self.to_resend.is_empty() {
                 self.to_resend.clear();
             }
@@ -208,7 +209,7 @@ impl Sent {
         None
     }
 
-    /// Whether a copy of a segment from `from` on is on its way. This is rare, and may take its time.
+    /// Whether a retransmission of a segment from `from` on is in flight. This is rare, so it need not be fast.
     pub(super) fn has_copies(&self, from: u64) -> bool {
         let outstanding = (self.una..).zip(&self.segments);
         outstanding
@@ -216,7 +217,7 @@ impl Sent {
             .any(|(_, segment)| segment.again && !segment.lost && !segment.come)
     }
 
-    /// Nothing that has not left again was lost. This is rare, and may take its time.
+    /// Clears the loss mark of every segment that was not sent again. This is rare, so it need not be fast.
     pub(super) fn find_all(&mut self) {
         while let Some(seq) = self.to_resend.pop_back() {
             if let Some(segment) = self.get_mut(seq)
@@ -238,7 +239,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Each segment by its number: when it left last, whether it has come, whether it is lost.
+    /// Each segment by its number: when it was last sent, whether it was delivered, whether it is lost.
     type Naive = BTreeMap<u64, (Instant, bool, bool)>;
 
     #[test]
