@@ -9,6 +9,8 @@
 //! Run it with `cargo run -p airlane-transport --example lossy_link [LOSS_PERCENT]`. The same loss gives the same output
 //! on every machine: there is no clock, and the random numbers come from a fixed seed.
 
+#![expect(clippy::print_stdout, reason = "an example prints its table")]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 
@@ -63,12 +65,12 @@ fn run(name: &str, config: &TcpConfig, loss: f64) {
     let mut in_flight: BTreeMap<(Instant, u64), (usize, Segment)> = BTreeMap::new();
     let mut sent = 0;
     let mut now = Instant::ORIGIN;
-    let end = Instant::ORIGIN + Duration::from_secs(SECONDS);
+    let stop = Instant::ORIGIN + Duration::from_secs(SECONDS);
     let mut windows = vec![0.0; SECONDS as usize];
     ends[0].write(u64::MAX);
-    while now < end {
-        for from in 0..2 {
-            while let Some(segment) = ends[from].poll_transmit(now) {
+    while now < stop {
+        for (from, end) in ends.iter_mut().enumerate() {
+            while let Some(segment) = end.poll_transmit(now) {
                 let arrival = match &segment {
                     Segment::Data(data) => link.carry(now, data.len + config.header_len()),
                     _ => Some(now + DELAY),

@@ -59,8 +59,8 @@
 //!
 //! ends[0].write(100_000);
 //! while !ends[0].is_acknowledged() {
-//!     for from in 0..2 {
-//!         while let Some(segment) = ends[from].poll_transmit(now) {
+//!     for (from, end) in ends.iter_mut().enumerate() {
+//!         while let Some(segment) = end.poll_transmit(now) {
 //!             sent += 1;
 //!             let is_lost = matches!(segment, Segment::Data(data) if data.seq == 2 && !data.retransmission);
 //!             if !is_lost {

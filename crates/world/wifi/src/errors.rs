@@ -2,11 +2,11 @@
 //! linear).
 //!
 //! - 802.11b: differential BPSK in closed form; differential QPSK by the bound of Ferrari and Corazza (2004);
-//! complementary code keying as biorthogonal symbols, after Pursley and Royster (2009). The noise bandwidth is 22
-//! MHz.
+//!   complementary code keying as biorthogonal symbols, after Pursley and Royster (2009). The noise bandwidth is 22
+//!   MHz.
 //! - 802.11g and n: bit errors of a BPSK, QPSK, 16-QAM or 64-QAM carrier, and the union bound over the distance
-//! spectrum of the convolutional code of constraint length 7 (Frenger, Orten and Ottosson 1999), hard decisions. The
-//! noise bandwidth is 20 MHz.
+//!   spectrum of the convolutional code of constraint length 7 (Frenger, Orten and Ottosson 1999), hard decisions. The
+//!   noise bandwidth is 20 MHz.
 
 use std::f64::consts::{PI, SQRT_2};
 

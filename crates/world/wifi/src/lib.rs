@@ -2,12 +2,12 @@
 //! protocol.
 //!
 //! * [`profile`]: the durations of frames, interframe spaces and slots: 802.11b with long and short preambles,
-//! 802.11g and n.
+//!   802.11g and n.
 //! * `station` and [`contention`]: the distributed coordination function (DCF) of one station: channel access by
-//! slotted backoff, retries, and the queue.
+//!   slotted backoff, retries, and the queue.
 //! * [`place`]: positions, and the power at which stations receive each other.
 //! * [`noise`]: frames lost without a collision, in phases; [`signal`] and [`errors`]: frames lost because the signal
-//! is weak, by distance or as recorded.
+//!   is weak, by distance or as recorded.
 //! * `auto_rate`: a rate for each neighbour.
 //! * [`Radio`]: all stations of a channel as one component with one deadline.
 //!

@@ -2,14 +2,14 @@
 //!
 //! * The timer runs exactly while something is in flight and the path is not frozen.
 //! * It restarts with the timeout from before the acknowledgment's own sample, so it keeps a backoff that the sample
-//! ends (ns-2 changed the order in 2001).
+//!   ends (ns-2 changed the order in 2001).
 //! * With timestamps each acknowledgment of new data measures a round trip, of whichever copy (RFC 7323, section
 //!   4). Without them one segment is timed at a time, never one that was sent twice (Karn). Any loss
 //!   abandons the measurement. The timer's backoff ends only with a valid sample.
 //! * The mark, which is the number and send time of the segment timed last, may outlive a connection
-//! ([`TcpConfig::keep_rtt_mark`], the reset of ns-2 in 1999). Until the next connection on the same sender passes
-//! that number, nothing of it is timed, and then the sample includes all the time since the old mark: short transfers
-//! keep the initial timeout, longer ones get one of minutes.
+//!   ([`TcpConfig::keep_rtt_mark`], the reset of ns-2 in 1999). Until the next connection on the same sender passes
+//!   that number, nothing of it is timed, and then the sample includes all the time since the old mark: short transfers
+//!   keep the initial timeout, longer ones get one of minutes.
 //! * While frozen it is stopped; after the thaw it continues with the remaining time.
 
 use airlane_base::{Duration, Instant};
