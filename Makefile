@@ -100,7 +100,7 @@ XYLOMENOS = xylomenos-1999 xylomenos-polyzos
 WORKS = $(XYLOMENOS) balakrishnan-1997 ludwig-1999 gopal-2007
 VERDICTS = studies/verdicts.json
 
-claims: ## Check that no claim of the published works fares worse than committed (5 min)
+claims: ## Check that no claim of the published works fares worse than committed, nor says nothing of its own (5 min)
 	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --check $(VERDICTS) > target/claims.txt
 
@@ -111,13 +111,11 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 # Pictures that no page links.
 PRUNE = @cd docs/lab && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
 
-validation: python-env ## Simulate the published figures, with other choices too, and rewrite docs/lab/validation*.md (30 min)
+validation: python-env ## Simulate the published figures and rewrite docs/lab/validation.md and a page for each work (40 min)
 	$(QUICK) --no-run
-	$(STUDIES) $(XYLOMENOS) --runs 10 --out target/validation --markdown docs/lab/validation.md --comparisons target/validation.csv > target/validation.txt
+	$(STUDIES) $(WORKS) --runs 10 --out target/validation --markdown docs/lab/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(VENV)/python -m airlane.figures target/validation --out docs/lab/figures --format svg
 	$(PRUNE)
-	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/lab/validation-balakrishnan.md > target/validation-balakrishnan.txt
-	$(STUDIES) gopal-2007 --alternatives --alternative-runs 3 --out target/validation-gopal --markdown docs/lab/validation-gopal.md > target/validation-gopal.txt
 
 RUNS ?= 2
 
@@ -128,7 +126,7 @@ experiments: python-env ## Run the experiments of docs/lab/experiments.md again 
 	  $(VENV)/python -m airlane.figures $$name --out docs/lab/figures/$$(basename $$name) --format svg; done
 	$(PRUNE)
 
-validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
+validate-ns2: ## Run ns-2 beside the simulator, write how far each setting is apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)
 	$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-ns2 -- \
 	  --write docs/lab/validation-ns2.md

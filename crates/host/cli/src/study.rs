@@ -100,14 +100,19 @@ pub(crate) fn lint(args: &StudyShowArgs) -> anyhow::Result<()> {
                 .filter(|s| ids.is_empty() || ids.contains(&s.id));
             studies.any(|study| study.claims.iter().any(|claim| claim.id == id))
         };
-        for (id, by) in work.contradictions() {
-            if shown(&id) {
-                text += &format!("{id}\n  {}\n", by.join("\n  "));
-            }
+        let mut found: Vec<(String, Vec<String>)> = work.contradictions().into_iter().collect();
+        let request = RunRequest {
+            committed: true,
+            ..RunRequest::default()
+        };
+        let plan = Plan::new(work.clone(), &[], &request)?;
+        found.extend(plan.lint_files()?);
+        for (id, by) in found.into_iter().filter(|(id, _)| shown(id)) {
+            text += &format!("{id}\n  {}\n", by.join("\n  "));
         }
     }
     if text.is_empty() {
-        "no check excludes another one\n".clone_into(&mut text);
+        "no check excludes another one, repeats one or cannot fail\n".clone_into(&mut text);
     }
     output::print(&text)
 }
@@ -198,7 +203,7 @@ pub(crate) fn report(args: &StudyPageArgs) -> anyhow::Result<()> {
     let (manifest, plans, store) = reopen(&args.report)?;
     let before = committed(&plans, show)?;
     let outcomes = judge(&plans, &store, &manifest, folder)?;
-    let shown = present(&plans, &outcomes, show, before);
+    let shown = present(&plans, &store, &outcomes, show, before);
     if args.html.is_some() || !show.json {
         page::write(folder, args.html.as_deref())?;
     }
@@ -408,7 +413,8 @@ fn finish(
     for plan in plans {
         plan.write_tables(store, folder)?;
     }
-    present(plans, &judge(plans, store, manifest, folder)?, show, before)
+    let outcomes = judge(plans, store, manifest, folder)?;
+    present(plans, store, &outcomes, show, before)
 }
 
 /// Judges complete results and leaves what it found beside them.
@@ -433,17 +439,14 @@ fn judge(
 /// Shows what was found, and what got worse than it was `before`.
 fn present(
     plans: &[Plan],
+    store: &Store,
     outcomes: &[WorkOutcome],
     show: &StudyOutputArgs,
     before: Option<Committed>,
 ) -> anyhow::Result<()> {
     let report = Report::new(outcomes);
     if let Some(path) = &show.markdown {
-        let notes = plans.iter().map(|plan| &plan.work);
-        write(
-            path,
-            &airlane_study::markdown(&report, outcomes, &notes.collect::<Vec<_>>()),
-        )?;
+        pages(path, plans, outcomes)?;
     }
     if let Some(path) = &show.comparisons {
         write(path, &airlane_study::comparisons(&report))?;
@@ -465,7 +468,15 @@ fn present(
         warn_few(plans, &report);
     }
     match show.check.as_ref().zip(before) {
-        Some((path, before)) => check(path, &before, outcomes),
+        Some((path, before)) => {
+            let findings = plans.iter().map(|plan| plan.lint(store));
+            check(
+                path,
+                &before,
+                outcomes,
+                &findings.collect::<Result<Vec<_>, _>>()?.concat(),
+            )
+        }
         None => Ok(()),
     }
 }
@@ -542,7 +553,12 @@ fn committed(plans: &[Plan], show: &StudyOutputArgs) -> anyhow::Result<Option<Co
     Ok(Some(committed))
 }
 
-fn check(path: &Path, before: &Committed, outcomes: &[WorkOutcome]) -> anyhow::Result<()> {
+fn check(
+    path: &Path,
+    before: &Committed,
+    outcomes: &[WorkOutcome],
+    findings: &[(String, Vec<String>)],
+) -> anyhow::Result<()> {
     let name = path.display();
     let mut worse = vec![];
     for outcome in in_full(outcomes) {
@@ -555,14 +571,44 @@ fn check(path: &Path, before: &Committed, outcomes: &[WorkOutcome]) -> anyhow::R
         let new = known.filter(|(id, _)| !before.verdicts.contains_key(id));
         worse.extend(new.map(|(id, _)| format!("{id}: not in it; --save writes it")));
     }
-    if worse.is_empty() {
-        return Ok(());
+    let mut problems = vec![];
+    if !worse.is_empty() {
+        let count = worse.len();
+        problems.push(format!(
+            "{count} verdicts are not as good as in {name}:\n{}",
+            worse.join("\n")
+        ));
     }
-    let count = worse.len();
-    Err(anyhow::anyhow!(
-        "{count} verdicts are not as good as in {name}:\n{}",
-        worse.join("\n")
-    ))
+    if !findings.is_empty() {
+        let lines = findings
+            .iter()
+            .map(|(id, why)| format!("{id}: {}", why.join("; ")));
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        problems.push(format!(
+            "{} claims say nothing of their own:\n{lines}",
+            findings.len()
+        ));
+    }
+    match problems.as_slice() {
+        [] => Ok(()),
+        problems => Err(anyhow::anyhow!("{}", problems.join("\n"))),
+    }
+}
+
+/// Writes FILE.md, and FILE-WORK.md for each of several works.
+fn pages(path: &Path, plans: &[Plan], outcomes: &[WorkOutcome]) -> anyhow::Result<()> {
+    let works: Vec<&Work> = plans.iter().map(|plan| &plan.work).collect();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    for page in airlane_study::markdown(outcomes, &works, &name) {
+        match page.of {
+            None => write(path, &page.text)?,
+            Some(work) => write(
+                &path.with_file_name(format!("{name}-{work}.md")),
+                &page.text,
+            )?,
+        }
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

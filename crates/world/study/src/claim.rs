@@ -3,11 +3,14 @@
 mod comparison;
 pub(crate) mod contradiction;
 mod judge;
+pub(crate) mod lint;
 mod scale;
 mod setting;
 mod words;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
@@ -16,8 +19,9 @@ use toml::Value;
 
 pub use self::comparison::{Comparison, ComparisonCounts};
 use self::setting::ClaimSetting;
-use crate::expression::{Condition, Operand};
+use crate::expression::{Comparator, Condition, ConditionKind, Expression, Operand};
 use crate::verdict::Verdict;
+use crate::verdict::print::Print;
 
 /// A published statement. Exactly one form of check, unless its class has none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -35,11 +39,21 @@ pub struct Claim {
     pub class: Option<ClaimClass>,
     /// Why it has this class.
     pub reason: Option<String>,
+    /// What would make it fail, where the lint takes its printed value for one that was set.
+    #[serde(rename = "fails-when")]
+    pub(crate) fails_when: Option<String>,
+    /// It reads `numbers` or `curves`. Left out: as its study, or its work.
+    pub(crate) print: Option<Print>,
+    /// Of how many runs its printed numbers are; the prediction interval of so many decides. Left out: as its study, or
+    /// its work, or as many as are simulated.
+    #[serde(rename = "of-runs")]
+    pub(crate) of_runs: Option<NonZeroU32>,
     /// These orderings must be true at each of the places.
     #[serde(default)]
     check: OneOrMany<Condition>,
     /// Of these ratios the least and the greatest value over the levels were printed.
-    gain: Option<Gain>,
+    #[serde(default)]
+    gain: OneOrMany<Gain>,
     /// These printed values must come out.
     #[serde(default)]
     value: OneOrMany<Printed>,
@@ -75,8 +89,10 @@ pub enum ClaimKind {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Class")]
 pub enum ClaimClass {
-    /// True by construction: a value that was set.
+    /// A value of the setup that the work states.
     Setting,
+    /// The setup or the counters make it true, whatever a protocol does.
+    ByConstruction,
     /// A quantity quoted from elsewhere.
     Background,
     /// What follows from the setup by arithmetic; not a result of the work.
@@ -98,6 +114,7 @@ impl ClaimClass {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Setting => "setting",
+            Self::ByConstruction => "by construction",
             Self::Background => "background",
             Self::ClosedForm => "closed form",
             Self::Calibrated => "calibrated",
@@ -114,9 +131,7 @@ impl ClaimClass {
 pub struct Judgement {
     /// The comparison; none if there was nothing to compare.
     pub verdict: Option<Verdict>,
-    /// The same by the rule for printed numbers; none if that is the rule.
-    pub before: Option<Verdict>,
-    /// Each comparison by itself, where curves are judged.
+    /// Each comparison by itself.
     pub comparisons: Vec<Comparison>,
     /// What was measured, in words.
     pub measured: String,
@@ -256,7 +271,16 @@ impl Claim {
     /// Every expression in its checks.
     pub(crate) fn operands(&self) -> Vec<&Operand> {
         let conditions = self.check.as_slice().iter().flat_map(Condition::operands);
-        let gains = self.gain.iter().flat_map(|gain| gain.of.as_slice());
+        conditions.chain(self.alone()).collect()
+    }
+
+    /// Every expression that is held against a printed number.
+    fn alone(&self) -> Vec<&Operand> {
+        let gains = self
+            .gain
+            .as_slice()
+            .iter()
+            .flat_map(|gain| gain.of.as_slice());
         let values = self.value.as_slice().iter().map(|v| &v.of);
         let bounds = self
             .below
@@ -265,12 +289,7 @@ impl Claim {
             .chain(self.above.as_slice())
             .map(|b| &b.of);
         let closed = self.closed.as_slice().iter().map(|c| &c.of);
-        conditions
-            .chain(gains)
-            .chain(values)
-            .chain(bounds)
-            .chain(closed)
-            .collect()
+        gains.chain(values).chain(bounds).chain(closed).collect()
     }
 
     /// Its checks, as they were written.
@@ -280,7 +299,7 @@ impl Claim {
             [] => String::new(),
             places => format!(" at {}", places.join(" ")),
         };
-        let gains = self.gain.iter().flat_map(|gain| {
+        let gains = self.gain.as_slice().iter().flat_map(|gain| {
             let [low, high] = gain.range;
             gain.of
                 .as_slice()
@@ -316,9 +335,57 @@ impl Claim {
             .collect()
     }
 
-    /// Studies whose scenarios its checks read; `own` is the one that it belongs to.
-    pub(crate) fn read_scenarios<'c>(&'c self, own: &'c str) -> impl Iterator<Item = &'c str> {
+    /// Studies whose scenarios its checks read, or decide whether what it prints was set; `own` is the one that it
+    /// belongs to.
+    pub(crate) fn read_scenarios<'c>(&'c self, own: &'c str) -> Vec<&'c str> {
         let settings = self.setting.as_slice().iter();
-        settings.flat_map(move |setting| setting.studies(own))
+        let settings = settings.flat_map(|setting| setting.studies(own));
+        let was_set = self.class.is_none() && !self.printed().is_empty();
+        let measured = was_set.then(|| self.measured_in(own));
+        settings.chain(measured.into_iter().flatten()).collect()
+    }
+
+    /// Studies whose results its checks read.
+    fn measured_in<'c>(&'c self, own: &'c str) -> BTreeSet<&'c str> {
+        let operands = self.operands().into_iter();
+        let quantities = operands.flat_map(|of| of.expression.quantities());
+        quantities
+            .map(|(quantity, _)| quantity.study.as_deref().unwrap_or(own))
+            .collect()
+    }
+
+    /// Neighbours in its chains, and where they are compared.
+    fn pairs(&self) -> Vec<(&Operand, Comparator, &Operand, &[String])> {
+        let mut found = vec![];
+        for condition in self.check.as_slice() {
+            if let ConditionKind::Chain(first, rest) = &condition.kind {
+                let mut left = &**first;
+                for (comparator, right) in rest {
+                    found.push((left, *comparator, right, condition.at.as_slice()));
+                    left = right;
+                }
+            }
+        }
+        found
+    }
+
+    /// The numbers that measured values are to be equal to.
+    fn printed(&self) -> Vec<f64> {
+        let values = self.value.as_slice().iter().map(|value| value.is);
+        let equal = |(_, comparator, right, _): (_, _, &Operand, _)| match right.expression {
+            Expression::Number(number)
+                if matches!(comparator, Comparator::Nearly | Comparator::Equal) =>
+            {
+                Some(number)
+            }
+            _ => None,
+        };
+        let orders = self.pairs().into_iter().filter_map(equal);
+        let closed = self
+            .closed
+            .as_slice()
+            .iter()
+            .flat_map(|Closed { is, .. }| is.iter().copied());
+        values.chain(orders).chain(closed).collect()
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use crate::report::Report;
 
 /// The columns; quantities are in base units.
-const HEAD: &str = "work,study,claim,check,at,measured,against,ci95_half_width,axis,unit,probability,before,verdict\n";
+const HEAD: &str =
+    "work,study,claim,check,at,measured,against,ci95_half_width,axis,unit,probability,verdict\n";
 
 /// The comparisons of all claims of a report.
 pub fn comparisons(report: &Report) -> String {
@@ -14,7 +15,7 @@ pub fn comparisons(report: &Report) -> String {
         for c in &claim.item.comparisons {
             let _ = writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{}",
                 claim.work,
                 claim.item.study,
                 cell(&claim.item.id),
@@ -26,7 +27,6 @@ pub fn comparisons(report: &Report) -> String {
                 c.axis.map_or(String::new(), |axis| axis.to_string()),
                 c.unit,
                 c.probability,
-                c.before.word(),
                 c.verdict.word(),
             );
         }

@@ -13,8 +13,6 @@ use crate::study::Study;
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredData {
     pub(crate) runs: usize,
-    /// Whether the works' results are curves, by whose axes claims are judged.
-    pub(crate) curves: bool,
     studies: BTreeMap<String, Results>,
 }
 
@@ -27,10 +25,9 @@ struct Results {
 }
 
 impl MeasuredData {
-    pub(crate) const fn new(runs: usize, curves: bool) -> Self {
+    pub(crate) const fn new(runs: usize) -> Self {
         Self {
             runs,
-            curves,
             studies: BTreeMap::new(),
         }
     }

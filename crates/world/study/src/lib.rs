@@ -53,7 +53,7 @@ pub use figure::outcome::{FigureOutcome, LineOutcome, PanelOutcome, ValueOutcome
 pub use figure::{FigureKind, FigureWidth};
 pub use grid::{Choice, Grid, alternatives_of};
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};
-pub use markdown::markdown;
+pub use markdown::{Page, markdown};
 pub use metrics::metrics;
 pub use outcome::{
     ClaimOutcome, PointOutcome, StudyOutcome, Unjudged, VerdictCounts, Verdicts, WorkOutcome,
@@ -67,4 +67,4 @@ pub use store::{RunKey, RunRecord, Store, VERSION};
 pub use study::{Part, Point, Study, StudyFile};
 pub use unit::Unit;
 pub use verdict::Verdict;
-pub use work::{Alternative, Cluster, Work, WorkPrint};
+pub use work::{Alternative, Cause, Note, Work};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use airlane_sim::Estimate;
 use serde::Serialize;
 
+use crate::claim::lint::lint;
 use crate::claim::{Claim, ClaimClass, ClaimKind, Comparison, ComparisonCounts};
 use crate::curve::Metric;
 use crate::data::MeasuredData;
@@ -16,7 +17,7 @@ use crate::plan::{Plan, PlannedStudy, PlannedVariant};
 use crate::store::{RunRecord, Store, VERSION};
 use crate::study::Study;
 use crate::verdict::Verdict;
-use crate::work::WorkPrint;
+use crate::work::Cause;
 
 /// Version of the JSON.
 pub(crate) const SCHEMA: u32 = 1;
@@ -121,13 +122,10 @@ pub struct ClaimOutcome {
     pub measured: String,
     /// The comparison; none if nothing is compared.
     pub verdict: Option<Verdict>,
-    /// The same by the rule for printed numbers, where curves are judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Verdict>,
-    /// How its comparisons fared, where curves are judged.
+    /// How its comparisons fared; none if nothing is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<ComparisonCounts>,
-    /// Each comparison, where curves are judged.
+    /// Each comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
     /// What of the source contradicts it.
@@ -138,6 +136,9 @@ pub struct ClaimOutcome {
     /// Of each comparison that does not hold: values, interval or printed value, and the rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
+    /// Where it lies that it does not come out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// Why it misses, as far as that is known; plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -265,6 +266,40 @@ impl Plan {
         Ok(())
     }
 
+    /// What is wrong with claims that were judged by these results.
+    ///
+    /// # Errors
+    /// If results are missing.
+    pub fn lint(&self, store: &Store) -> Result<Vec<(String, Vec<String>)>, StudyError> {
+        self.findings(Some(store))
+    }
+
+    /// What is wrong with claims, whatever results are.
+    ///
+    /// # Errors
+    /// If a scenario is wrong.
+    pub fn lint_files(&self) -> Result<Vec<(String, Vec<String>)>, StudyError> {
+        self.findings(None)
+    }
+
+    fn findings(&self, store: Option<&Store>) -> Result<Vec<(String, Vec<String>)>, StudyError> {
+        let Some(variant) = self
+            .variants
+            .iter()
+            .find(|variant| variant.alternative.is_none())
+        else {
+            return Ok(vec![]);
+        };
+        let data = self.data(store, variant)?;
+        let asked = variant.studies.iter().filter(|planned| planned.asked);
+        let studies = asked
+            .map(|planned| self.study(planned).cloned())
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(lint(&studies, &data, &variant.scenarios)
+            .into_iter()
+            .collect())
+    }
+
     fn study(&self, planned: &PlannedStudy) -> Result<&Study, StudyError> {
         let missing = || StudyError::Results(format!("there is no study {}", planned.id));
         self.work.study(&planned.id).ok_or_else(missing)
@@ -275,8 +310,7 @@ impl Plan {
         store: Option<&Store>,
         variant: &PlannedVariant,
     ) -> Result<MeasuredData, StudyError> {
-        let curves = self.work.print == WorkPrint::Curves;
-        let mut data = MeasuredData::new(variant.runs as usize, curves);
+        let mut data = MeasuredData::new(variant.runs as usize);
         let mut all = vec![];
         for planned in &variant.studies {
             let study = self.study(planned)?;
@@ -361,19 +395,18 @@ impl Plan {
                     published: claim.published.clone(),
                     measured: judgement.measured,
                     verdict: judgement.verdict,
-                    before: judgement.before,
-                    agreement: judgement
-                        .before
-                        .map(|_| ComparisonCounts::of(&judgement.comparisons)),
+                    agreement: (!judgement.comparisons.is_empty())
+                        .then(|| ComparisonCounts::of(&judgement.comparisons)),
                     comparisons: judgement.comparisons,
                     contradicted: vec![],
                     checks: claim.checks(),
                     why: judgement.why,
+                    cause: self.work.notes.get(&claim.id).map(|note| note.cause),
                     note: self
                         .work
                         .notes
                         .get(&claim.id)
-                        .map(|note| plain(note.trim())),
+                        .map(|note| plain(note.text.trim())),
                 })
             })
             .collect()

@@ -44,7 +44,7 @@ mod tests {
                 claims.flat_map(|claim| [Some(claim.published.clone()), claim.reason.clone()]);
             let titles = work.studies.iter().map(|study| study.title.clone());
             let others = work.alternatives.values().map(|other| other.title.clone());
-            let notes = work.notes.values().map(|note| plain(note));
+            let notes = work.notes.values().map(|note| plain(&note.text));
             for text in shown.flatten().chain(titles).chain(others).chain(notes) {
                 assert!(!marked(&text), "{}: {text}", work.id);
             }

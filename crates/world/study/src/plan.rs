@@ -228,7 +228,7 @@ impl Plan {
             let study = &self.work.studies[place.index];
             let claims = study.claims.iter();
             let reads = claims.flat_map(|claim| {
-                let ids = claim.read_scenarios(&study.id);
+                let ids = claim.read_scenarios(&study.id).into_iter();
                 ids.map(move |id| (claim, id))
             });
             for (claim, id) in reads {

@@ -70,7 +70,7 @@ impl Jackknife {
         if excess <= 0.0 {
             return 1.0;
         }
-        if self.runs < 2 || self.error == 0.0 {
+        if excess.is_infinite() || self.runs < 2 || self.error == 0.0 {
             return 0.0;
         }
         0.5 * (1.0 - central(excess / self.error, self.runs - 1))

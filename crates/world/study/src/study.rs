@@ -6,6 +6,7 @@
 //! study and axis values are made in the same order, then those of the command line.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use airlane_base::config::Validate;
 use airlane_sim::Scenario;
@@ -19,6 +20,7 @@ use crate::curve::Metric;
 use crate::error::StudyError;
 use crate::figure::{Figure, FigureFile, Labels};
 use crate::pattern::Assignment;
+use crate::verdict::print::Print;
 
 /// A piece of a scenario.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -69,7 +71,12 @@ pub struct StudyFile {
     metrics: BTreeMap<String, String>,
     /// What was published, and how it is judged.
     #[serde(default)]
-    claims: Vec<Claim>,
+    pub(crate) claims: Vec<Claim>,
+    /// Its results are printed as `numbers` or as `curves`. Left out: as its work's.
+    pub(crate) print: Option<Print>,
+    /// Of how many runs its printed numbers are. Left out: as its work's.
+    #[serde(rename = "of-runs")]
+    pub(crate) of_runs: Option<NonZeroU32>,
     /// What people call axes, values and metrics.
     #[serde(default)]
     labels: Labels,

@@ -10,17 +10,19 @@
 //! | every other `*.toml` | a study; its id is the file's name |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use airlane_base::config::{self, Validate};
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::claim::contradiction::contradictions;
 use crate::error::StudyError;
 use crate::shipped::{Files, STUDIES};
 use crate::study::{Part, Study, StudyFile};
+use crate::verdict::print::Print;
 
 /// A work and all of its studies.
 #[derive(Clone, Debug)]
@@ -38,15 +40,13 @@ pub struct Work {
     /// Other choices where the work is silent, by name.
     pub alternatives: BTreeMap<String, Alternative>,
     /// Why a claim misses, by its id.
-    pub notes: BTreeMap<String, String>,
-    /// What the first page of its verdicts says in Markdown.
+    pub notes: BTreeMap<String, Note>,
+    /// What the page over several works says of it, in Markdown.
     pub front: Option<String>,
-    /// Experiments on what several claims hang on.
-    pub clusters: Vec<Cluster>,
+    /// Studies whose pictures say most.
+    pub pictures: Vec<String>,
     /// The id of every claim that some study must judge.
     pub ids: Vec<String>,
-    /// How its results are printed.
-    pub print: WorkPrint,
     /// This work, in a folder beside this one, lends its parts and labels.
     pub parts_of: Option<String>,
 }
@@ -61,29 +61,43 @@ pub struct Alternative {
     pub set: Vec<String>,
 }
 
-/// An experiment that settles what several claims hang on.
+/// Why a claim is near or misses.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Cluster {
-    /// Its name.
-    pub title: String,
-    /// Where it is written up, as notes link to it.
-    #[schemars(example = &"experiments.md#snoop")]
-    pub link: String,
-    /// What it found, in a few words.
-    pub settles: String,
+pub struct Note {
+    /// Where it lies.
+    pub cause: Cause,
+    /// What is known of it, in Markdown; the first sentence stands on the page.
+    pub text: String,
 }
 
-/// How the results of a work are printed, which decides how its claims are judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+/// Where it lies that a claim does not come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Print")]
-pub enum WorkPrint {
-    /// Numbers are printed, and claims are judged by the values.
-    #[default]
-    Numbers,
-    /// Curves are printed, and claims are judged by what a reader can see on their axes.
-    Curves,
+pub enum Cause {
+    /// A fault or a simplification here.
+    Ours,
+    /// The work does not say what decides it.
+    Silent,
+    /// Its own numbers, sentences or model say otherwise.
+    Source,
+    /// What is printed is one run, or drawn.
+    Print,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ours, Self::Silent, Self::Source, Self::Print];
+
+    /// As a heading.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Ours => "Ours: a fault or a simplification here",
+            Self::Silent => "Silent: the work does not say what decides it",
+            Self::Source => "Source: its own numbers, sentences or model say otherwise",
+            Self::Print => "Print: what is printed is one run, or drawn",
+        }
+    }
 }
 
 /// The file of a work.
@@ -96,21 +110,24 @@ pub(crate) struct WorkFile {
     /// How often each scenario is repeated.
     #[schemars(example = 30)]
     runs: u64,
-    /// The first page of its verdicts says this, in Markdown: what to take away, and where causes are.
+    /// The page over several works says this, in Markdown: what was rebuilt, what comes out, what does not.
     #[serde(default)]
     front: Option<String>,
-    /// Experiments that settle what several claims hang on; a claim belongs to that whose link its note has.
+    /// The page over several works shows the pictures of these studies.
     #[serde(default)]
-    clusters: Vec<Cluster>,
+    pictures: Vec<String>,
     /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
     /// Assignments in every scenario of its studies, before their own.
     #[serde(default)]
     set: Vec<String>,
-    /// Its results are printed as `numbers` or as `curves`, and its claims are judged by what either can show.
+    /// Its results are printed as `numbers` or as `curves`, where a study or a claim does not say otherwise.
     #[serde(default)]
-    print: WorkPrint,
+    print: Print,
+    /// Of how many runs its printed numbers are, where a study or a claim does not say otherwise. Left out: as many as
+    /// are simulated.
+    of_runs: Option<NonZeroU32>,
     /// What people call axes, values and metrics, in all of its studies.
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -143,6 +160,10 @@ impl Work {
             }
             let mut study: StudyFile = read(files, &path)?;
             study.set = [file.set.as_slice(), &study.set].concat();
+            for claim in &mut study.claims {
+                claim.print = claim.print.or(study.print).or(Some(file.print));
+                claim.of_runs = claim.of_runs.or(study.of_runs).or(file.of_runs);
+            }
             let study = Study::new(&id, study, &parts, &file.labels);
             studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
         }
@@ -158,9 +179,8 @@ impl Work {
             alternatives: optional(files, &folder.join("alternatives.toml"))?,
             notes: optional(files, &folder.join("notes.toml"))?,
             front: file.front,
-            clusters: file.clusters,
+            pictures: file.pictures,
             ids: list(files, &folder.join("ids.txt"))?,
-            print: file.print,
             parts_of: file.parts_of,
         };
         work.check_ids(folder)?;
@@ -209,13 +229,9 @@ impl Work {
         Ok(all)
     }
 
-    /// Claims that others of this work exclude, whatever is measured, each with what excludes it; none where numbers
-    /// are printed, which are judged by their own rule.
+    /// Claims that others of this work exclude, whatever is measured, each with what excludes it.
     pub fn contradictions(&self) -> BTreeMap<String, Vec<String>> {
-        match self.print {
-            WorkPrint::Curves => contradictions(&self.studies),
-            WorkPrint::Numbers => BTreeMap::new(),
-        }
+        contradictions(&self.studies)
     }
 
     /// A study by its id.
@@ -234,6 +250,10 @@ impl Work {
                     return Err(StudyError::file(&path, problem));
                 }
             }
+        }
+        if let Some(id) = self.pictures.iter().find(|id| self.study(id).is_none()) {
+            let problem = format!("pictures: there is no study {id}");
+            return Err(StudyError::file(&folder.join("work.toml"), problem));
         }
         let unknown = self.notes.keys().find(|id| !seen.contains(id.as_str()));
         unknown.map_or(Ok(()), |id| {

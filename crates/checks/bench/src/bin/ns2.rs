@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use airlane_bench::ns2::{
     AIR, KnownSetting, LIMIT, MOST_HOPS, Ns2, Ns2Error, behind_snoop, beyond, chain_label, compare,
-    compare_air, compare_chain, grid, markdown, markdown_air, pages,
+    compare_air, compare_chain, csv, grid, markdown, markdown_air, pages,
 };
 use clap::Parser;
 
@@ -19,7 +19,7 @@ use clap::Parser;
     after_help = "Examples:\n  airlane-ns2\n  airlane-ns2 --write docs/lab/validation-ns2.md\n\nExit codes: 0 every setting is within 5 %, 1 one is not, 2 bad input or ns-2 failed."
 )]
 struct Arguments {
-    /// Write the report to this file too, if ns-2 is installed.
+    /// Write the report to this file too, and every setting to a CSV file beside it, if ns-2 is installed.
     #[arg(long)]
     write: Option<PathBuf>,
     /// Only settings whose label contains this, such as "sack | wlan".
@@ -72,7 +72,12 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     print!("{report}");
     match (&arguments.write, &ns2) {
         (Some(path), Some(_)) => {
-            std::fs::write(path, &report).map_err(|e| format!("{}: {e}", path.display()))?;
+            for (path, text) in [
+                (path.clone(), &report),
+                (path.with_extension("csv"), &csv(&comparisons)),
+            ] {
+                std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+            }
         }
         (Some(path), None) => eprintln!("{} is left as it is: ns-2 is not here", path.display()),
         (None, _) => {}

@@ -15,7 +15,7 @@ mod studied;
 
 pub use air::{AIR, AirSetting, AirTimes, compare_air, markdown_air};
 pub use chain::{MOST_HOPS, chain_label, compare_chain};
-pub use compare::{BesideNs2, LIMIT, compare, markdown};
+pub use compare::{BesideNs2, LIMIT, compare, csv, markdown};
 pub use grid::{KnownFigures, KnownSetting, beyond, grid};
 pub use run::{Ns2, Ns2Error, TransferFigures};
 pub use setting::{Errors, Load, Setting, Topology, Variant, WirelessLink};

@@ -126,10 +126,10 @@ pub struct StudyOutputArgs {
     /// Write the verdicts to FILE, for --check
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Write every comparison of claims about curves to FILE, as CSV
+    /// Write every comparison of claims to FILE, as CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub comparisons: Option<PathBuf>,
-    /// Write the verdicts with their reasons to FILE, as Markdown; of works without claims, a table for each figure
+    /// Write the verdicts with their reasons to FILE, as Markdown, of several works to FILE-WORK.md each; of works without claims, a table for each figure
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub markdown: Option<PathBuf>,
 }

@@ -63,6 +63,11 @@ pub struct TcpConfig {
     /// (proportional rate reduction), and not as the window opens. Source: RFC 6937. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
+    /// Whether the sender of SACK counts what is on its way by acknowledgments: one less for each duplicate, two for each
+    /// partial acknowledgment. Nothing repairs a repair, and each hole below what was reported is lost. Source: Fall and
+    /// Floyd 1996. Left out: `false`, RFC 6675's scoreboard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_pipe: Option<bool>,
     /// Whether connections begin with a handshake and end with FIN; without, data flows from the first packet.
     /// Source: RFC 9293, section 3.5. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,6 +268,7 @@ struct Overrides {
     delayed_ack: Option<DelayedAck>,
     skip_acks: Option<SkipAcks>,
     prr: Option<bool>,
+    counted_pipe: Option<bool>,
     handshake: Option<bool>,
     window_scaling: Option<bool>,
     timestamps: Option<bool>,
@@ -339,6 +345,7 @@ impl TryFrom<Overrides> for TcpConfig {
                 .or(d.delayed_ack.filter(|_| o.skip_acks.is_none())),
             skip_acks: o.skip_acks.or(d.skip_acks),
             prr: o.prr.or(d.prr),
+            counted_pipe: o.counted_pipe.or(d.counted_pipe),
             handshake,
             window_scaling: o.window_scaling.or(d.window_scaling.filter(|_| scales)),
             timestamps,
@@ -508,6 +515,11 @@ mod tests {
             ("initial-ssthresh = 1", "initial-ssthresh = 1"),
             ("congestion = \"bsd\"\ninitial-ssthresh = 64", "bsd"),
             ("recovery = \"newreno\"\nprr = true", "sack"),
+            ("recovery = \"newreno\"\ncounted-pipe = true", "sack"),
+            (
+                "recovery = \"sack\"\nprr = true\ncounted-pipe = true",
+                "prr",
+            ),
             ("undo = \"linux\"\neifel = false\ndsack = false", "eifel"),
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),

@@ -52,6 +52,7 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
         ),
         Just("recovery = \"sack\""),
         Just("recovery = \"sack\"\nprr = true"),
+        Just("recovery = \"sack\"\ncounted-pipe = true"),
         Just("recovery = \"smart\""),
         Just("recovery = \"newreno\"\nlimited-transmit = true"),
         Just("recovery = \"sack\"\nlimited-transmit = true"),

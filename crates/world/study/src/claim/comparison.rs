@@ -17,15 +17,13 @@ pub struct Comparison {
     pub against: f64,
     /// Half the width of the 95 % interval of the difference.
     pub ci95_half_width: f64,
-    /// The largest plotted value of the axis that shows both; none if no axis does.
+    /// The largest plotted value of the axis that shows both; none if no axis does, or numbers are printed.
     pub axis: Option<f64>,
     /// Unit of the values: `bit/s`, `s`, `ratio`, or nothing.
     pub unit: &'static str,
     /// The probability of being so far from what is asked, if that were true.
     pub probability: f64,
-    /// By the rule for printed numbers.
-    pub before: Verdict,
-    /// By the rule for printed curves.
+    /// By the rule of its form.
     pub verdict: Verdict,
 }
 
@@ -98,7 +96,6 @@ mod tests {
             axis: None,
             unit: "",
             probability,
-            before: verdict,
             verdict,
         }
     }
@@ -109,7 +106,6 @@ mod tests {
         many.push(comparison(Verdict::Misses, 0.02));
         correct(&mut many);
         assert_eq!(many[19].verdict, Verdict::Consistent);
-        assert_eq!(many[19].before, Verdict::Misses);
         assert_eq!(words(&many), "19 of 20 agree, 1 consistent");
         // The same alone is refused, and so is what fails clearly.
         let mut alone = [comparison(Verdict::Misses, 0.02)];

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::Claim;
 use crate::data::MeasuredData;
-use crate::expression::{Comparator, ConditionKind, Expression, Operand, Quantity};
+use crate::expression::{Comparator, Expression, Operand, Quantity};
 use crate::study::Study;
 use crate::verdict::print;
 
@@ -34,7 +34,7 @@ pub(crate) type Contradictions = BTreeMap<String, Vec<String>>;
 
 /// The contradictions among the claims of all studies of a work.
 pub(crate) fn contradictions(studies: &[Study]) -> Contradictions {
-    let mut data = MeasuredData::new(1, false);
+    let mut data = MeasuredData::new(1);
     for study in studies {
         data.insert(study, BTreeMap::new());
     }
@@ -43,7 +43,7 @@ pub(crate) fn contradictions(studies: &[Study]) -> Contradictions {
     let mut relations: BTreeMap<(String, String), Vec<Relation>> = BTreeMap::new();
     for study in studies {
         for claim in study.claims.iter().filter(|c| c.class.is_none()) {
-            for (left, comparator, right, at) in pairs(claim) {
+            for (left, comparator, right, at) in claim.pairs() {
                 let expressions = [&left.expression, &right.expression];
                 let Ok(places) = data.places(&study.id, &expressions, at) else {
                     continue;
@@ -137,21 +137,6 @@ fn opened([low, high]: [f64; 2]) -> [f64; 2] {
     ]
 }
 
-/// Neighbours in the chains of a claim, and where they are compared.
-fn pairs(claim: &Claim) -> Vec<(&Operand, Comparator, &Operand, &[String])> {
-    let mut found = vec![];
-    for condition in claim.check.as_slice() {
-        if let ConditionKind::Chain(first, rest) = &condition.kind {
-            let mut left = &**first;
-            for (comparator, right) in rest {
-                found.push((left, *comparator, right, condition.at.as_slice()));
-                left = right;
-            }
-        }
-    }
-    found
-}
-
 /// The range that is printed of a ratio, by its names at all places.
 type Ranges = BTreeMap<Vec<String>, (String, [f64; 2])>;
 
@@ -159,7 +144,9 @@ fn printed_ranges(data: &MeasuredData, studies: &[Study]) -> Ranges {
     let mut ranges = Ranges::new();
     for study in studies {
         for claim in &study.claims {
-            let Some(gain) = &claim.gain else { continue };
+            let [gain] = claim.gain.as_slice() else {
+                continue;
+            };
             let [of] = gain.of.as_slice() else { continue };
             let Ok(places) = data.places(&study.id, &[&of.expression], &[]) else {
                 continue;
@@ -224,7 +211,7 @@ fn axis_values(places: &[Vec<String>]) -> Vec<&String> {
 }
 
 /// The same for what is the same, however it was written.
-fn name(data: &MeasuredData, own: &str, of: &Expression, place: &[String]) -> String {
+pub(super) fn name(data: &MeasuredData, own: &str, of: &Expression, place: &[String]) -> String {
     let name = |of: &Expression| name(data, own, of, place);
     match of {
         Expression::Number(number) => number.to_string(),

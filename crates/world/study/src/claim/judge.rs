@@ -6,26 +6,28 @@ use toml::Table;
 
 use super::comparison::{self, Comparison};
 use super::scale;
-use super::words::{grouped, labelled, summary};
+use super::words::{grouped, labelled};
 use super::{Bound, Claim, ClaimClass, Closed, Gain, Judgement};
 use crate::data::MeasuredData;
 use crate::expression::{Comparator, Condition, ConditionKind, Expression, Operand};
 use crate::statistics::{Jackknife, Repetitions};
 use crate::unit::Unit;
-use crate::verdict::print::{self, Found, Scale};
-use crate::verdict::{self, Verdict};
+use crate::verdict::Verdict;
+use crate::verdict::print::{self, Found, Print, Scale};
 
 /// The results and the words for them.
 struct Judge<'d> {
     data: &'d MeasuredData,
     study: &'d str,
+    print: Print,
+    /// Of how many runs the printed numbers are, by how many there are here.
+    widen: f64,
     /// Of each comparison that does not hold, why.
     why: RefCell<Vec<String>>,
-    /// Where curves are judged, each comparison.
     comparisons: RefCell<Vec<Comparison>>,
 }
 
-/// What a comparison by curves is recorded with.
+/// What a comparison is recorded with.
 struct Recorded<'r> {
     check: String,
     place: &'r [String],
@@ -33,7 +35,8 @@ struct Recorded<'r> {
     values: [f64; 2],
     known: &'r Jackknife,
     axis: Option<f64>,
-    before: Verdict,
+    /// Whether the value on the right is printed, and so has an error of its own.
+    printed: bool,
 }
 
 impl Claim {
@@ -48,45 +51,48 @@ impl Claim {
         {
             return Err("a class needs a reason, and a reason a class".to_owned());
         }
+        let here = data.runs as f64;
         let judge = Judge {
             data,
             study,
+            print: self.print.unwrap_or_default(),
+            widen: (1.0 + here / self.of_runs.map_or(here, |runs| f64::from(runs.get()))).sqrt(),
             why: RefCell::default(),
             comparisons: RefCell::default(),
         };
-        let mut found: Vec<(Verdict, String)> = vec![];
+        let mut texts = vec![];
         for condition in self.check.as_slice() {
-            found.extend(judge.condition(condition)?);
+            texts.extend(judge.condition(condition)?);
         }
-        if let Some(gain) = &self.gain {
-            found.push(judge.gain(gain)?);
+        for gain in self.gain.as_slice() {
+            texts.push(judge.gain(gain)?);
         }
         for printed in self.value.as_slice() {
             let (is, digit) = (printed.is, printed.digit);
-            let rule = |x| verdict::value(x, is, digit);
-            let curves = |x, half: f64| print::value(x, is, digit, half * PREDICTION);
-            let words = Against("printed", is, verdict::VALUE_RULE);
-            found.push(judge.each(&printed.of, &printed.at, words, rule, curves)?);
+            let rule = |x, half| print::value(x, is, digit, half);
+            let words = Against("printed", is, print::VALUE_RULE);
+            texts.push(judge.each(&printed.of, &printed.at, words, rule)?);
         }
         for Bound { of, is, at } in self.below.as_slice() {
-            let words = Against("at most", *is, verdict::BOUND_RULE);
-            let rule = |x| verdict::below(x, *is);
-            let curves = |x, half| print::bound(rule(x), x - is, half);
-            found.push(judge.each(of, at, words, rule, curves)?);
+            let words = Against("at most", *is, print::BOUND_RULE);
+            let rule = |x, half| print::bound(x - is, 0.25 * is.abs(), half);
+            texts.push(judge.each(of, at, words, rule)?);
         }
         for Bound { of, is, at } in self.above.as_slice() {
-            let words = Against("at least", *is, verdict::BOUND_RULE);
-            let rule = |x| verdict::above(x, *is);
-            let curves = |x, half| print::bound(rule(x), is - x, half);
-            found.push(judge.each(of, at, words, rule, curves)?);
+            let words = Against("at least", *is, print::BOUND_RULE);
+            let rule = |x, half| print::bound(is - x, 0.2 * is.abs(), half);
+            texts.push(judge.each(of, at, words, rule)?);
         }
         for closed in self.closed.as_slice() {
-            found.push(judge.closed(closed)?);
+            texts.push(judge.closed(closed)?);
         }
+        let mut settings = vec![];
         for setting in self.setting.as_slice() {
-            found.push(setting.judge(study, scenarios)?);
+            let (verdict, text) = setting.judge(study, scenarios)?;
+            settings.push(verdict);
+            texts.push(text);
         }
-        if found.is_empty()
+        if texts.is_empty()
             && !matches!(
                 self.class,
                 Some(ClaimClass::Background | ClaimClass::NotTestable)
@@ -94,30 +100,24 @@ impl Claim {
         {
             return Err("there is no check".to_owned());
         }
-        let worst = found.iter().map(|(verdict, _)| *verdict).min();
         let mut comparisons = judge.comparisons.into_inner();
-        if comparisons.is_empty() {
-            return Ok(Judgement {
-                verdict: worst,
-                before: None,
-                comparisons,
-                measured: summary(&found),
-                why: judge.why.into_inner(),
-            });
-        }
         comparison::correct(&mut comparisons);
+        let found = comparisons.iter().map(|c| c.verdict);
         Ok(Judgement {
-            verdict: comparisons.iter().map(|c| c.verdict).min(),
-            before: worst,
-            measured: comparison::words(&comparisons),
+            verdict: found.chain(settings).min(),
+            measured: if comparisons.len() > LISTED {
+                comparison::words(&comparisons)
+            } else {
+                texts.join("; ")
+            },
             comparisons,
             why: judge.why.into_inner(),
         })
     }
 }
 
-/// The interval of the mean of as many repetitions again, by that of the mean.
-const PREDICTION: f64 = std::f64::consts::SQRT_2;
+/// More comparisons than these are counted, and not listed.
+const LISTED: usize = 6;
 
 /// What a value is held against: in words, the number, the rule.
 struct Against(&'static str, f64, &'static str);
@@ -136,7 +136,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Keeps a comparison by curves.
+    /// Keeps a comparison.
     fn record(&self, recorded: Recorded, found: Found) {
         let Recorded {
             check,
@@ -145,8 +145,9 @@ impl Judge<'_> {
             values: [measured, against],
             known,
             axis,
-            before,
+            printed,
         } = recorded;
+        let widen = if printed { self.widen } else { 1.0 };
         self.comparisons.borrow_mut().push(Comparison {
             check,
             at: place.to_vec(),
@@ -155,8 +156,7 @@ impl Judge<'_> {
             ci95_half_width: known.half_width(0.95),
             axis,
             unit: unit.base(),
-            probability: known.chance(found.excess),
-            before,
+            probability: known.chance(found.excess / widen),
             verdict: found.verdict,
         });
     }
@@ -175,7 +175,7 @@ impl Judge<'_> {
         })
     }
 
-    fn condition(&self, condition: &Condition) -> Result<Vec<(Verdict, String)>, String> {
+    fn condition(&self, condition: &Condition) -> Result<Vec<String>, String> {
         let operands = condition.operands();
         let expressions: Vec<&Expression> = operands.iter().map(|o| &o.expression).collect();
         let places = self.data.places(self.study, &expressions, &condition.at)?;
@@ -199,14 +199,12 @@ impl Judge<'_> {
         comparator: Comparator,
         right: &Operand,
         places: &[Vec<String>],
-    ) -> Result<(Verdict, String), String> {
-        let mut worst = Verdict::Holds;
+    ) -> Result<String, String> {
         let mut values = vec![];
         let constant = matches!(right.expression, Expression::Number(_));
         let unit = self.unit(left);
         for place in places {
-            let (verdict, a, b) = self.compare(left, comparator, right, [place, place])?;
-            worst = worst.min(verdict);
+            let [a, b] = self.compare(left, comparator, right, [place, place])?;
             let text = if constant {
                 unit.show(a)
             } else if b == 0.0 || !b.is_finite() || a < 0.0 || b < 0.0 {
@@ -214,76 +212,68 @@ impl Judge<'_> {
             } else {
                 Unit::None.show(a / b)
             };
-            values.push(labelled(&text, place, verdict));
+            values.push(labelled(&text, place));
         }
         let name = if constant {
             left.text.clone()
         } else {
             format!("{} / {}", grouped(&left.text), grouped(&right.text))
         };
-        Ok((worst, format!("{name}: {}", values.join(", "))))
+        Ok(format!("{name}: {}", values.join(", ")))
     }
 
+    /// Records how the two values compare, and gives them.
     fn compare(
         &self,
         left: &Operand,
         comparator: Comparator,
         right: &Operand,
         [left_place, right_place]: [&[String]; 2],
-    ) -> Result<(Verdict, f64, f64), String> {
+    ) -> Result<[f64; 2], String> {
         let (data, study) = (self.data, self.study);
-        let difference = |left: &Operand, right: &Operand| {
-            let a = |s| data.value(study, &left.expression, left_place, s);
-            let b = |s| data.value(study, &right.expression, right_place, s);
-            let difference = Jackknife::of(data.runs, |s| Ok::<_, String>(a(s)? - b(s)?))?;
-            Ok::<_, String>((difference, a(Repetitions::All)?, b(Repetitions::All)?))
+        let at = |of: &Operand, place, sample| data.value(study, &of.expression, place, sample);
+        let all = Repetitions::All;
+        let values = [at(left, left_place, all)?, at(right, right_place, all)?];
+        let on_axes = self.print == Print::Curves;
+        let [left, right] = [left, right].map(|of| match on_axes {
+            true => scale::drawn(data, study, of),
+            false => of.clone(),
+        });
+        let bars = |of: &Operand| scale::shows_bars(&of.expression);
+        let axis = |of: &Operand| scale::axis(data, study, &of.expression);
+        let axis = match on_axes {
+            false => None,
+            true if bars(&left) || bars(&right) => Some(1.0),
+            true => axis(&left).and(axis(&right)).end(),
         };
-        let (known, a, b) = difference(left, right)?;
+        let known = Jackknife::of(data.runs, |s| {
+            Ok::<_, String>(at(&left, left_place, s)? - at(&right, right_place, s)?)
+        })?;
+        let [a, b] = [at(&left, left_place, all)?, at(&right, right_place, all)?];
         let half = known.half_width(0.95);
-        let verdict = verdict::compare(comparator, a, b, half);
-        if data.curves {
-            let [left, right] = [left, right].map(|of| scale::drawn(data, study, of));
-            let axis = |of: &Operand| scale::axis(data, study, &of.expression);
-            let bars = |of: &Operand| scale::shows_bars(&of.expression);
-            let axis = if bars(&left) || bars(&right) {
-                Some(1.0)
-            } else {
-                axis(&left).and(axis(&right)).end()
-            };
-            let (known, a, b) = difference(&left, &right)?;
-            let half = known.half_width(0.95);
-            let found = print::compare(comparator, a, b, Scale { axis, half });
-            let recorded = Recorded {
-                check: format!("{} {} {}", left.text, comparator.sign(), right.text),
-                place: left_place,
-                unit: if axis == Some(1.0) {
-                    Unit::Percent
-                } else {
-                    self.unit(&left)
-                },
-                values: [a, b],
-                known: &known,
-                axis,
-                before: verdict,
-            };
-            self.record(recorded, found);
-            self.because(found.verdict, left_place, || {
-                let unit = self.unit(&left);
-                let [a, b, by, half] = [a, b, a - b, half].map(|value| unit.show(value));
-                let rule = print::rule(comparator);
-                let (left, right) = (&left.text, &right.text);
-                format!("{left} {a}, {right} {b}, difference {by} ± {half}; {rule}")
-            });
-            return Ok((verdict, a, b));
-        }
-        self.because(verdict, left_place, || {
-            let unit = self.unit(left);
+        let found = print::compare(comparator, a, b, Scale { axis, half });
+        let unit = match on_axes && axis == Some(1.0) {
+            true => Unit::Percent,
+            false => self.unit(&left),
+        };
+        let recorded = Recorded {
+            check: format!("{} {} {}", left.text, comparator.sign(), right.text),
+            place: left_place,
+            unit,
+            values: [a, b],
+            known: &known,
+            axis,
+            printed: false,
+        };
+        self.record(recorded, found);
+        self.because(found.verdict, left_place, || {
+            let unit = self.unit(&left);
             let [a, b, by, half] = [a, b, a - b, half].map(|value| unit.show(value));
+            let rule = print::rule(comparator, axis.is_some());
             let (left, right) = (&left.text, &right.text);
-            let rule = verdict::rule(comparator);
             format!("{left} {a}, {right} {b}, difference {by} ± {half}; {rule}")
         });
-        Ok((verdict, a, b))
+        Ok(values)
     }
 
     fn monotone(
@@ -291,7 +281,7 @@ impl Judge<'_> {
         of: &Operand,
         rises: bool,
         places: &[Vec<String>],
-    ) -> Result<(Verdict, String), String> {
+    ) -> Result<String, String> {
         if places.len() < 2 || places[0].len() != 1 {
             return Err("rises and falls need one open axis with several values".to_owned());
         }
@@ -302,73 +292,50 @@ impl Judge<'_> {
         };
         let unit = self.unit(of);
         let start = self.known(&of.expression, &places[0])?.value;
-        let mut values = vec![labelled(&unit.show(start), &places[0], Verdict::Holds)];
-        let mut worst = Verdict::Holds;
+        let mut values = vec![labelled(&unit.show(start), &places[0])];
         for pair in places.windows(2) {
-            let (verdict, value, _) = self.compare(of, comparator, of, [&pair[1], &pair[0]])?;
-            worst = worst.min(verdict);
-            values.push(labelled(&unit.show(value), &pair[1], verdict));
+            let [value, _] = self.compare(of, comparator, of, [&pair[1], &pair[0]])?;
+            values.push(labelled(&unit.show(value), &pair[1]));
         }
-        Ok((worst, format!("{}: {}", of.text, values.join(", "))))
+        Ok(format!("{}: {}", of.text, values.join(", ")))
     }
 
-    fn gain(&self, gain: &Gain) -> Result<(Verdict, String), String> {
-        let mut ends: Option<[(Jackknife, Vec<String>); 2]> = None;
+    fn gain(&self, gain: &Gain) -> Result<String, String> {
+        let mut ratios = vec![];
         for of in gain.of.as_slice() {
             for place in self.data.places(self.study, &[&of.expression], &[])? {
-                let ratio = self.known(&of.expression, &place)?;
-                if ratio.value.is_nan() {
-                    return Ok((Verdict::Misses, "not measured".to_owned()));
-                }
-                ends = Some(match ends {
-                    None => [(ratio, place.clone()), (ratio, place)],
-                    Some([least, most]) => {
-                        let this = (ratio, place);
-                        let least = if ratio.value < least.0.value {
-                            this.clone()
-                        } else {
-                            least
-                        };
-                        let most = if ratio.value > most.0.value {
-                            this
-                        } else {
-                            most
-                        };
-                        [least, most]
-                    }
-                });
+                ratios.push((self.known(&of.expression, &place)?, place));
             }
         }
-        let [least, most] = ends.ok_or("there is nothing to compare")?;
-        let [(least, least_at), (most, most_at)] = [least, most];
-        if self.data.curves {
-            let ends = [(least, &least_at), (most, &most_at)];
-            for ((known, place), printed) in ends.into_iter().zip(gain.range) {
-                let half = known.half_width(0.95) * PREDICTION;
-                let recorded = Recorded {
-                    check: format!("an end of {}", gain.of.as_slice()[0].text),
-                    place,
-                    unit: Unit::None,
-                    values: [known.value, printed],
-                    known: &known,
-                    axis: None,
-                    before: verdict::gain([known.value; 2], [printed; 2]),
-                };
-                self.record(recorded, print::gain(known.value, printed, half));
-            }
+        // What was not measured is the first of them, and so judged.
+        let order = |a: &&(Jackknife, _), b: &&(Jackknife, _)| a.0.value.total_cmp(&b.0.value);
+        let unmeasured = ratios.iter().find(|(ratio, _)| ratio.value.is_nan());
+        let least = unmeasured.or_else(|| ratios.iter().min_by(order));
+        let most = unmeasured.or_else(|| ratios.iter().max_by(order));
+        let ends = least.zip(most).ok_or("there is nothing to compare")?;
+        for ((known, place), printed) in [ends.0, ends.1].into_iter().zip(gain.range) {
+            let half = known.half_width(0.95) * self.widen;
+            let found = print::gain(known.value, printed, half);
+            let recorded = Recorded {
+                check: format!("an end of {}", gain.of.as_slice()[0].text),
+                place,
+                unit: Unit::None,
+                values: [known.value, printed],
+                known,
+                axis: None,
+                printed: true,
+            };
+            self.record(recorded, found);
+            self.because(found.verdict, place, || {
+                let [value, half] = [known.value, half].map(|value| Unit::None.show(value));
+                format!(
+                    "{value} ± {half} times, printed {printed}; {}",
+                    print::GAIN_RULE
+                )
+            });
         }
-        let (least, most) = (least.value, most.value);
-        let text = format!(
-            "{} to {} times",
-            Unit::None.show(least),
-            Unit::None.show(most)
-        );
-        let verdict = verdict::gain([least, most], gain.range);
-        self.because(verdict, &[], || {
-            let [low, high] = gain.range;
-            format!("{text}, printed {low} to {high}; {}", verdict::GAIN_RULE)
-        });
-        Ok((verdict, text))
+        let [least, most] = [ends.0, ends.1].map(|(ratio, _)| Unit::None.show(ratio.value));
+        Ok(format!("{least} to {most} times"))
     }
 
     fn each(
@@ -376,45 +343,36 @@ impl Judge<'_> {
         of: &Operand,
         at: &[String],
         Against(words, is, rule_in_words): Against,
-        rule: impl Fn(f64) -> Verdict,
-        curves: impl Fn(f64, f64) -> Found,
-    ) -> Result<(Verdict, String), String> {
-        let mut worst = Verdict::Holds;
+        rule: impl Fn(f64, f64) -> Found,
+    ) -> Result<String, String> {
         let mut values = vec![];
         let unit = self.unit(of);
         for place in self.data.places(self.study, &[&of.expression], at)? {
             let known = self.known(&of.expression, &place)?;
             let value = known.value;
-            let verdict = if value.is_nan() {
-                Verdict::Misses
-            } else {
-                rule(value)
+            let half = known.half_width(0.95) * self.widen;
+            let found = rule(value, half);
+            let recorded = Recorded {
+                check: format!("{} {words} {is}", of.text),
+                place: &place,
+                unit,
+                values: [value, is],
+                known: &known,
+                axis: None,
+                printed: true,
             };
-            if self.data.curves {
-                let recorded = Recorded {
-                    check: format!("{} {words} {is}", of.text),
-                    place: &place,
-                    unit,
-                    values: [value, is],
-                    known: &known,
-                    axis: None,
-                    before: verdict,
-                };
-                self.record(recorded, curves(value, known.half_width(0.95)));
-            }
-            self.because(verdict, &place, || {
-                let [value, half, is] =
-                    [value, known.half_width(0.95), is].map(|value| unit.show(value));
+            self.record(recorded, found);
+            self.because(found.verdict, &place, || {
+                let [value, half, is] = [value, half, is].map(|value| unit.show(value));
                 let of = &of.text;
                 format!("{of} {value} ± {half}, {words} {is}; {rule_in_words}")
             });
-            worst = worst.min(verdict);
-            values.push(labelled(&unit.show(value), &place, verdict));
+            values.push(labelled(&unit.show(value), &place));
         }
-        Ok((worst, format!("{}: {}", of.text, values.join(", "))))
+        Ok(format!("{}: {}", of.text, values.join(", ")))
     }
 
-    fn closed(&self, closed: &Closed) -> Result<(Verdict, String), String> {
+    fn closed(&self, closed: &Closed) -> Result<String, String> {
         let places = self
             .data
             .places(self.study, &[&closed.of.expression], &[])?;
@@ -422,7 +380,6 @@ impl Judge<'_> {
             let (is, places) = (closed.is.len(), places.len());
             return Err(format!("{is} values are given for {places} places"));
         }
-        let mut worst = Verdict::Holds;
         let mut values = vec![];
         let unit = self.unit(&closed.of);
         // Bonferroni: together they hold with 95 %.
@@ -431,42 +388,30 @@ impl Judge<'_> {
             let known = self.known(&closed.of.expression, place)?;
             let inside = (known.value - is).abs() <= known.half_width(confidence);
             let rounds = (known.value - is).abs() <= 5e-5 * is.abs();
-            let verdict = if inside || rounds {
-                Verdict::Holds
-            } else {
-                Verdict::Misses
+            // Its intervals hold together already.
+            let (verdict, excess) = match inside || rounds {
+                true => (Verdict::Holds, 0.0),
+                false => (Verdict::Misses, f64::INFINITY),
             };
-            if self.data.curves {
-                let recorded = Recorded {
-                    check: format!("{} follows", closed.of.text),
-                    place,
-                    unit,
-                    values: [known.value, *is],
-                    known: &known,
-                    axis: None,
-                    before: verdict,
-                };
-                // Its intervals hold together already.
-                let excess = if verdict == Verdict::Holds {
-                    0.0
-                } else {
-                    f64::INFINITY
-                };
-                self.record(recorded, Found { verdict, excess });
-            }
+            let recorded = Recorded {
+                check: format!("{} follows", closed.of.text),
+                place,
+                unit,
+                values: [known.value, *is],
+                known: &known,
+                axis: None,
+                printed: false,
+            };
+            self.record(recorded, Found { verdict, excess });
             self.because(verdict, place, || {
                 let numbers = [known.value, known.half_width(confidence), *is];
                 let [value, half, is] = numbers.map(|value| unit.show(value));
-                let of = &closed.of.text;
-                format!(
-                    "{of} {value} ± {half}, printed {is}; {}",
-                    verdict::CLOSED_RULE
-                )
+                let (of, rule) = (&closed.of.text, print::CLOSED_RULE);
+                format!("{of} {value} ± {half}, printed {is}; {rule}")
             });
-            worst = worst.min(verdict);
             let text = format!("{} for {}", unit.show(known.value), unit.show(*is));
-            values.push(labelled(&text, place, verdict));
+            values.push(labelled(&text, place));
         }
-        Ok((worst, format!("{}: {}", closed.of.text, values.join(", "))))
+        Ok(format!("{}: {}", closed.of.text, values.join(", ")))
     }
 }

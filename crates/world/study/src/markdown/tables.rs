@@ -7,7 +7,8 @@ use crate::outcome::WorkOutcome;
 use crate::unit::{Unit, digits};
 use crate::work::Work;
 
-pub(super) fn page(out: &mut String, work: &Work, base: &WorkOutcome) {
+pub(super) fn page(work: &Work, base: &WorkOutcome) -> String {
+    let mut out = String::from("# Measured\n\n");
     let _ = writeln!(
         out,
         "## {}\n\n{}. Means of {} repetitions, seed {}.\n",
@@ -16,9 +17,10 @@ pub(super) fn page(out: &mut String, work: &Work, base: &WorkOutcome) {
     for study in &base.studies {
         if let Some(figure) = &study.figure {
             let _ = writeln!(out, "{}:\n", study.title);
-            table(out, figure);
+            table(&mut out, figure);
         }
     }
+    out
 }
 
 /// Lines of the figure as rows, and for each of its panels a column for each place.

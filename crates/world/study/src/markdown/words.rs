@@ -1,5 +1,9 @@
-//! What stands in the cells of both kinds of pages.
+//! What pages say in the same words.
 
+use std::collections::BTreeMap;
+
+use crate::claim::ClaimClass;
+use crate::outcome::{ClaimOutcome, WorkOutcome};
 use crate::verdict::Verdict;
 
 /// A bar would end the cell.
@@ -10,11 +14,31 @@ pub(super) fn cell(text: &str) -> String {
 /// A verdict; what misses stands out.
 pub(super) const fn word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
-        Some(Verdict::Holds) => "holds",
-        Some(Verdict::Consistent) => "consistent",
-        Some(Verdict::SourceInconsistent) => "source inconsistent",
-        Some(Verdict::Near) => "near",
         Some(Verdict::Misses) => "**misses**",
+        Some(verdict) => verdict.word(),
         None => "",
+    }
+}
+
+/// Whether it needs a cause: it is near, missed or not measured.
+pub(super) fn is_open(claim: &ClaimOutcome) -> bool {
+    matches!(claim.verdict, Some(Verdict::Misses | Verdict::Near) | None)
+}
+
+/// How many claims are counted apart, by class.
+pub(super) fn classes(base: &WorkOutcome) -> String {
+    let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+    for claim in &base.apart {
+        *classes
+            .entry(claim.class.map_or("", ClaimClass::word))
+            .or_default() += 1;
+    }
+    let texts: Vec<String> = classes
+        .iter()
+        .map(|(class, count)| format!("{count} {class}"))
+        .collect();
+    match texts.as_slice() {
+        [] => "none".to_owned(),
+        texts => texts.join(", "),
     }
 }

@@ -1,8 +1,9 @@
-//! What a printed curve can show.
+//! What print can show. One rule for each form of claim, the same for all works.
 //!
-//! A reader of a figure cannot tell apart what differs by less than a line's width. With A the largest plotted
-//! value of the figure, and d the difference of two values of it, what lies within
-//! e = max(1.5 % of A, half the 95 % interval of d) is a tie.
+//! Where a claim reads a curve (`print = "curves"`), A is the largest plotted value, and what lies within 1.5 % of A
+//! cannot be told apart. Where numbers are printed, or no axis shows both values, A is the smaller of the two values.
+//! With d the difference of two values, what lies within e is a tie: half the 95 % interval of d, and on curves at least
+//! the width of a line.
 //!
 //! | form | holds | consistent | near |
 //! |---|---|---|---|
@@ -10,21 +11,35 @@
 //! | `>=` | d above -e | - | short by at most 5 % of A |
 //! | `slightly>` | d above e, at most 15 % of A | a tie | d at most 25 % of A |
 //! | `slightly>=` | short by at most e or 15 % of A | - | short by at most 25 % of A |
-//! | `>>` | d at least 25 % of A | a tie | d at least 15 % of A |
+//! | `>>` | d at least 25 % of an axis, or twice as much | a tie | d at least 15 %, or 1.25 times |
 //! | `~` | apart by at most e or 5 % of A | - | apart by at most 15 % of A |
 //! | `==` | a tie | - | apart by at most 5 % of A |
 //! | gain of g % | within a quarter of g, or inside the prediction interval | - | within a half of g |
-//! | printed value | as where numbers are printed, or inside the prediction interval | - | 25 % |
-//! | bound | within it | beyond it by less than half the interval | at most 25 % beyond it |
+//! | printed value | within 10 %, the same when rounded, or inside the prediction interval | - | 25 % |
+//! | bound | within it | beyond it by less than half the prediction interval | up to 1.25 times it, down to a 1.25th |
+//! | closed form | inside the interval of the mean; those of one claim hold together with 95 % | - | - |
 //!
 //! A spread over repetitions is a standard deviation as a share of A, as the bars of a figure are. The prediction
-//! interval is that of the mean of as many repetitions again. What no axis shows, such as the ratio of two
-//! curves, has its interval for a tie, and shares of the smaller of the two values; "far" is then twice as
-//! much. A comparison that fails is refused only where it still fails after Holm's correction for all
-//! comparisons of its claim ([`holm`](super::holm)); otherwise it is consistent.
+//! interval is that of the mean of as many repetitions as the printed number has (`of-runs`), as many as here if that is
+//! not said. A comparison that fails is refused only where it still fails after Holm's correction for all comparisons of
+//! its claim ([`holm`](super::holm)); otherwise it is consistent.
 
-use super::{Verdict, value as plain_value};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Verdict;
 use crate::expression::Comparator;
+
+/// How a result is printed, which decides what a reader can see of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Print {
+    /// As numbers, by whose size differences are judged.
+    #[default]
+    Numbers,
+    /// As curves, by whose axes differences are judged.
+    Curves,
+}
 
 /// The least share of an axis that a reader can see.
 const VISIBLE: f64 = 0.015;
@@ -82,25 +97,37 @@ const fn asked(comparator: Comparator, [far, nearly_far]: [f64; 2]) -> Asked {
 }
 
 /// What [`compare`] asks for, in words.
-pub(crate) const fn rule(comparator: Comparator) -> &'static str {
+pub(crate) fn rule(comparator: Comparator, on_axis: bool) -> String {
+    let of = if on_axis {
+        "of the axis"
+    } else {
+        "of the smaller"
+    };
     match comparator {
-        Comparator::Greater => "> holds beyond a tie",
-        Comparator::Less => "< holds beyond a tie",
-        Comparator::AtLeast => ">= holds from a tie on, and is near to 5 % of the axis short",
-        Comparator::AtMost => "<= holds from a tie on, and is near to 5 % of the axis beyond",
+        Comparator::Greater => "> holds beyond a tie".to_owned(),
+        Comparator::Less => "< holds beyond a tie".to_owned(),
+        Comparator::AtLeast => format!(">= holds from a tie on, and is near to 5 % {of} short"),
+        Comparator::AtMost => format!("<= holds from a tie on, and is near to 5 % {of} beyond"),
         Comparator::SlightlyGreater | Comparator::SlightlyLess => {
-            "slightly holds beyond a tie to 15 % of the axis, and is near to 25 %"
+            format!("slightly holds beyond a tie to 15 % {of}, and is near to 25 %")
         }
         Comparator::SlightlyAtLeast | Comparator::SlightlyAtMost => {
-            "slightly holds to 15 % of the axis, and is near to 25 %"
+            format!("slightly holds to 15 % {of}, and is near to 25 %")
         }
-        Comparator::FarGreater | Comparator::FarLess => {
-            "far holds from 25 % of the axis on, and is near from 15 %"
-        }
-        Comparator::Nearly => "~ holds to 5 % of the axis, and is near to 15 %",
-        Comparator::Equal => "== holds for a tie, and is near to 5 % of the axis",
+        Comparator::FarGreater | Comparator::FarLess => match on_axis {
+            true => "far holds from 25 % of the axis on, and is near from 15 %".to_owned(),
+            false => "far holds from a factor of 2 on, and is near from 1.25".to_owned(),
+        },
+        Comparator::Nearly => format!("~ holds to 5 % {of}, and is near to 15 %"),
+        Comparator::Equal => format!("== holds for a tie, and is near to 5 % {of}"),
     }
 }
+
+/// What [`gain`], [`value`] and bounds ask for, and a closed form.
+pub(crate) const GAIN_RULE: &str = "holds to a quarter of the gain at both ends, near to a half";
+pub(crate) const VALUE_RULE: &str = "holds to 10 % or when rounded as printed, near to 25 %";
+pub(crate) const BOUND_RULE: &str = "holds within it, near to 25 % beyond";
+pub(crate) const CLOSED_RULE: &str = "holds inside the interval";
 
 /// `left` against `right`.
 pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, scale: Scale) -> Found {
@@ -142,36 +169,48 @@ fn beyond(by: f64, [low, high]: [f64; 2], share: f64) -> f64 {
 /// The least or the greatest of the ratios of a range, against the printed one; `half` is half the prediction interval.
 pub(crate) fn gain(measured: f64, printed: f64, half: f64) -> Found {
     let (off, gain) = ((measured - printed).abs(), (printed - 1.0).abs());
-    let verdict = if off <= 0.25 * gain || off <= half {
-        Verdict::Holds
-    } else if off <= 0.5 * gain {
-        Verdict::Near
-    } else {
-        Verdict::Misses
-    };
-    let excess = (off - 0.25 * gain).max(0.0);
+    let holds = off <= 0.25 * gain || off <= half;
+    let verdict = printed_verdict([holds, false, off <= 0.5 * gain]);
+    let excess = beyond_by(off - 0.25 * gain);
     Found { verdict, excess }
 }
 
-/// A printed value; `digit` is the worth of its last printed digit.
+/// A printed value; `digit` is the worth of its last printed digit, `half` half the prediction interval.
 pub(crate) fn value(measured: f64, printed: f64, digit: Option<f64>, half: f64) -> Found {
-    let plain = plain_value(measured, printed, digit);
-    let off = (measured - printed).abs();
-    Found {
-        verdict: if off <= half { Verdict::Holds } else { plain },
-        excess: (off - 0.1 * printed.abs()).max(0.0),
+    let (off, size) = ((measured - printed).abs(), printed.abs());
+    let rounds = digit.is_some_and(|digit| off <= digit / 2.0);
+    let holds = off <= 0.1 * size || rounds || off <= half;
+    let verdict = printed_verdict([holds, false, off <= 0.25 * size]);
+    let excess = beyond_by(off - 0.1 * size);
+    Found { verdict, excess }
+}
+
+/// How far a value is beyond a printed bound, and how far is near; `half` is half the prediction interval.
+pub(crate) fn bound(beyond: f64, near: f64, half: f64) -> Found {
+    let verdict = printed_verdict([beyond <= 0.0, beyond <= half, beyond <= near]);
+    let excess = beyond_by(beyond);
+    Found { verdict, excess }
+}
+
+/// Nothing where nothing is beyond; what was not measured is so for no chance.
+fn beyond_by(excess: f64) -> f64 {
+    if excess.is_nan() {
+        f64::INFINITY
+    } else {
+        excess.max(0.0)
     }
 }
 
-/// A printed bound: how far a value is beyond it, with the verdict without an interval.
-pub(crate) fn bound(plain: Verdict, beyond: f64, half: f64) -> Found {
-    let verdict = if plain < Verdict::Holds && beyond <= half {
+const fn printed_verdict([holds, consistent, near]: [bool; 3]) -> Verdict {
+    if holds {
+        Verdict::Holds
+    } else if consistent {
         Verdict::Consistent
+    } else if near {
+        Verdict::Near
     } else {
-        plain
-    };
-    let excess = beyond.max(0.0);
-    Found { verdict, excess }
+        Verdict::Misses
+    }
 }
 
 #[cfg(test)]
@@ -281,8 +320,25 @@ mod tests {
     fn values_and_bounds_have_their_intervals() {
         assert_eq!(value(0.08, 0.06, None, 0.0).verdict, Misses);
         assert_eq!(value(0.08, 0.06, None, 0.03).verdict, Holds);
-        assert_eq!(bound(Near, 0.001, 0.002).verdict, Consistent);
-        assert_eq!(bound(Near, 0.001, 0.0).verdict, Near);
-        assert_eq!(bound(Holds, -0.001, 0.0).verdict, Holds);
+        assert_eq!(value(0.057, 0.06, None, 0.0).verdict, Holds);
+        assert_eq!(value(0.053, 0.06, None, 0.0).verdict, Near);
+        assert_eq!(value(0.0354, 0.04, Some(0.01), 0.0).verdict, Holds);
+        assert_eq!(value(0.034, 0.04, Some(0.01), 0.0).verdict, Near);
+        assert_eq!(bound(0.001, 0.005, 0.002).verdict, Consistent);
+        assert_eq!(bound(0.001, 0.005, 0.0).verdict, Near);
+        assert_eq!(bound(0.006, 0.005, 0.0).verdict, Misses);
+        assert_eq!(bound(-0.001, 0.005, 0.0).verdict, Holds);
+    }
+
+    #[test]
+    fn what_was_not_measured_misses_and_no_chance_takes_that_back() {
+        for found in [
+            value(f64::NAN, 1.0, None, f64::NAN),
+            gain(f64::NAN, 1.1, f64::NAN),
+            bound(f64::NAN, 1.0, f64::NAN),
+        ] {
+            assert_eq!(found.verdict, Misses);
+            assert!(found.excess.is_infinite());
+        }
     }
 }

@@ -299,19 +299,15 @@ fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
     );
     let moved = outcomes[2].moved(&outcomes[1].verdicts());
     assert_eq!(report.alternatives[0].moved.len(), moved.len());
-    let page = markdown(&report, &outcomes, &[&plan.work]);
+    let page = &markdown(&outcomes, &[&plan.work], "page")[0].text;
     assert!(page.contains("2 repetitions of each"), "{page}");
 }
 
 #[test]
-fn what_misses_stands_beside_the_experiment_that_its_note_links_to() {
+fn what_misses_stands_under_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     work(folder.path());
     let small = folder.path().join("small");
-    let file = small.join("work.toml");
-    let head = std::fs::read_to_string(&file).unwrap();
-    let cluster = "[[clusters]]\ntitle = \"Timers\"\nlink = \"experiments.md#timers\"\nsettles = \"no timer gives it\"\n";
-    std::fs::write(&file, format!("print = \"curves\"\n{head}\n{cluster}")).unwrap();
     let page = |notes: &str| {
         std::fs::write(small.join("notes.toml"), notes).unwrap();
         let request = RunRequest {
@@ -322,23 +318,23 @@ fn what_misses_stands_beside_the_experiment_that_its_note_links_to() {
         let mut store = Store::open(&folder.path().join("out")).unwrap();
         plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
         let outcomes = plan.outcomes(&store).unwrap();
-        markdown(&Report::new(&outcomes), &outcomes, &[&plan.work])
+        markdown(&outcomes, &[&plan.work], "page").remove(0).text
     };
-    // What holds hangs on nothing, whatever its note says.
-    let link = "\"[Timers](experiments.md#timers).\"";
-    let with = page(&format!("bound = {link}\ngain = {link}\n"));
+    let note = |id: &str| {
+        format!("[{id}]\ncause = \"silent\"\ntext = \"No timer is given here at all. More.\"\n")
+    };
+    let with = page(&(note("bound") + &note("gain")));
     assert!(
-        with.contains("|[Timers](experiments.md#timers)|[bound](#f1)|no timer gives it|"),
+        with.contains("- **bound** (") && with.contains("): No timer is given here at all.\n"),
         "{with}"
     );
-    assert!(!with.contains("|none|"), "{with}");
+    // What holds has no cause, whatever its note says.
+    assert!(!with.contains("- **gain**"), "{with}");
+    assert!(with.contains("### Silent"), "{with}");
     assert!(with.contains("![F1](figures/small/F1.svg)"), "{with}");
-    assert!(
-        with.contains("order: \u{201c}RLP loses far less\u{201d}"),
-        "{with}"
-    );
-    let without = page("gain = \"x\"\n");
-    assert!(without.contains("|none|[bound](#f1)|"), "{without}");
+    let without = page("");
+    assert!(without.contains("### Open"), "{without}");
+    assert!(!without.contains("### Silent"), "{without}");
 }
 
 #[test]
@@ -358,7 +354,7 @@ fn what_claims_nothing_is_a_table() {
     let mut store = Store::open(&folder.path().join("out")).unwrap();
     plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
     let outcomes = plan.outcomes(&store).unwrap();
-    let page = markdown(&Report::new(&outcomes), &outcomes, &[&plan.work]);
+    let page = markdown(&outcomes, &[&plan.work], "page").remove(0).text;
     let heads = [
         "| scheme | loss, %: L1 | L2 |\n|---|---|---|\n| default |",
         "| scheme | delay, ms: L1 | L2 |\n|---|---|---|\n| default |",
@@ -381,12 +377,14 @@ fn what_claims_nothing_is_a_table() {
     claiming.execute(&mut store, Shard::ALL, 2, &()).unwrap();
     let both = [outcomes, claiming.outcomes(&store).unwrap()].concat();
     let works = [&plan.work, &claiming.work];
-    let page = markdown(&Report::new(&both), &both, &works);
-    let (table, claims) = page.split_once("## claiming").unwrap();
-    assert!(table.contains(heads[0]), "{page}");
-    assert!(claims.contains("| order | F1 |"), "{page}");
-    assert!(page.starts_with("# Validation"), "{page}");
-    assert!(markdown(&Report::new(&[]), &[], &works).starts_with("# Validation"));
+    let pages = markdown(&both, &works, "page");
+    let of: Vec<Option<&str>> = pages.iter().map(|page| page.of.as_deref()).collect();
+    assert_eq!(of, [None, Some("small"), Some("claiming")]);
+    let [over, table, claims] = [0, 1, 2].map(|at| &pages[at].text);
+    assert!(over.starts_with("# Validation"), "{over}");
+    assert!(over.contains("[claiming](page-claiming.md)"), "{over}");
+    assert!(table.contains(heads[0]), "{table}");
+    assert!(claims.contains("|order|"), "{claims}");
 }
 
 const F3: &str = r#"

@@ -57,6 +57,13 @@ impl TcpConfig {
         if self.prr.is_some() && self.recovery() != RecoveryKind::Sack {
             return Err("prr does nothing without recovery = \"sack\"".to_owned());
         }
+        if self.counted_pipe.is_some() && self.recovery() != RecoveryKind::Sack {
+            return Err("counted-pipe does nothing without recovery = \"sack\"".to_owned());
+        }
+        if self.counted_pipe == Some(true) && self.prr == Some(true) {
+            let problem = "counted-pipe does nothing with prr, which has an account of its own";
+            return Err(problem.to_owned());
+        }
         if self.late_deflation.is_some() && self.recovery() != RecoveryKind::Reno {
             return Err("late-deflation does nothing without recovery = \"reno\"".to_owned());
         }

@@ -7,6 +7,9 @@
 //! of everything sent before it.
 //!
 //! With proportional rate reduction (`prr`), that decides when a segment is sent, not the pipe.
+//! With `counted-pipe` the sender is that of Fall and Floyd 1996: what is in flight is counted, one less for each
+//! duplicate and two for each partial acknowledgment (its repair and what that repaired), every hole below what was
+//! reported is lost, and none is retransmitted twice.
 //!
 //! A timeout discards what was reported; segments that are reported again are not retransmitted. An acknowledgment
 //! that reports only a duplicate (RFC 2883) does not count as a sign of loss.
@@ -26,6 +29,8 @@ pub(in crate::tcp) struct Sack {
     in_recovery: bool,
     /// Decides when a segment may be sent in a recovery, in place of the pipe.
     prr: Option<Prr>,
+    /// Segments in flight by the count of acknowledgments, in place of the scoreboard's pipe.
+    counted: Option<u64>,
     /// The highest segment was retransmitted without a known loss up to here (RFC 6675's RescueRxt).
     rescued: u64,
     /// `snd_una` must be retransmitted at once.
@@ -39,6 +44,7 @@ impl Sack {
             board: Scoreboard::new(config.dupack_threshold),
             in_recovery: false,
             prr: config.prr.unwrap_or_default().then(Prr::default),
+            counted: config.counted_pipe.unwrap_or_default().then_some(0),
             rescued: 0,
             resend: false,
         }
@@ -57,6 +63,7 @@ impl Sack {
         } else if ack.ack >= self.duplicates.recover {
             self.in_recovery = false;
         } else {
+            self.arrived(2);
             self.account(control, delivered);
         }
     }
@@ -70,9 +77,19 @@ impl Sack {
             self.duplicates.count += 1;
         }
         if self.in_recovery {
+            if delivered > 0 || repeats {
+                self.arrived(1);
+            }
             self.account(control, delivered);
         } else {
             self.begin_if_lost(control, now, delivered);
+        }
+    }
+
+    /// So many are no longer on their way.
+    fn arrived(&mut self, count: u64) {
+        if let Some(counted) = &mut self.counted {
+            *counted = counted.saturating_sub(count);
         }
     }
 
@@ -94,6 +111,10 @@ impl Sack {
         self.board.begin_recovery();
         self.in_recovery = true;
         self.resend = true;
+        if let Some(counted) = &mut self.counted {
+            let duplicates = u64::from(self.duplicates.count);
+            *counted = control.window.flight_size().saturating_sub(duplicates);
+        }
         if let Some(prr) = &mut self.prr {
             *prr = Prr::begin(control.window.flight_size());
             self.account(control, delivered);
@@ -123,6 +144,9 @@ impl Sack {
             if let Some(prr) = &mut self.prr {
                 prr.on_sent();
             }
+            if let Some(counted) = &mut self.counted {
+                *counted += 1;
+            }
             return Some(seq);
         }
         // After a timeout.
@@ -144,22 +168,30 @@ impl Sack {
             self.board.on_resent(window, window.una);
             return Some(window.una);
         }
-        let has_room = match &self.prr {
-            Some(prr) => prr.allows(),
-            None => self.board.pipe(window) < control.congestion.window(),
+        let has_room = match (&self.prr, self.counted) {
+            (Some(prr), _) => prr.allows(),
+            (None, Some(counted)) => counted < control.congestion.window(),
+            (None, None) => self.board.pipe(window) < control.congestion.window(),
         };
         if !has_room {
             return None;
         }
         // RFC 6675, NextSeg (1) to (4).
         let hole = self.board.next_hole(window);
-        if hole < self.board.loss_edge(window) {
+        let lost_below = match self.counted {
+            Some(_) => self.board.high_sacked(window),
+            None => self.board.loss_edge(window),
+        };
+        if hole < lost_below {
             self.board.on_resent(window, hole);
             return Some(hole);
         }
         window.nxt = window.max;
         if let Some(seq) = window.take_next(window.advertised()) {
             return Some(seq);
+        }
+        if self.counted.is_some() {
+            return None;
         }
         if hole < self.board.high_sacked(window) {
             self.board.on_resent(window, hole);
