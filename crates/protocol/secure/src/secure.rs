@@ -7,6 +7,7 @@ use airlane_base::Instant;
 use thiserror::Error;
 
 use crate::addresses::Addresses;
+use crate::cipher::HAS_AES;
 use crate::entropy::Entropy;
 use crate::key::{PrivateKey, PublicKey};
 use crate::limits::{Limits, Wall};
@@ -153,9 +154,9 @@ impl Secure {
     }
 
     /// Says that this machine's processor has instructions for AES: sessions with peers that have them
-    /// too use AES-256-GCM, from their next keys on.
+    /// too use AES-256-GCM, from their next keys on. On WebAssembly, where none has, it changes nothing.
     pub const fn set_fast_aes(&mut self, fast_aes: bool) {
-        self.fast_aes = fast_aes;
+        self.fast_aes = fast_aes && HAS_AES;
     }
 
     /// Says that this end wants to know whether peers answer, and nothing else: it neither answers nor confirms
