@@ -255,7 +255,12 @@ export function App({ engine, ready }: { engine: Engine; ready: Promise<string> 
             text={text(state)}
             edited={state.text !== undefined}
             {...(view?.fault ? { fault: view.fault } : {})}
-            change={(text) => setState((state) => ({ ...state!, text }))}
+            change={(text) =>
+              setState((state) => {
+                const { text: _, ...rest } = state!;
+                return text === SCENARIOS.get(rest.scenario) ? rest : { ...rest, text };
+              })
+            }
             restore={() => setState((state) => { const { text: _, ...rest } = state!; return rest; })}
           />
           <Share engine={engine} state={state} columns={columns} />
