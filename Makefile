@@ -7,9 +7,9 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-PARTS = units live lint claims determinism docs python
+PARTS = units live lint claims determinism docs python lab
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile docs reference static router deb version release deny clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile site page lab docs reference static router deb version release deny clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -25,7 +25,8 @@ help: ## List the recipes
 setup: ## Install what the recipes need: system packages (as root) and Rust components
 	$(call apt,ip,iproute2,the live parts will be left out)
 	@if command -v rustup > /dev/null; then \
-	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
+	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; \
+	  rustup target add $(WASM) 2> /dev/null || echo "$@: no $(WASM); make site cannot build the page's simulator" >&2; fi
 
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
 	$(CARGO) build $(DEMO) --features airlane-cli/compare
@@ -222,6 +223,29 @@ worlds: ## Hold random worlds against the laws of docs/metrics.md; a violation i
 
 hostile: ## Run live nodes in hostile networks of virtual time (2 min; ARGS='--seed 77', ARGS='--from 9000 --seconds 600')
 	@$(CARGO) run --profile quick --locked --quiet -p airlane-hostile -- $(ARGS)
+
+WASM = wasm32-unknown-unknown
+
+site: ## Make the lab in web/site, for any static host and for `airlane lab`: what is built next has it
+	@if command -v rustup > /dev/null; then rustup target add $(WASM) 2> /dev/null || true; fi
+	$(CARGO) build --profile web --locked --target $(WASM) -p airlane-web
+	@{ printf 'globalThis.airlaneSimulator="'; gzip -9nc $(BUILT)/$(WASM)/web/airlane_web.wasm | base64 -w 0; \
+	  printf '";globalThis.airlaneSimulatorIsHere?.();\n'; } > $(BUILT)/simulator.js
+	@cmp -s $(BUILT)/simulator.js web/site/simulator.js || cp $(BUILT)/simulator.js web/site/simulator.js
+	@size=$$(cat web/site/* | gzip -9 | wc -c); echo "web/site: $$size bytes, compressed"; [ $$size -le 1600000 ]
+
+# Node of Debian 12 is too old for Vite.
+page: ## Make what web/site has of TypeScript anew (Node 20 or newer)
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
+
+lab: ## Look at the lab in Chromium, and compare its digits with the program's
+	$(call apt,node,nodejs npm,nobody has looked at the lab)
+	$(call apt,chromium,chromium,nobody has looked at the lab)
+	@if command -v node > /dev/null && command -v npm > /dev/null && command -v chromium > /dev/null; then \
+	  $(MAKE) --no-print-directory site && $(CARGO) build --profile quick $(BOTH) --quiet --bin airlane && \
+	  cd web && npm ci --no-audit --no-fund --silent && npm run --silent check && \
+	  AIRLANE=$(abspath $(BUILT))/quick/airlane npm test --silent; \
+	else echo "$@: SKIPPED: Node, npm or Chromium is missing; no digit of the page was compared" >&2; fi
 
 MUSL = $(shell uname -m)-unknown-linux-musl
 

@@ -1,14 +1,39 @@
-//! Names the commit that the program is built of. A package that is built without git names it in
-//! `AIRLANE_COMMIT`; otherwise it is unknown.
+//! Names the commit that the program is built of, and puts the page of `airlane lab` into it. A package that is built without
+//! git names the commit in `AIRLANE_COMMIT`; otherwise it is unknown.
 
 use std::path::Path;
 use std::process::Command;
 
 const COMMIT: &str = "AIRLANE_COMMIT";
 
+/// The files of the page. `make site` makes the last one, without which there is no page.
+const SITE: [&str; 4] = ["index.html", "lab.css", "lab.js", "simulator.js"];
+
 fn main() {
     println!("cargo::rerun-if-env-changed={COMMIT}");
     println!("cargo::rerun-if-changed=build.rs");
+    put_site();
+    name_commit();
+}
+
+/// Writes a list of the page's files, empty if one is missing.
+fn put_site() {
+    let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../web/site");
+    println!("cargo::rerun-if-changed={}", site.display());
+    let mut list = String::from("const SITE: &[(&str, &[u8])] = &[\n");
+    if SITE.iter().all(|name| site.join(name).is_file()) {
+        for name in SITE {
+            let path = site.join(name);
+            list += &format!("    ({name:?}, include_bytes!({path:?})),\n");
+        }
+    }
+    list += "];\n";
+    let out = std::env::var_os("OUT_DIR").unwrap_or_default();
+    let written = std::fs::write(Path::new(&out).join("site.rs"), list);
+    written.expect("cargo's folder can be written to");
+}
+
+fn name_commit() {
     if std::env::var_os(COMMIT).is_some() {
         return;
     }

@@ -12,6 +12,8 @@ mod live;
 mod measure;
 #[cfg(feature = "live")]
 mod node;
+#[cfg(feature = "lab")]
+mod page;
 #[cfg(feature = "live")]
 mod relay;
 #[cfg(feature = "lab")]
@@ -60,6 +62,8 @@ pub use node::{
     DaemonArgs, FlowsArgs, KeygenArgs, LogFormat, PullArgs, ReloadArgs, RunningArgs, StatusArgs,
     UpArgs,
 };
+#[cfg(feature = "lab")]
+pub use page::PageArgs;
 #[cfg(feature = "live")]
 pub use relay::RelayArgs;
 #[cfg(feature = "lab")]

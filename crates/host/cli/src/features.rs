@@ -17,7 +17,7 @@ const FEATURES: [Feature; 3] = [
     (
         "lab",
         cfg!(feature = "lab"),
-        &["sim", "scenario", "study", "trace"],
+        &["sim", "scenario", "lab", "study", "trace"],
     ),
     ("screen", cfg!(feature = "screen"), &["top"]),
 ];

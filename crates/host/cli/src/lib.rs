@@ -35,6 +35,8 @@ mod input;
 mod journal;
 #[cfg(feature = "live")]
 mod keys;
+#[cfg(feature = "lab")]
+mod lab;
 #[cfg(feature = "live")]
 mod live;
 #[cfg(feature = "live")]
@@ -42,7 +44,7 @@ mod log;
 #[cfg(feature = "lab")]
 mod media;
 #[cfg(feature = "compare")]
-mod metric;
+pub mod metric;
 pub mod output;
 #[cfg(feature = "lab")]
 mod over_time;

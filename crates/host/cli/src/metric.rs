@@ -7,20 +7,20 @@ use crate::quantity::{Estimate, Unit};
 
 /// How a metric is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Metric {
+pub struct Metric {
     /// Its name in words.
-    pub(crate) words: &'static str,
+    pub words: &'static str,
     /// The unit of its values.
-    pub(crate) unit: Unit,
+    pub unit: Unit,
     /// Which direction is good, if one is.
-    pub(crate) better: Option<Better>,
+    pub better: Option<Better>,
     /// Whether it says how the application fares, rather than why.
-    pub(crate) headline: bool,
+    pub headline: bool,
 }
 
 impl Metric {
     /// A value of it: of one run, what is counted is a whole number.
-    pub(crate) fn show(&self, value: Estimate) -> String {
+    pub fn show(&self, value: Estimate) -> String {
         match (self.unit, value.half_width) {
             (Unit::Count, None) if value.mean.fract() == 0.0 => format!("{:.0}", value.mean),
             _ => value.show(self.unit).to_string(),
@@ -29,7 +29,7 @@ impl Metric {
 }
 
 /// The metric of this name in results.
-pub(crate) fn metric(name: &str) -> Option<Metric> {
+pub fn metric(name: &str) -> Option<Metric> {
     use Better::{Higher, Lower};
     use Unit::{BitsPerSecond, Bytes, Count, Ratio, Seconds};
     let (words, unit, better, headline) = match name {
@@ -139,7 +139,7 @@ pub(crate) const RADIO_METRICS: [MediumMetric; 2] = [
 
 /// Whether a picture that compares schemes shows the metric for this kind of application. The rate of
 /// a conference is its own choice, and that of pages of one size follows from their times.
-pub(crate) fn is_headline(app: &str, name: &str) -> bool {
+pub fn is_headline(app: &str, name: &str) -> bool {
     let own = matches!(app, "bulk" | "web") || name != "throughput_bps";
     own && metric(name).is_some_and(|m| m.headline)
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 use crate::{explain, fault, features, output, schema};
 #[cfg(feature = "lab")]
-use crate::{scenario, sim, study, trace};
+use crate::{lab, scenario, sim, study, trace};
 
 /// The run failed.
 const FAILED: u8 = 1;
@@ -71,6 +71,7 @@ fn run(command: Command) -> anyhow::Result<()> {
 #[cfg(feature = "lab")]
 fn simulate(command: LabCommand) -> anyhow::Result<()> {
     match command {
+        LabCommand::Lab(args) => lab::serve(&args),
         LabCommand::Study(StudyVerb::List(args)) => study::list(&args),
         LabCommand::Study(StudyVerb::Show(args)) => study::show(&args),
         LabCommand::Study(StudyVerb::Lint(args)) => study::lint(&args),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use airlane_sim::scenario::HandoffKind;
 use airlane_sim::{
-    Prepared, RetraceResult, RunResult, Scenario, ScenarioError, Summary, Unpaired, comparable,
-    repeat_all, repeat_prepared, summary, usual_interval,
+    Prepared, REPORT_SCHEMA, Report, RetraceResult, RunResult, Scenario, ScenarioError, Summary,
+    Unpaired, comparable, repeat_all, repeat_prepared, summary, usual_interval,
 };
 use anyhow::Context as _;
 use serde::Serialize;
@@ -18,22 +18,6 @@ use crate::progress::ProgressLine;
 use crate::table::{Align, Table};
 use crate::vary::{self, Vary};
 use crate::{capture, carried, compare, events, media, output, over_time, svg, trace, world};
-
-/// Version of the JSON that `sim` prints.
-const SCHEMA: u32 = 1;
-
-/// What `sim run --json` prints. Names carry their unit; nothing depends on threads or time.
-#[derive(Serialize)]
-struct RunOutput<'a> {
-    schema: u32,
-    /// Every default filled in.
-    scenario: &'a Scenario,
-    /// Choices in it that hurt, with what to write instead.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-    summary: Summary,
-    runs: &'a [RunResult],
-}
 
 /// Runs `sim run`.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
@@ -69,17 +53,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
         }
         vec![written(&prepared, seed, args)?]
     };
-    let summary = summary(&results).context("no repetition was run")?;
+    let report = Report::new(&scenario, &results).context("no repetition was run")?;
     if args.json {
-        let output = RunOutput {
-            schema: SCHEMA,
-            scenario: &scenario.resolved(),
-            warnings: scenario.warnings(),
-            summary,
-            runs: &results,
-        };
-        return output::print(&json(&output)?);
+        return output::print(&json(&report)?);
     }
+    let summary = report.summary;
     warn_unfinished(&scenario, &summary);
     warn_identical(&scenario, &summary);
     let text = run_text(&scenario, &summary, &results);
@@ -200,7 +178,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
             comparison,
         };
         let output = CompareOutput {
-            schema: SCHEMA,
+            schema: REPORT_SCHEMA,
             vary: axes.into_iter().map(|axis| axis.key).collect(),
             comparisons: points.into_iter().zip(comparisons).map(at).collect(),
         };

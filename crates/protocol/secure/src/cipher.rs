@@ -7,9 +7,14 @@
 //! Under one key GCM is safe for at least 2^48 blocks (SP 800-38D, section 8.3, with nonces that never repeat; RFC 9001,
 //! B.1, for the margin). In the 180 s for which keys live, 10 Gbit/s make 2^34 blocks.
 
-use ring::aead::{AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
+// ring has no code for WebAssembly that needs no C compiler.
+#[cfg_attr(target_arch = "wasm32", path = "cipher/portable.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "cipher/native.rs")]
+mod provider;
 
 use crate::key::KEY_LEN;
+
+pub(crate) use provider::{AeadKey, HAS_AES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataCipher {
@@ -41,11 +46,18 @@ impl DataCipher {
         }
     }
 
-    pub(crate) fn key(self, key: &[u8; KEY_LEN]) -> LessSafeKey {
-        let algorithm = match self {
-            Self::ChaChaPoly => &CHACHA20_POLY1305,
-            Self::AesGcm => &AES_256_GCM,
-        };
-        LessSafeKey::new(UnboundKey::new(algorithm, key).expect("the keys of both have 32 bytes"))
+    pub(crate) fn key(self, key: &[u8; KEY_LEN]) -> AeadKey {
+        AeadKey::new(self, key)
     }
+}
+
+/// What was to be opened is not what was sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forged;
+
+/// The counter as Noise puts it into the nonce of ChaCha20-Poly1305 (revision 34, section 12.3).
+fn nonce(counter: u64) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[4..].copy_from_slice(&counter.to_le_bytes());
+    bytes
 }

@@ -8,11 +8,11 @@
 use std::fmt;
 
 use airlane_base::Instant;
-use ring::aead::{Aad, LessSafeKey};
 
+use crate::cipher::AeadKey;
 use crate::limits::Limits;
 use crate::message::{DATA_HEADER_LEN, DataMessage, OVERHEAD, TAG_LEN, data_header};
-use crate::noise::{Split, nonce};
+use crate::noise::Split;
 use crate::refused::Refused;
 use crate::replay::{Stale, Window};
 
@@ -25,8 +25,8 @@ pub(crate) struct Keypair {
     pub(crate) initiator: bool,
     /// When the handshake completed.
     pub(crate) made: Instant,
-    send: LessSafeKey,
-    receive: LessSafeKey,
+    send: AeadKey,
+    receive: AeadKey,
     counter: u64,
     window: Window,
 }
@@ -48,8 +48,8 @@ impl Associated {
         Self { bytes, len }
     }
 
-    fn aad(&self) -> Aad<&[u8]> {
-        Aad::from(&self.bytes[..self.len])
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
@@ -105,11 +105,8 @@ impl Keypair {
             len += part.len();
         }
         let (payload, rest) = rest.split_at_mut(len);
-        let tag = self
-            .send
-            .seal_in_place_separate_tag(nonce(self.counter), associated.aad(), payload)
-            .expect("a datagram is shorter than what either cipher can encrypt");
-        rest[..TAG_LEN].copy_from_slice(tag.as_ref());
+        let tag = self.send.seal(self.counter, associated.as_bytes(), payload);
+        rest[..TAG_LEN].copy_from_slice(&tag);
         self.counter += 1;
         len + OVERHEAD
     }
@@ -141,9 +138,8 @@ impl Keypair {
         let len = data.encrypted.len();
         let plain = plain.get_mut(..len).ok_or(Refused::NoRoom)?;
         plain.copy_from_slice(data.encrypted);
-        let tag = (*data.tag).into();
         self.receive
-            .open_in_place_separate_tag(nonce(counter), associated.aad(), tag, plain, 0..)
+            .open(counter, associated.as_bytes(), plain, data.tag)
             .map_err(|_| Refused::Forged)?;
         let newest = self.window.is_newest(counter);
         self.window.accept(counter);

@@ -23,7 +23,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use blake2::{Blake2s256, Digest};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng};
-use ring::aead::{Aad, LessSafeKey, Nonce};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Random};
@@ -32,7 +31,7 @@ use subtle::ConstantTimeEq;
 use x25519_dalek::StaticSecret;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::cipher::DataCipher;
+use crate::cipher::{AeadKey, DataCipher};
 use crate::key::{KEY_LEN, PresharedKey, PrivateKey, PublicKey};
 use crate::message::TAG_LEN;
 use crate::peer_id::PeerId;
@@ -371,14 +370,7 @@ impl Hash for Blake2s {
     }
 }
 
-/// The counter in the form of a ChaCha20-Poly1305 nonce in Noise (revision 34, section 12.3).
-pub(crate) fn nonce(counter: u64) -> Nonce {
-    let mut bytes = [0; 12];
-    bytes[4..].copy_from_slice(&counter.to_le_bytes());
-    Nonce::assume_unique_for_key(bytes)
-}
-
-struct ChaChaPoly(LessSafeKey);
+struct ChaChaPoly(AeadKey);
 
 impl Cipher for ChaChaPoly {
     fn name(&self) -> &'static str {
@@ -392,11 +384,8 @@ impl Cipher for ChaChaPoly {
     fn encrypt(&self, counter: u64, ad: &[u8], plain: &[u8], out: &mut [u8]) -> usize {
         let (text, rest) = out.split_at_mut(plain.len());
         text.copy_from_slice(plain);
-        let tag = self
-            .0
-            .seal_in_place_separate_tag(nonce(counter), Aad::from(ad), text)
-            .expect("handshake messages are short");
-        rest[..TAG_LEN].copy_from_slice(tag.as_ref());
+        let tag = self.0.seal(counter, ad, text);
+        rest[..TAG_LEN].copy_from_slice(&tag);
         plain.len() + TAG_LEN
     }
 
@@ -411,7 +400,7 @@ impl Cipher for ChaChaPoly {
         let out = out.get_mut(..text.len()).ok_or(Error::Input)?;
         out.copy_from_slice(text);
         self.0
-            .open_in_place_separate_tag(nonce(counter), Aad::from(ad), (*tag).into(), out, 0..)
+            .open(counter, ad, out, tag)
             .map_err(|_| Error::Decrypt)?;
         Ok(text.len())
     }

@@ -7,6 +7,7 @@ use airlane_base::Instant;
 use thiserror::Error;
 
 use crate::addresses::Addresses;
+use crate::cipher::HAS_AES;
 use crate::entropy::Entropy;
 use crate::key::{PrivateKey, PublicKey};
 use crate::limits::{Limits, Wall};
@@ -152,9 +153,9 @@ impl Secure {
     }
 
     /// Declares that this processor has instructions for AES: sessions with peers that have them, too, use AES-256-GCM
-    /// from their next keys on.
+    /// from their next keys on. On WebAssembly, where no processor has them, it changes nothing.
     pub const fn set_fast_aes(&mut self, fast_aes: bool) {
-        self.fast_aes = fast_aes;
+        self.fast_aes = fast_aes && HAS_AES;
     }
 
     /// Makes this end only test whether peers answer: it neither answers nor confirms handshakes, and initiates to any

@@ -233,21 +233,23 @@ fn places<'a, T>(all: &'a [T], name: impl Fn(&'a T) -> &'a str) -> BTreeMap<&'a 
 fn rows(scenarios: usize, column: impl Fn(usize) -> Vec<f64>) -> Vec<Row> {
     let base = column(0);
     (0..scenarios)
-        .map(|index| row(&column(index), (index > 0).then_some(base.as_slice())))
+        .map(|index| Row::of(&column(index), (index > 0).then_some(base.as_slice())))
         .collect()
 }
 
-/// Values run by run; NaN where none was measured.
-fn row(column: &[f64], base: Option<&[f64]>) -> Row {
-    let of = |f: &dyn Fn(f64, f64) -> f64| {
-        let pairs = column.iter().zip(base?);
-        Estimate::of(&pairs.map(|(x, b)| f(*x, *b)).collect::<Vec<_>>())
-    };
-    Row {
-        value: Estimate::of(column),
-        // A ratio to zero is undefined.
-        ratio: of(&|x, b| if b == 0.0 { f64::NAN } else { x / b }),
-        difference: of(&|x, b| x - b),
+impl Row {
+    /// Values run by run; NaN where none was measured.
+    pub fn of(column: &[f64], base: Option<&[f64]>) -> Self {
+        let of = |f: &dyn Fn(f64, f64) -> f64| {
+            let pairs = column.iter().zip(base?);
+            Estimate::of(&pairs.map(|(x, b)| f(*x, *b)).collect::<Vec<_>>())
+        };
+        Self {
+            value: Estimate::of(column),
+            // A ratio to zero is undefined.
+            ratio: of(&|x, b| if b == 0.0 { f64::NAN } else { x / b }),
+            difference: of(&|x, b| x - b),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ mod probe;
 mod progress;
 mod radio;
 mod repeat;
+mod report;
 mod result;
 mod retrace;
 mod route;
@@ -50,6 +51,7 @@ pub use empirical::TableError;
 pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all, repeat_prepared};
+pub use report::{REPORT_SCHEMA, Report};
 pub use result::{
     CircuitResult, DirectionResult, FlowResult, FlowService, GroupResult, HandoffResult,
     LinkResult, Measured, NodeResult, OverTimeResult, PathResult, ProgressResult, RadioResult,

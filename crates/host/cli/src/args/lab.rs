@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use super::{ScenarioVerb, SimVerb, StudyVerb, TraceVerb};
+use super::page::LAB_EXAMPLES;
+use super::{PageArgs, ScenarioVerb, SimVerb, StudyVerb, TraceVerb};
 
 /// The verbs that need the feature `lab`.
 #[derive(Debug, Subcommand)]
@@ -13,6 +14,11 @@ pub enum LabCommand {
     /// List and show the scenarios that come with the program, and make them of what other tools were told
     #[command(subcommand, arg_required_else_help = true)]
     Scenario(ScenarioVerb),
+    /// Simulate in a browser: serve the page of the lab to this machine
+    ///
+    /// The page has the simulator in it and gives the numbers of `airlane sim run`. It asks for nothing elsewhere.
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab(PageArgs),
     /// Run the figures of published works and judge their claims
     #[command(subcommand, arg_required_else_help = true)]
     Study(StudyVerb),

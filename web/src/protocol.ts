@@ -1,0 +1,182 @@
+// What crates/host/web answers: its `ask.rs`, `series.rs` and `world.rs` have the same types.
+
+export interface World {
+  text: string;
+  /** What errors call it. */
+  file: string;
+  /** As of `airlane sim run --set`, in this order. */
+  set: string[];
+}
+
+export type Question =
+  | { ask: "shipped" }
+  | { ask: "outline"; world: World }
+  | { ask: "toml"; world: World }
+  | { ask: "run"; world: World; run: number }
+  | { ask: "watch"; world: World; run: number; stopped_s: number }
+  | { ask: "report"; world: World; runs: number }
+  | { ask: "estimate"; metrics: Columns[] }
+  | {
+      ask: "events";
+      world: World;
+      run: number;
+      from_ns: number;
+      to_ns: number;
+      flows: string[];
+      links: string[];
+      kinds: string[];
+    }
+  | { ask: "schema" };
+
+/** Values of a metric, run by run, of each column. */
+export interface Columns {
+  metric: string;
+  columns: (number | null)[][];
+}
+
+export interface Place {
+  in_text: boolean;
+  line: number;
+  column: number;
+  width: number;
+  path: string;
+  message: string;
+  help: string;
+  text: string;
+}
+
+export interface Fault {
+  text: string;
+  problems: Place[];
+}
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Table = { [key: string]: Json };
+
+export interface Metric {
+  name: string;
+  words: string;
+  unit: "bit/s" | "s" | "ratio" | "B" | "count";
+  higher: boolean;
+  headline: boolean;
+}
+
+export interface FlowOutline {
+  name: string;
+  app: string;
+  metrics: Metric[];
+}
+
+export interface Outline {
+  name: string;
+  hash: string;
+  seed: number;
+  duration_s: number;
+  scenario: { [key: string]: Json } & {
+    links: { [name: string]: Table };
+    flows: (Table & { name: string; ends: [string, string] })[];
+  };
+  warnings: string[];
+  flows: FlowOutline[];
+}
+
+export interface Estimate {
+  n: number;
+  runs: number;
+  mean: number;
+  sd: number;
+  ci95_half_width?: number;
+}
+
+export interface Told {
+  shown: string;
+  ratio: string | null;
+  row: { value: Estimate | null; ratio: Estimate | null; difference: Estimate | null };
+}
+
+export interface Ledger {
+  [counter: string]: number;
+}
+
+export interface ServiceResult {
+  number: number;
+  name: string;
+  scheme: string;
+  waiting_packets: number;
+  sender: Ledger;
+  receiver: Ledger;
+}
+
+export interface Count {
+  frames: number;
+  bytes: number;
+}
+
+export interface DirectionResult {
+  channel: { offered: Count; dropped_queue: Count; lost_air: Count; delivered: Count };
+  under_way: Count;
+  utilisation_ratio: number;
+  services?: ServiceResult[];
+}
+
+export interface RunResult {
+  scenario: string;
+  seed: number;
+  run: number;
+  stopped_s: number;
+  finished: boolean;
+  events: number;
+  flows: (Table & { name: string; over_time?: { interval_s: number; throughput_bps: number[] } })[];
+  links: { name: string; down: DirectionResult; up: DirectionResult }[];
+}
+
+export interface Series {
+  flow: string;
+  interval_s: number;
+  delay_mean_s: (number | null)[];
+  delay_max_s: (number | null)[];
+  cwnd_segments: (number | null)[];
+  timeouts_s: number[];
+}
+
+export interface Watched {
+  result: RunResult;
+  series: Series[];
+}
+
+/** docs/events.md says what the fields are. */
+export interface EventRecord {
+  time_ns: number;
+  event: string;
+  link?: string;
+  direction?: string;
+  from_node?: string;
+  to_node?: string;
+  service?: string;
+  frame?: string;
+  frame_seq?: number;
+  frame_ack?: number;
+  frame_len_bytes?: number;
+  departs_ns?: number;
+  reason?: string;
+  flow?: string;
+  connection?: number;
+  packet?: string;
+  seq?: number;
+  len_bytes?: number;
+  retransmission?: boolean;
+  created_ns?: number;
+  rto_ns?: number;
+}
+
+export interface Answers {
+  shipped: { scenarios: [name: string, text: string][]; glossary: string };
+  outline: Outline;
+  toml: string;
+  run: RunResult;
+  watch: Watched;
+  report: string;
+  estimate: Told[][];
+  events: { events: EventRecord[]; cut: boolean };
+  schema: Table;
+}

@@ -1,0 +1,71 @@
+// One simulator. It gets the program as the text of `simulator.js` or as a compiled module, then questions.
+
+interface Simulator {
+  memory: WebAssembly.Memory;
+  airlane_reserve(length: number): number;
+  airlane_ask(): number;
+  airlane_answer(): number;
+  airlane_answer_len(): number;
+}
+
+type Message = { id: number } & (
+  | { compile: string }
+  | { module: WebAssembly.Module }
+  | { question: string }
+);
+
+const scope = self as unknown as {
+  onmessage: (event: MessageEvent<Message>) => void;
+  postMessage(message: unknown): void;
+};
+let module: WebAssembly.Module | undefined;
+let simulator: Simulator | undefined;
+
+async function compile(base64: string): Promise<WebAssembly.Module> {
+  const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const headers = { "content-type": "application/wasm" };
+  return WebAssembly.compileStreaming(new Response(bytes, { headers }));
+}
+
+function answered(length: number): string {
+  const { memory, airlane_answer } = simulator!;
+  return new TextDecoder().decode(new Uint8Array(memory.buffer, airlane_answer(), length));
+}
+
+function ask(question: string): string {
+  if (!module) throw new Error("the simulator is not there yet");
+  simulator ??= new WebAssembly.Instance(module).exports as unknown as Simulator;
+  const bytes = new TextEncoder().encode(question);
+  const place = simulator.airlane_reserve(bytes.length);
+  new Uint8Array(simulator.memory.buffer, place, bytes.length).set(bytes);
+  try {
+    return answered(simulator.airlane_ask());
+  } catch (trap) {
+    let said = "";
+    try {
+      said = answered(simulator.airlane_answer_len());
+    } catch {
+      // Nothing was said.
+    }
+    // What is left of an instance that panicked can be in any state.
+    simulator = undefined;
+    const text = `the simulator has a defect: ${said || trap}`;
+    return JSON.stringify({ error: { text, problems: [] } });
+  }
+}
+
+scope.onmessage = async ({ data }) => {
+  try {
+    if ("compile" in data) {
+      module = await compile(data.compile);
+      scope.postMessage({ id: data.id, module });
+    } else if ("module" in data) {
+      module = data.module;
+    } else {
+      scope.postMessage({ id: data.id, answer: ask(data.question) });
+    }
+  } catch (error) {
+    scope.postMessage({ id: data.id, failed: String(error) });
+  }
+};
