@@ -17,7 +17,7 @@ const FEATURES: [Feature; 3] = [
     (
         "lab",
         cfg!(feature = "lab"),
-        &["sim", "scenario", "study", "trace"],
+        &["sim", "scenario", "study", "trace", "advise", "check"],
     ),
     ("screen", cfg!(feature = "screen"), &["top"]),
 ];

@@ -18,7 +18,7 @@ use crate::{
 };
 use crate::{explain, fault, features, output, schema};
 #[cfg(feature = "lab")]
-use crate::{scenario, sim, study, trace};
+use crate::{advise, scenario, sim, study, trace};
 
 /// The run failed.
 const FAILED: u8 = 1;
@@ -83,7 +83,9 @@ fn simulate(command: LabCommand) -> anyhow::Result<()> {
         LabCommand::Sim(SimVerb::Compare(args)) => sim::compare(&args),
         LabCommand::Trace(TraceVerb::Show(args)) => trace::show(&args),
         LabCommand::Trace(TraceVerb::Join(args)) => trace::join(&args),
-        LabCommand::Trace(TraceVerb::Fit(args)) => trace::fit::run(&args),
+        LabCommand::Trace(TraceVerb::Fit(args)) => trace::fit(&args),
+        LabCommand::Advise(args) => advise::advise(&args),
+        LabCommand::Check(args) => advise::check(&args),
         LabCommand::Trace(TraceVerb::Stats(args)) => trace::stats::stats(&args),
         LabCommand::Trace(TraceVerb::Generate(args)) => trace::blocks::generate(&args),
         LabCommand::Trace(TraceVerb::Convert(args)) => trace::blocks::convert(&args),
