@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use airlane_advise::{
-    Advice, AdviceError, AppKind, Candidate, Choice, Compared, Goals, GoalState, Kind, Link, Measure,
-    Outcome, Pace, Question, What, WhatIfs, rewritten,
+    Advice, AdviceError, AppKind, Candidate, Choice, Compared, GoalState, Goals, Kind, Link,
+    Measure, Outcome, Pace, Question, What, WhatIfs, rewritten,
 };
 use airlane_base::config::read_text;
 use airlane_channel::trace::Trace;
@@ -103,7 +103,9 @@ impl Asked {
 
 fn shown(error: AdviceError) -> anyhow::Error {
     match error {
-        AdviceError::Scenario(error) => BadInput(format!("this cannot be simulated: {error}")).into(),
+        AdviceError::Scenario(error) => {
+            BadInput(format!("this cannot be simulated: {error}")).into()
+        }
         error => BadInput(error.to_string()).into(),
     }
 }
@@ -111,7 +113,11 @@ fn shown(error: AdviceError) -> anyhow::Error {
 /// Runs `advise`.
 pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
     let goals = args.want.clone().unwrap_or_default();
-    let asked = Asked::read(&args.question, goals, args.what_if.clone().unwrap_or_default())?;
+    let asked = Asked::read(
+        &args.question,
+        goals,
+        args.what_if.clone().unwrap_or_default(),
+    )?;
     let progress = ProgressLine::new("simulated", 1);
     let advice = airlane_advise::advise(&asked.question, |done, all| progress.at(done, all));
     drop(progress);
@@ -121,7 +127,10 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
         None => None,
     };
     if let Some(path) = &args.write {
-        let text = file.as_deref().or(asked.text.as_deref()).unwrap_or_default();
+        let text = file
+            .as_deref()
+            .or(asked.text.as_deref())
+            .unwrap_or_default();
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.question.json {
@@ -138,7 +147,12 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
     text.push('\n');
     text.push_str(&table(&advice, &asked.question.goals));
     text.push_str(&sentences(&advice, &asked));
-    text.push_str(&recommendation(&advice, args, file.as_deref(), asked.text.as_deref()));
+    text.push_str(&recommendation(
+        &advice,
+        args,
+        file.as_deref(),
+        asked.text.as_deref(),
+    ));
     output::print(&text)
 }
 
@@ -158,13 +172,19 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<()> {
         };
         output::print(&format!("{}\n", serde_json::to_string_pretty(&checked)?))?;
     } else {
-        let heads = [("goal", Align::Left), ("simulated", Align::Right), ("", Align::Left)];
+        let heads = [
+            ("goal", Align::Left),
+            ("simulated", Align::Right),
+            ("", Align::Left),
+        ];
         let mut lines = Lines::new(heads);
         let measures = Measure::all(&asked.question.apps);
         for (goal, state) in goals.iter().zip(&outcome.goals) {
             let at = goal.measure(&asked.question.apps);
             let at = at.and_then(|measure| measures.iter().position(|other| *other == measure));
-            let value = at.map_or("-".to_owned(), |at| show(&measures[at], &outcome.values[at]));
+            let value = at.map_or("-".to_owned(), |at| {
+                show(&measures[at], &outcome.values[at])
+            });
             lines.row([goal.to_string(), value, word(*state).to_owned()]);
         }
         output::print(&lines.render())?;
@@ -207,7 +227,9 @@ const fn does(kind: Kind) -> &'static str {
         Kind::Default => "is the shortest file",
         Kind::Yours => "is as it is",
         Kind::PagesCopied => "sends each frame of pages again after 5 ms",
-        Kind::PagesCopiedLate => "sends each frame of pages again after 30 ms, when most bursts are over",
+        Kind::PagesCopiedLate => {
+            "sends each frame of pages again after 30 ms, when most bursts are over"
+        }
         Kind::PagesFirst => "gives pages three times their share while others want the link",
         Kind::CallsYounger => "drops packets of calls at half the age",
     }
@@ -239,7 +261,12 @@ fn show(measure: &Measure, value: &Measured) -> String {
 /// A line for each candidate.
 fn table(advice: &Advice, goals: &Goals) -> String {
     let mut heads = vec![("candidate".to_owned(), Align::Left)];
-    heads.extend(advice.measures.iter().map(|measure| (head(measure), Align::Right)));
+    heads.extend(
+        advice
+            .measures
+            .iter()
+            .map(|measure| (head(measure), Align::Right)),
+    );
     if !goals.0.is_empty() {
         heads.push(("goals".to_owned(), Align::Left));
     }
@@ -257,7 +284,11 @@ fn table(advice: &Advice, goals: &Goals) -> String {
             })
             .collect();
         if !goals.0.is_empty() {
-            let all = if missed.is_empty() { "met".to_owned() } else { missed.join(", ") };
+            let all = if missed.is_empty() {
+                "met".to_owned()
+            } else {
+                missed.join(", ")
+            };
             cells.push(all);
         }
         lines.row(cells);
@@ -275,10 +306,13 @@ fn table(advice: &Advice, goals: &Goals) -> String {
 fn change(compared: &Compared) -> String {
     let Compared { measure, gain } = compared;
     let app = measure.app.name();
-    let percent = gain.mean.abs() * 100.0;
+    let part = measure.said(gain.mean);
+    let percent = part.abs() * 100.0;
     let better = gain.mean > 0.0;
     match (measure.what, better) {
-        (What::Throughput, _) if gain.mean > 1.0 => format!("{app} {:.1} times as fast", gain.mean + 1.0),
+        (What::Throughput, _) if part > 1.0 => {
+            format!("{app} {:.1} times as fast", part + 1.0)
+        }
         (What::Throughput, true) => format!("{app} {percent:.0} % faster"),
         (What::Throughput, false) => format!("{app} {percent:.0} % slower"),
         (What::PageTime, true) => format!("{app} {percent:.0} % sooner"),
@@ -311,7 +345,9 @@ fn balance(all: &[Compared]) -> (String, String) {
 
 fn balanced(all: &[Compared]) -> String {
     match balance(all) {
-        (gains, prices) if gains.is_empty() && prices.is_empty() => "changes nothing by 3 %".to_owned(),
+        (gains, prices) if gains.is_empty() && prices.is_empty() => {
+            "changes nothing by 3 %".to_owned()
+        }
         (gains, prices) if prices.is_empty() => format!("gains: {gains}"),
         (gains, prices) if gains.is_empty() => format!("gains nothing, and costs: {prices}"),
         (gains, prices) => format!("gains: {gains}; costs: {prices}"),
@@ -328,12 +364,24 @@ fn sentences(advice: &Advice, asked: &Asked) -> String {
         "Self-check: {} was recorded on the link in its busiest second; simulated, {base} fills it with {} on average.{}",
         rate(busiest),
         rate(advice.carried_bps),
-        match busiest > 1.15 * advice.carried_bps && asked.question.apps.0.iter().any(|app| app.kind == AppKind::File) {
-            true => " The simulated traffic is less than what the link has carried: the figures are too low, or --apps names less than is used.",
+        match busiest > 1.15 * advice.carried_bps
+            && asked
+                .question
+                .apps
+                .0
+                .iter()
+                .any(|app| app.kind == AppKind::File)
+        {
+            true =>
+                " The simulated traffic is less than what the link has carried: the figures are too low, or --apps names less than is used.",
             false => "",
         }
     );
-    let _ = writeln!(text, "Is it worth it? Over sending as it is, {base} {}.", balanced(&advice.worth));
+    let _ = writeln!(
+        text,
+        "Is it worth it? Over sending as it is, {base} {}.",
+        balanced(&advice.worth)
+    );
     if let Some(senders) = &advice.senders {
         let _ = writeln!(
             text,
@@ -357,7 +405,11 @@ fn sentences(advice: &Advice, asked: &Asked) -> String {
         text.push_str("\nWhat if\n");
         let mut heads = vec![("".to_owned(), Align::Left), ("".to_owned(), Align::Left)];
         let most = advice.elsewhere.iter().max_by_key(|e| e.measures.len());
-        heads.extend(most.iter().flat_map(|e| &e.measures).map(|m| (head(m), Align::Right)));
+        heads.extend(
+            most.iter()
+                .flat_map(|e| &e.measures)
+                .map(|m| (head(m), Align::Right)),
+        );
         let mut lines = Lines::new(heads);
         for at in &advice.elsewhere {
             for (who, values) in [(name(Kind::Without), &at.without), (base, &at.base)] {
@@ -372,7 +424,12 @@ fn sentences(advice: &Advice, asked: &Asked) -> String {
             let missed = missed.filter(|(_, state)| **state == GoalState::Missed);
             let missed: Vec<String> = missed.map(|(goal, _)| goal.to_string()).collect();
             if !missed.is_empty() {
-                let _ = writeln!(text, "With {} {base} misses {}.", at.what_if, missed.join(", "));
+                let _ = writeln!(
+                    text,
+                    "With {} {base} misses {}.",
+                    at.what_if,
+                    missed.join(", ")
+                );
             }
         }
     }
@@ -393,14 +450,22 @@ fn busiest_bps(trace: &Trace) -> f64 {
     for sample in path.iter().flat_map(|path| &path.samples) {
         if matches!(sample.outcome, FrameOutcome::Received(_)) {
             let bytes = u64::from(sample.len) + u64::from(trace.header.overhead_bytes);
-            *seconds.entry(sample.at.as_nanos() / 1_000_000_000).or_default() += bytes;
+            *seconds
+                .entry(sample.at.as_nanos() / 1_000_000_000)
+                .or_default() += bytes;
         }
     }
-    seconds.values().max().map_or(0.0, |bytes| *bytes as f64 * 8.0)
+    seconds
+        .values()
+        .max()
+        .map_or(0.0, |bytes| *bytes as f64 * 8.0)
 }
 
 fn candidate(advice: &Advice, kind: Kind) -> Option<&Candidate> {
-    advice.candidates.iter().find(|candidate| candidate.kind == kind)
+    advice
+        .candidates
+        .iter()
+        .find(|candidate| candidate.kind == kind)
 }
 
 /// The user's file with what is advised; none if it stays.
@@ -409,7 +474,9 @@ fn advised_file(advice: &Advice, text: &str) -> anyhow::Result<Option<String>> {
         return Ok(None);
     };
     let candidate = candidate(advice, *to).context("the choice is one of the candidates")?;
-    Ok(Some(rewritten(text, candidate).map_err(|error| BadInput(error.to_string()))?))
+    Ok(Some(
+        rewritten(text, candidate).map_err(|error| BadInput(error.to_string()))?,
+    ))
 }
 
 fn recommendation(
@@ -430,13 +497,20 @@ fn recommendation(
         }
         Choice::Keep => {
             let priced = advice.outcomes.iter().filter(|outcome| {
-                !matches!(outcome.kind, Kind::Without) && outcome.beside_base.iter().any(Compared::is_gain)
+                !matches!(outcome.kind, Kind::Without)
+                    && outcome.beside_base.iter().any(Compared::is_gain)
             });
             let priced = priced.map(|outcome| {
                 let (gains, prices) = balance(&outcome.beside_base);
                 match prices.is_empty() {
-                    true => format!("{} may gain ({gains}), which other draws did not confirm", name(outcome.kind)),
-                    false => format!("{} is for you if this is worth its price: {gains}, for {prices}", name(outcome.kind)),
+                    true => format!(
+                        "{} may gain ({gains}), which other draws did not confirm",
+                        name(outcome.kind)
+                    ),
+                    false => format!(
+                        "{} is for you if this is worth its price: {gains}, for {prices}",
+                        name(outcome.kind)
+                    ),
                 }
             });
             let priced: Vec<String> = priced.collect();
@@ -463,12 +537,18 @@ fn recommendation(
         text.push_str("\nIn the file of each end (--file FILE --write NEW writes it):\n");
         for service in services {
             let keys = service.as_table().into_iter().flatten();
-            let keys: Vec<String> = keys.map(|(key, value)| format!("{key} = {value}")).collect();
+            let keys: Vec<String> = keys
+                .map(|(key, value)| format!("{key} = {value}"))
+                .collect();
             let _ = writeln!(text, "  [[link.services]]\n  {}", keys.join("\n  "));
         }
     }
     if let Some(path) = &args.write {
-        let _ = writeln!(text, "\nTry it: airlane reload {} --dry-run", path.display());
+        let _ = writeln!(
+            text,
+            "\nTry it: airlane reload {} --dry-run",
+            path.display()
+        );
     }
     let _ = writeln!(text, "\nAgain: {}", command(args));
     text
@@ -477,7 +557,11 @@ fn recommendation(
 /// The command that gives the same.
 fn command(args: &AdviseArgs) -> String {
     let of = &args.question;
-    let traces: Vec<String> = of.traces.iter().map(|path| path.display().to_string()).collect();
+    let traces: Vec<String> = of
+        .traces
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     let mut text = format!("airlane advise {} --apps {}", traces.join(" "), of.apps);
     if let Some(file) = &of.file {
         let _ = write!(text, " --file {}", file.display());
@@ -488,7 +572,11 @@ fn command(args: &AdviseArgs) -> String {
     if let Some(time) = &of.round_trip {
         let _ = write!(text, " --round-trip '{time}'");
     }
-    let _ = write!(text, " --runs {} --for '{}' --seed {}", of.runs, of.length, of.seed);
+    let _ = write!(
+        text,
+        " --runs {} --for '{}' --seed {}",
+        of.runs, of.length, of.seed
+    );
     text
 }
 

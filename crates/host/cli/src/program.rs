@@ -12,13 +12,13 @@ use crate::args::{ImportVerb, JournalVerb, LiveCommand};
 use crate::args::{LabCommand, SimVerb, StudyVerb, TraceVerb};
 #[cfg(feature = "screen")]
 use crate::top;
+#[cfg(feature = "lab")]
+use crate::{advise, scenario, sim, study, trace};
 #[cfg(feature = "live")]
 use crate::{
     doctor, flows, import, journal, keys, live, pull, record, relay, service, setup, ship, test,
 };
 use crate::{explain, fault, features, output, schema};
-#[cfg(feature = "lab")]
-use crate::{advise, scenario, sim, study, trace};
 
 /// The run failed.
 const FAILED: u8 = 1;

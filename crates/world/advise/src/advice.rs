@@ -34,7 +34,7 @@ pub struct Question {
 pub struct Compared {
     /// What is measured.
     pub measure: Measure,
-    /// What it gains, run by run: above 0 it is better.
+    /// What it gains, run by run: above 0 it is better ([`Measure::gain`]).
     pub gain: Estimate,
 }
 
@@ -160,7 +160,9 @@ pub enum AdviceError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A goal is about an application that is not there.
-    #[error("the goal {goal} is about an application that is not simulated; --apps {apps} has others")]
+    #[error(
+        "the goal {goal} is about an application that is not simulated; --apps {apps} has others"
+    )]
     Goal {
         /// The goal.
         goal: String,
@@ -174,7 +176,9 @@ impl Outcome {
         let measures = Measure::all(&question.apps);
         let goals = question.goals.0.iter().map(|goal| {
             let measure = goal.measure(&question.apps);
-            measure.map_or(GoalState::Unsure, |measure| goal.state(&values(&[measure], &runs)[0]))
+            measure.map_or(GoalState::Unsure, |measure| {
+                goal.state(&values(&[measure], &runs)[0])
+            })
         });
         Self {
             kind,
@@ -235,7 +239,12 @@ pub fn check(
     let all = candidates(&question.apps, question.present.as_ref())?;
     let base = base_of(&all);
     let mut trial = Trial::default();
-    trial.add(&question.link, &question.apps, all[base].live.as_ref(), question.pace)?;
+    trial.add(
+        &question.link,
+        &question.apps,
+        all[base].live.as_ref(),
+        question.pace,
+    )?;
     let mut results = trial.run(question.pace, progress)?;
     let runs = results.pop().unwrap_or_default();
     Ok(Outcome::of(all[base].kind, runs.clone(), &runs, question))
@@ -244,7 +253,9 @@ pub fn check(
 /// The place of what the others stand beside.
 fn base_of(all: &[Candidate]) -> usize {
     let at = |kind| all.iter().position(|candidate| candidate.kind == kind);
-    at(Kind::Yours).or(at(Kind::Default)).expect("the default is always there")
+    at(Kind::Yours)
+        .or(at(Kind::Default))
+        .expect("the default is always there")
 }
 
 /// Simulates the candidates and compares them.
@@ -353,18 +364,38 @@ fn choose(
             return false;
         }
         let gains = outcome.beside_base.iter().any(Compared::is_gain);
-        let prices = outcome.beside_base.iter().any(Compared::is_price);
+        // What only may cost something is said with the advice.
+        let prices = outcome.beside_base.iter().any(Compared::is_loss);
         match wanted && outcome.meets_goals() {
             true => gains,
             false => gains && !prices,
         }
     };
     let merit = |outcome: &Outcome| {
-        let goals = if wanted && outcome.meets_goals() { 10.0 } else { 0.0 };
-        let gains = outcome.beside_base.iter().map(|of| of.gain.mean.clamp(-1.0, 10.0) / of.measure.worth());
+        let goals = if wanted && outcome.meets_goals() {
+            10.0
+        } else {
+            0.0
+        };
+        let gains = outcome
+            .beside_base
+            .iter()
+            .map(|of| of.gain.mean.clamp(-1.0, 10.0) / of.measure.worth());
         goals * 1e3 + gains.sum::<f64>()
     };
-    let best = outcomes.iter().filter(helps).max_by(|a, b| merit(a).total_cmp(&merit(b)));
+    // A bad file makes much look good: what is advised is no worse than the default either.
+    let measures = Measure::all(&question.apps);
+    let default = outcomes.iter().find(|other| other.kind == Kind::Default);
+    let stands = |outcome: &&Outcome| {
+        let beside = default.map(|default| compared(&measures, &outcome.runs, &default.runs));
+        outcome.meets_goals() && wanted
+            || beside.is_some_and(|beside| !beside.iter().any(Compared::is_loss))
+    };
+    let best = outcomes
+        .iter()
+        .filter(helps)
+        .filter(stands)
+        .max_by(|a, b| merit(a).total_cmp(&merit(b)));
     let Some(best) = best else {
         return Ok(Choice::Keep);
     };
@@ -379,7 +410,10 @@ fn choose(
         trial.add(&question.link, &question.apps, live, pace)?;
     }
     let mut again = trial.run(pace, progress)?.into_iter();
-    let (of_base, runs) = (again.next().unwrap_or_default(), again.next().unwrap_or_default());
+    let (of_base, runs) = (
+        again.next().unwrap_or_default(),
+        again.next().unwrap_or_default(),
+    );
     let again = Outcome::of(best.kind, runs, &of_base, question);
     if !helps(&&again) {
         return Ok(Choice::Keep);

@@ -36,8 +36,7 @@ pub struct App {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apps(pub Vec<App>);
 
-const WORDS: &str =
-    "write some of file, upload, pages and call, with :bbr after a sender that uses it and *N for N of them: \
+const WORDS: &str = "write some of file, upload, pages and call, with :bbr after a sender that uses it and *N for N of them: \
      file:bbr,pages,call*3";
 /// More are not simulated at once.
 const MOST: u32 = 100;
@@ -93,7 +92,8 @@ impl App {
 
 const BULK: &str = "kind = 'bulk'";
 const PAGES: &str = "kind = 'pages'\nrequest = '100 B'\nreply = '20 kB'\npause = '100 ms'";
-const CALL: &str = "kind = 'conferencing'\npacket = '160 B'\nrate = '64 kbit/s'\ntalk = '1000 s'\nsilence = '0 s'";
+const CALL: &str =
+    "kind = 'conferencing'\npacket = '160 B'\nrate = '64 kbit/s'\ntalk = '1000 s'\nsilence = '0 s'";
 const UDP: &str = "kind = 'udp'";
 const CUBIC: &str = "kind = 'tcp'\nprofile = 'modern'\npacing = false";
 const BBR: &str = "kind = 'tcp'\nprofile = 'modern'\ncongestion = 'bbr'";
@@ -117,7 +117,11 @@ impl Default for Apps {
             bbr: false,
             count: 1,
         };
-        Self([AppKind::File, AppKind::Pages, AppKind::Call].map(one).to_vec())
+        Self(
+            [AppKind::File, AppKind::Pages, AppKind::Call]
+                .map(one)
+                .to_vec(),
+        )
     }
 }
 
@@ -164,12 +168,19 @@ impl FromStr for Apps {
             let kind = AppKind::ALL.into_iter().find(|kind| kind.name() == name);
             let kind = kind.ok_or_else(|| BadWord::new(word, WORDS))?;
             let count = count.filter(|count| (1..=MOST).contains(count));
-            let count = count.ok_or_else(|| BadWord::new(word, format!("1 to {MOST} of a kind")))?;
+            let count =
+                count.ok_or_else(|| BadWord::new(word, format!("1 to {MOST} of a kind")))?;
             if kind == AppKind::Call && bbr {
-                return Err(BadWord::new(word, "a call's packets go over UDP, without BBR"));
+                return Err(BadWord::new(
+                    word,
+                    "a call's packets go over UDP, without BBR",
+                ));
             }
             if apps.iter().any(|app| (app.kind, app.bbr) == (kind, bbr)) {
-                return Err(BadWord::new(word, "it stands there twice; write *N for N of them"));
+                return Err(BadWord::new(
+                    word,
+                    "it stands there twice; write *N for N of them",
+                ));
             }
             apps.push(App { kind, bbr, count });
         }
@@ -204,7 +215,11 @@ mod tests {
 
     #[test]
     fn what_is_read_is_written() {
-        for text in ["file,pages,call", "file:bbr,call*3", "upload,file,file:bbr*2"] {
+        for text in [
+            "file,pages,call",
+            "file:bbr,call*3",
+            "upload,file,file:bbr*2",
+        ] {
             assert_eq!(text.parse::<Apps>().unwrap().to_string(), text);
         }
         assert_eq!(Apps::default().to_string(), "file,pages,call");

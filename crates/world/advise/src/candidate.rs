@@ -57,7 +57,14 @@ const USUAL: [(i64, &str, &str); 6] = [
 ];
 
 /// What stands under `link` and is the link's own, or what the other end has to agree on.
-const KEPT: [&str; 6] = ["underlay", "security", "outer", "keepalive", "fragment", "delay"];
+const KEPT: [&str; 6] = [
+    "underlay",
+    "security",
+    "outer",
+    "keepalive",
+    "fragment",
+    "delay",
+];
 
 /// All candidates, each kind once. `present`: the user's file.
 ///
@@ -108,7 +115,11 @@ pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>
 
 /// What of a file's link is simulated: all that is not its own place.
 fn simulated(file: &Table) -> Table {
-    let mut link = file.get("link").and_then(Value::as_table).cloned().unwrap_or_default();
+    let mut link = file
+        .get("link")
+        .and_then(Value::as_table)
+        .cloned()
+        .unwrap_or_default();
     link.remove("underlay");
     // Keys are drawn.
     if link.get("security").is_some_and(Value::is_table) {
@@ -146,18 +157,27 @@ fn traded(base: &Table, kind: Kind) -> Result<Option<Array>, CandidateError> {
         let text = |key: &str| service.get(key).and_then(Value::as_str);
         text("goal") == Some(goal) || (text("goal").is_none() && text("name") == Some(name))
     };
-    let Some(service) = services.iter_mut().find(is_meant).and_then(Value::as_table_mut) else {
+    let Some(service) = services
+        .iter_mut()
+        .find(is_meant)
+        .and_then(Value::as_table_mut)
+    else {
         return Ok(None);
     };
     let number = service.get("number").and_then(Value::as_integer);
-    let resolved = resolved.iter().find(|other| Some(i64::from(other.number)) == number);
+    let resolved = resolved
+        .iter()
+        .find(|other| Some(i64::from(other.number)) == number);
     let Some(resolved) = resolved.and_then(|resolved| Table::try_from(resolved).ok()) else {
         return Ok(None);
     };
     let before = service.clone();
     match kind {
         Kind::PagesFirst => {
-            let rate = resolved.get("rate").and_then(Value::as_float).unwrap_or(0.1);
+            let rate = resolved
+                .get("rate")
+                .and_then(Value::as_float)
+                .unwrap_or(0.1);
             service.insert("rate".to_owned(), Value::Float(rate * 3.0));
         }
         Kind::CallsYounger => {
@@ -176,7 +196,11 @@ fn traded(base: &Table, kind: Kind) -> Result<Option<Array>, CandidateError> {
             if !kind_of.is_some_and(|kind| can.contains(&kind)) {
                 return Ok(None);
             }
-            let after = if kind == Kind::PagesCopied { "5 ms" } else { "30 ms" };
+            let after = if kind == Kind::PagesCopied {
+                "5 ms"
+            } else {
+                "30 ms"
+            };
             let copies = Table::from_iter([
                 ("number".to_owned(), Value::Integer(1)),
                 ("after".to_owned(), after.into()),
@@ -222,7 +246,9 @@ pub fn rewritten(text: &str, candidate: &Candidate) -> Result<String, CandidateE
         // The default: what the shortest file has.
         (None, Some(_)) => link.retain(|key, _| KEPT.contains(&key)),
         (None, None) => {
-            return Err(CandidateError("without Airlane there is no file".to_owned()));
+            return Err(CandidateError(
+                "without Airlane there is no file".to_owned(),
+            ));
         }
     }
     if let (Some(services), false) = (&candidate.services, had) {
@@ -241,7 +267,9 @@ pub fn rewritten(text: &str, candidate: &Candidate) -> Result<String, CandidateE
 /// The keys of a service, a line each.
 fn inline(service: &Value) -> String {
     let table = service.as_table().into_iter().flatten();
-    table.map(|(key, value)| format!("{key} = {value}\n")).collect()
+    table
+        .map(|(key, value)| format!("{key} = {value}\n"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -254,7 +282,10 @@ mod tests {
         let kinds: Vec<Kind> = all.iter().map(|candidate| candidate.kind).collect();
         assert_eq!(kinds.len(), 7, "{kinds:?}");
         for candidate in &all {
-            let link = candidate.live.as_ref().map(|live| live["link"].as_table().unwrap());
+            let link = candidate
+                .live
+                .as_ref()
+                .map(|live| live["link"].as_table().unwrap());
             if let Some(link) = link {
                 whole(link).unwrap_or_else(|error| panic!("{:?}: {error}", candidate.kind));
             }

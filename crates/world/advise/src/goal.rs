@@ -39,7 +39,8 @@ pub enum GoalState {
     Missed,
 }
 
-const WORDS: &str = "write file>=10Mbit/s, upload>=2Mbit/s, pages<=300ms, call-loss<=1% or call-delay<=150ms";
+const WORDS: &str =
+    "write file>=10Mbit/s, upload>=2Mbit/s, pages<=300ms, call-loss<=1% or call-delay<=150ms";
 
 impl Goal {
     /// The measure that it bounds, if there are such applications.
@@ -87,14 +88,20 @@ impl FromStr for Goal {
             _ => return Err(wrong(WORDS)),
         };
         if least != (what == What::Throughput) {
-            return Err(wrong("a rate has a least value, >=; times and losses have a most, <="));
+            return Err(wrong(
+                "a rate has a least value, >=; times and losses have a most, <=",
+            ));
         }
         let bound = bound.trim();
         let bound = match what {
             What::Throughput => bound.parse::<Rate>().map(|rate| rate.as_bps() as f64),
-            What::PageTime | What::CallDelay => bound.parse::<Duration>().map(|time| time.as_secs_f64()),
+            What::PageTime | What::CallDelay => {
+                bound.parse::<Duration>().map(|time| time.as_secs_f64())
+            }
             What::CallLoss => {
-                let share = bound.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok());
+                let share = bound
+                    .strip_suffix('%')
+                    .and_then(|text| text.trim().parse::<f64>().ok());
                 let share = share.filter(|percent| (0.0..=100.0).contains(percent));
                 let share = share.ok_or_else(|| wrong("a loss is 0% to 100%"))?;
                 Ok(share / 100.0)
@@ -113,7 +120,10 @@ impl FromStr for Goal {
 impl FromStr for Goals {
     type Err = BadWord;
     fn from_str(text: &str) -> Result<Self, BadWord> {
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self)
+        text.split(',')
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 
@@ -130,13 +140,24 @@ mod tests {
 
     #[test]
     fn goals_are_read_and_judged() {
-        let goals: Goals = "file>=10Mbit/s, pages<=300 ms,call-loss<=1%".parse().unwrap();
+        let goals: Goals = "file>=10Mbit/s, pages<=300 ms,call-loss<=1%"
+            .parse()
+            .unwrap();
         let bounds: Vec<f64> = goals.0.iter().map(|goal| goal.bound).collect();
         assert_eq!(bounds, [1e7, 0.3, 0.01]);
         let estimate = |values: &[f64]| Estimate::of(values).unwrap();
-        assert_eq!(goals.0[0].state(&estimate(&[1.1e7, 1.2e7, 1.15e7])), GoalState::Met);
-        assert_eq!(goals.0[0].state(&estimate(&[0.5e7, 1.2e7, 1.5e7])), GoalState::Unsure);
-        assert_eq!(goals.0[1].state(&estimate(&[0.4, 0.41, 0.42])), GoalState::Missed);
+        assert_eq!(
+            goals.0[0].state(&estimate(&[1.1e7, 1.2e7, 1.15e7])),
+            GoalState::Met
+        );
+        assert_eq!(
+            goals.0[0].state(&estimate(&[0.5e7, 1.2e7, 1.5e7])),
+            GoalState::Unsure
+        );
+        assert_eq!(
+            goals.0[1].state(&estimate(&[0.4, 0.41, 0.42])),
+            GoalState::Missed
+        );
         for (text, part) in [
             ("file", "file>="),
             ("file<=1Mbit/s", "least value"),

@@ -68,10 +68,18 @@ impl Link {
                 (LinkRate::Constant(rate), Some(Assumption::Rate(rate)))
             }
         };
-        let nothing = || (LinkRate::Constant(Rate::from_bps(1).expect("1 bit/s")), None);
+        let nothing = || {
+            (
+                LinkRate::Constant(Rate::from_bps(1).expect("1 bit/s")),
+                None,
+            )
+        };
         let rates = each.map(|way| way.map_or_else(nothing, rate));
         for (_, assumption) in &rates {
-            let new = assumption.iter().filter(|new| !assumed.contains(new)).cloned();
+            let new = assumption
+                .iter()
+                .filter(|new| !assumed.contains(new))
+                .cloned();
             let new: Vec<_> = new.collect();
             assumed.extend(new);
         }
@@ -115,9 +123,17 @@ impl Link {
             }
         };
         let mut table = Table::new();
-        let rates = self.rates.each_ref().map(|rate| value(&|| Value::try_from(rate)));
-        let errors = self.errors.each_ref().map(|errors| value(&|| Value::try_from(errors)));
-        let queues = self.queues.map(|queue| Value::from(format!("{} B", queue.as_bytes())));
+        let rates = self
+            .rates
+            .each_ref()
+            .map(|rate| value(&|| Value::try_from(rate)));
+        let errors = self
+            .errors
+            .each_ref()
+            .map(|errors| value(&|| Value::try_from(errors)));
+        let queues = self
+            .queues
+            .map(|queue| Value::from(format!("{} B", queue.as_bytes())));
         let [down, up] = rates;
         table.insert("rate".to_owned(), both(down, up));
         table.insert("delay".to_owned(), self.delay.to_string().into());
@@ -151,7 +167,8 @@ impl Link {
     #[must_use]
     pub fn faster(&self, times: f64) -> Self {
         let scaled = |rate: &Rate| {
-            Rate::from_bps((rate.as_bps() as f64 * times).max(1.0) as u64).expect("at least 1 bit/s")
+            Rate::from_bps((rate.as_bps() as f64 * times).max(1.0) as u64)
+                .expect("at least 1 bit/s")
         };
         let rates = self.rates.clone().map(|rate| match rate {
             LinkRate::Constant(rate) => LinkRate::Constant(scaled(&rate)),

@@ -72,7 +72,10 @@ impl Measure {
         };
         let flows = run.flows.iter().filter(is_own);
         let all = |of: &dyn Fn(&FlowResult) -> Option<f64>, otherwise: f64| -> Vec<f64> {
-            flows.clone().map(|flow| of(flow).unwrap_or(otherwise)).collect()
+            flows
+                .clone()
+                .map(|flow| of(flow).unwrap_or(otherwise))
+                .collect()
         };
         let worst = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
         match self.what {
@@ -86,12 +89,23 @@ impl Measure {
         }
     }
 
-    /// What `value` gains on `base`: above 0 it is better. Of rates and times a part, of losses a difference.
+    /// What `value` gains on `base`: above 0 it is better. Of rates and times the logarithm of their ratio, as a run in which
+    /// one is ten times the other would count for more than all others; of losses a difference.
     pub fn gain(&self, value: f64, base: f64) -> f64 {
+        let log = |value: f64, least: f64| libm::log(value.max(least));
         match self.what {
-            What::Throughput => value / base.max(1.0) - 1.0,
-            What::PageTime | What::CallDelay => 1.0 - value / base.max(1e-6),
+            What::Throughput => log(value, 1.0) - log(base, 1.0),
+            What::PageTime | What::CallDelay => log(base, 1e-6) - log(value, 1e-6),
             What::CallLoss => base - value,
+        }
+    }
+
+    /// A gain as people say it: of rates and times by which part they are higher or lower.
+    pub fn said(&self, gain: f64) -> f64 {
+        match self.what {
+            What::Throughput => libm::expm1(gain),
+            What::PageTime | What::CallDelay => -libm::expm1(-gain),
+            What::CallLoss => gain,
         }
     }
 

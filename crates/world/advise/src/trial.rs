@@ -25,7 +25,7 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             length: Duration::from_secs(20),
-            runs: 4,
+            runs: 5,
             seed: 1,
             threads: 0,
         }
@@ -52,7 +52,9 @@ pub fn scenario(
 ) -> Result<Scenario, ScenarioError> {
     let text = |text: &str| Value::from(text);
     let table = |pairs: Vec<(&str, Value)>| {
-        let pairs = pairs.into_iter().map(|(key, value)| (key.to_owned(), value));
+        let pairs = pairs
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value));
         Value::Table(pairs.collect())
     };
     let node = || match live {
@@ -79,9 +81,16 @@ pub fn scenario(
         ("duration", text(&length.to_string())),
         (
             "nodes",
-            table(vec![("server", table(vec![])), (NEAR, node()), (FAR, node())]),
+            table(vec![
+                ("server", table(vec![])),
+                (NEAR, node()),
+                (FAR, node()),
+            ]),
         ),
-        ("links", table(vec![("wired", table(wired)), (RADIO, radio.into())])),
+        (
+            "links",
+            table(vec![("wired", table(wired)), (RADIO, radio.into())]),
+        ),
         ("flows", flows.collect::<Vec<_>>().into()),
     ]);
     let text = toml::to_string(&world).expect("tables have a TOML form");

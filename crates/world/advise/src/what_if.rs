@@ -26,7 +26,8 @@ pub enum WhatIf {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WhatIfs(pub Vec<WhatIf>);
 
-const WORDS: &str = "write loss=2x, rate=0.5x, delay=2x, or a number of applications, such as call=10";
+const WORDS: &str =
+    "write loss=2x, rate=0.5x, delay=2x, or a number of applications, such as call=10";
 /// A factor is between these.
 const FACTORS: [f64; 2] = [0.01, 100.0];
 
@@ -51,7 +52,9 @@ impl FromStr for WhatIf {
             let apps: Apps = format!("{name}*{value}").parse()?;
             return Ok(Self::Apps(kind, apps.0[0].count));
         }
-        let times = value.strip_suffix('x').and_then(|value| value.parse::<f64>().ok());
+        let times = value
+            .strip_suffix('x')
+            .and_then(|value| value.parse::<f64>().ok());
         let times = times.filter(|times| (FACTORS[0]..=FACTORS[1]).contains(times));
         let times = times.ok_or_else(wrong)?;
         match name {
@@ -83,7 +86,10 @@ impl Serialize for WhatIf {
 impl FromStr for WhatIfs {
     type Err = BadWord;
     fn from_str(text: &str) -> Result<Self, BadWord> {
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self)
+        text.split(',')
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 

@@ -5,13 +5,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod recorded;
+
 use airlane_advise::{
-    Advice, Apps, Choice, Goals, Kind, Link, Measure, Outcome, Pace, Question, Trial, WhatIfs, advise,
+    Advice, Apps, Choice, Goals, Kind, Link, Measure, Outcome, Pace, Question, Trial, WhatIfs,
+    advise,
 };
 use airlane_base::{Duration, Rng, Streams};
 use airlane_channel::trace::Trace;
 use airlane_fit::LinkFit;
-use airlane_sim::{CapturePoint, Estimate, RunResult, Scenario, run_captured};
+use airlane_sim::{Estimate, RunResult};
 use toml::Table;
 
 /// The channel as a scenario has it.
@@ -23,7 +26,8 @@ struct Channel {
 
 impl Channel {
     fn drawn(draws: &mut Rng) -> Self {
-        let between = |draws: &mut Rng, least: f64, most: f64| least + (most - least) * draws.uniform();
+        let between =
+            |draws: &mut Rng, least: f64, most: f64| least + (most - least) * draws.uniform();
         let rate = between(draws, 1_500.0, 5_000.0);
         let delay = between(draws, 5.0, 60.0);
         let errors = match (draws.uniform() * 4.0) as u32 {
@@ -60,54 +64,29 @@ impl Channel {
         )
     }
 
-    /// A minute of it, recorded at both ends: datagrams that fill it, with a breath now and then.
+    /// A minute of it.
     fn recorded(&self, seed: u64) -> Trace {
-        let flow = |name: &str, ends: &str, share: f64| {
-            let rate = self.rate_kbit as f64 * share;
-            format!(
-                "[[flows]]\nname = '{name}'\nends = {ends}\ntransport = {{ kind = 'udp' }}\n\
-                 app = {{ kind = 'on-off', packet = '1300 B', rate = '{rate:.0} kbit/s', talk = '4 s', silence = '0.2 s' }}\n"
-            )
-        };
-        let text = format!(
-            "schema = 1\nname = 'recorded'\nduration = '60 s'\n[nodes.a]\n[nodes.b]\n[links.radio]\nends = ['a', 'b']\n{}\n{}{}",
-            self.link(),
-            flow("out", "['a', 'b']", 1.02),
-            flow("back", "['b', 'a']", 1.02)
-        );
-        let scenario = Scenario::from_toml(&text, "recorded").unwrap();
-        let [mut near, mut far] = [vec![], vec![]];
-        let point = |node: &str| CapturePoint {
-            link: "radio".to_owned(),
-            node: Some(node.to_owned()),
-        };
-        let captures = vec![(point("a"), &mut near), (point("b"), &mut far)];
-        run_captured(&scenario, seed, 0, captures).unwrap();
-        Trace::of_captures(&near, &far, "a and b".to_owned()).unwrap()
+        recorded::recorded(&self.link(), 60, seed)
     }
 
     /// As it is, with nothing fitted.
     fn truth(&self) -> Link {
-        #[derive(serde::Deserialize)]
-        struct Errors {
-            errors: airlane_channel::ErrorModelConfig,
-        }
-        let errors: Errors = toml::from_str(&format!("errors = {}", self.errors)).unwrap();
+        let recorded::Link { errors, .. } = toml::from_str(&self.link()).unwrap();
         let rate = format!("{} kbit/s", self.rate_kbit).parse().unwrap();
         let rate = airlane_channel::LinkRate::Constant(rate);
         Link {
             rates: [rate.clone(), rate],
             delay: Duration::from_millis(self.delay_ms),
             queues: [airlane_base::Size::from_bytes(60_000); 2],
-            errors: [errors.errors.clone(), errors.errors],
+            errors: [errors.clone(), errors],
             assumed: vec![],
         }
     }
 }
 
 const PACE: Pace = Pace {
-    length: Duration::from_secs(9),
-    runs: 3,
+    length: Duration::from_secs(8),
+    runs: 5,
     seed: 11,
     threads: 0,
 };
@@ -119,7 +98,10 @@ fn beside_default(advice: &Advice, link: &Link, apps: &Apps) -> Vec<(Measure, Es
         Choice::Change { to, .. } => to,
     };
     let live = |kind: Kind| {
-        let found = advice.candidates.iter().find(|candidate| candidate.kind == kind);
+        let found = advice
+            .candidates
+            .iter()
+            .find(|candidate| candidate.kind == kind);
         found.unwrap().live.clone()
     };
     let pace = Pace {
@@ -144,22 +126,28 @@ fn beside_default(advice: &Advice, link: &Link, apps: &Apps) -> Vec<(Measure, Es
 fn said(advice: &Advice, measure: Measure) -> bool {
     let outcome = |kind: Kind| advice.outcomes.iter().find(|outcome| outcome.kind == kind);
     let of = |outcome: &Outcome| {
-        outcome.beside_base.iter().find(|compared| compared.measure == measure).cloned()
+        outcome
+            .beside_base
+            .iter()
+            .find(|compared| compared.measure == measure)
+            .cloned()
     };
     match &advice.choice {
-        Choice::Change { confirmed, .. } => {
-            confirmed.iter().any(|compared| compared.measure == measure && compared.is_price())
-        }
-        Choice::Keep => outcome(Kind::Default).and_then(of).is_some_and(|compared| compared.is_gain()),
+        Choice::Change { confirmed, .. } => confirmed
+            .iter()
+            .any(|compared| compared.measure == measure && compared.is_price()),
+        Choice::Keep => outcome(Kind::Default)
+            .and_then(of)
+            .is_some_and(|compared| compared.is_gain()),
     }
 }
 
 #[test]
 fn advice_is_never_bad_without_saying_so() {
     let channels = std::env::var("AIRLANE_ADVICE_CHANNELS");
-    let channels: u64 = channels.ok().map_or(3, |text| text.parse().unwrap());
+    let channels: u64 = channels.ok().map_or(2, |text| text.parse().unwrap());
     let apps = Apps::default();
-    let mut changes = 0;
+    let (mut changes, mut told) = (0, 0);
     for seed in 0..channels {
         let mut draws = Streams::new(seed, 0).stream("channel");
         let channel = Channel::drawn(&mut draws);
@@ -182,6 +170,7 @@ fn advice_is_never_bad_without_saying_so() {
         for (measure, gain) in beside_default(&advice, &channel.truth(), &apps) {
             let high = gain.mean + gain.ci95_half_width.unwrap();
             let worse = gain.mean < -measure.worth() && high < 0.0;
+            told += u64::from(worse);
             assert!(
                 !worse || said(&advice, measure),
                 "channel {seed} ({}): {:?} {} of {:?} loses {gain:?} and nobody said so",
@@ -192,8 +181,11 @@ fn advice_is_never_bad_without_saying_so() {
             );
         }
     }
-    // A law that never advises holds always.
-    assert!(changes > 0 || channels < 2, "nothing was ever advised");
+    // Where nothing is advised and nothing has a price, the law would hold always.
+    assert!(
+        changes + told > 0 || channels < 2,
+        "nothing was ever advised, or priced"
+    );
 }
 
 #[test]
@@ -201,7 +193,7 @@ fn the_same_seed_gives_the_same_advice() {
     let channel = Channel {
         rate_kbit: 2_000,
         delay_ms: 20,
-        errors: "{ kind = 'uniform', rate = 0.03 }".to_owned(),
+        errors: "{ kind = 'uniform', rate = 0.08 }".to_owned(),
     };
     let fit = LinkFit::of(&channel.recorded(1)).unwrap();
     let question = |threads| Question {
@@ -211,7 +203,7 @@ fn the_same_seed_gives_the_same_advice() {
         goals: Goals::default(),
         what_ifs: "loss=2x".parse().unwrap(),
         pace: Pace {
-            length: Duration::from_secs(6),
+            length: Duration::from_secs(10),
             threads,
             ..PACE
         },
@@ -222,7 +214,7 @@ fn the_same_seed_gives_the_same_advice() {
         serde_json::to_string(&two).unwrap()
     );
     // TCP alone does not fill a lossy link, and with repair it does.
-    assert!(one.worth.iter().any(|compared| compared.is_gain()));
+    assert!(one.worth[0].gain.mean > 0.1);
     let [before, after] = [&one.elsewhere[0].without[0], &one.elsewhere[0].base[0]];
     assert!(after.mean > before.mean, "{before:?} {after:?}");
 }

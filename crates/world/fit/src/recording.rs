@@ -9,17 +9,22 @@
 //! What a recording cannot tell is said: [`Note`]s, and [`RecordingError`] where it tells nothing.
 
 mod capacity;
+mod frames;
 mod full;
 mod loss;
+mod note;
 mod stable;
 #[cfg(test)]
 mod tests;
 
 use airlane_base::{Duration, Rate, Size};
-use airlane_channel::trace::{FrameOutcome, REACH, Trace, Way};
+use airlane_channel::trace::{Trace, Way};
 
 pub use capacity::Capacity;
 pub use loss::LossModel;
+pub use note::Note;
+
+use frames::{Frame, covered, frames};
 
 /// With fewer frames, nothing is fitted.
 pub const LEAST_FRAMES: u64 = 1_000;
@@ -64,41 +69,6 @@ pub struct WayFit {
     pub notes: Vec<Note>,
 }
 
-/// What a recording does not tell, or tells against the model.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Note {
-    /// Too few losses, or bursts: a recording so long would do.
-    Short {
-        /// How many there were.
-        events: u64,
-        /// Whether bursts are few and not losses.
-        bursts: bool,
-        /// How long a recording would have enough of them.
-        needs: Duration,
-    },
-    /// Frames spoke for so small a part of the time that bursts cannot be told from single losses.
-    Idle {
-        /// That part.
-        covered: f64,
-    },
-    /// Loss is higher while more is sent, not counting a full queue: a policer, or a medium that others use.
-    GrowsWithLoad {
-        /// Loss while little is sent.
-        light: f64,
-        /// Loss while much is.
-        heavy: f64,
-    },
-    /// The two halves of the recording are not of one link.
-    Changed {
-        /// Loss in the first half.
-        first: f64,
-        /// Loss in the second.
-        second: f64,
-    },
-    /// No queue stood below the node for long enough: what the link carries is at least what it was given.
-    NeverFilled,
-}
-
 /// Why nothing can be said.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -122,18 +92,6 @@ pub enum RecordingError {
     },
 }
 
-/// A frame whose fate is known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
-    /// When it left, s.
-    pub(crate) at: f64,
-    /// How much later than soonest it came, s; none if it is lost, or nobody knows.
-    pub(crate) late: Option<f64>,
-    /// Bytes on the wire.
-    pub(crate) bytes: f64,
-    pub(crate) lost: bool,
-}
-
 impl LinkFit {
     /// What the recording shows.
     ///
@@ -149,12 +107,26 @@ impl LinkFit {
         if covered < LEAST_COVERED {
             return Err(RecordingError::Idle { covered });
         }
+        let [out, into] = [(WayFit::of(&out), out), (WayFit::of(&into), into)];
+        // Even a frame that does not wait is as long as it takes to send.
+        let sending = [&out, &into].map(|(fit, frames)| match fit {
+            Some(fit) if !matches!(fit.capacity, Capacity::AtLeast(_)) => {
+                let least = frames
+                    .iter()
+                    .map(|frame| frame.bytes)
+                    .fold(f64::MAX, f64::min);
+                least * 8.0 / fit.capacity.mean().as_bps() as f64
+            }
+            _ => 0.0,
+        });
+        let sending = Duration::from_secs_f64(sending.iter().sum());
+        let round_trip = trace.round_trip().map(|time| time.saturating_sub(sending));
         Ok(Self {
             span: trace.span(),
-            round_trip: trace.round_trip(),
+            round_trip,
             shaped: Rate::from_bps(trace.header.rate_bps),
-            out: WayFit::of(&out),
-            into: WayFit::of(&into),
+            out: out.0,
+            into: into.0,
         })
     }
 
@@ -202,50 +174,6 @@ impl WayFit {
             notes,
         })
     }
-}
-
-/// The frames of a direction, in the order in which they left.
-fn frames(trace: &Trace, way: Way) -> Vec<Frame> {
-    let Some(path) = trace.path(way) else {
-        return vec![];
-    };
-    let known = path.samples.iter().filter(|sample| sample.len > 0);
-    let sum: u64 = known.clone().map(|sample| u64::from(sample.len)).sum();
-    let usual = sum as f64 / known.count().max(1) as f64;
-    let mut frames = vec![];
-    for sample in &path.samples {
-        let len = match sample.len {
-            0 => usual,
-            len => f64::from(len),
-        };
-        let (lost, late) = match sample.outcome {
-            FrameOutcome::Lost => (true, None),
-            FrameOutcome::Received(late) => (false, late.map(Duration::as_secs_f64)),
-        };
-        let (first, last) = (sample.at.as_secs_f64(), sample.last.as_secs_f64());
-        for i in 0..sample.frames {
-            let within = i as f64 / (sample.frames - 1).max(1) as f64;
-            frames.push(Frame {
-                at: first + (last - first) * within,
-                late,
-                bytes: len + f64::from(trace.header.overhead_bytes),
-                lost,
-            });
-        }
-    }
-    frames.sort_by(|a, b| a.at.total_cmp(&b.at));
-    frames
-}
-
-/// The part of the time from the first frame to the last that is within reach of one.
-fn covered(frames: &[Frame]) -> f64 {
-    let [first, .., last] = frames else {
-        return 0.0;
-    };
-    let reach = 2.0 * REACH.as_secs_f64();
-    let pairs = frames.windows(2);
-    let covered: f64 = pairs.map(|pair| (pair[1].at - pair[0].at).min(reach)).sum();
-    covered / (last.at - first.at).max(1e-9)
 }
 
 fn short(frames: &[Frame], loss: &LossModel) -> Option<Note> {

@@ -24,7 +24,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "TIME")]
     pub round_trip: Option<Duration>,
     /// How many runs of each candidate
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(3..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(3..=100))]
     pub runs: u64,
     /// How long a run is; applications begin after 2 s of it
     #[arg(long = "for", value_name = "TIME", default_value = "20 s")]
@@ -79,7 +79,7 @@ Exit codes: 0 there is advice, also that nothing is to be changed; 2 the recordi
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
-  airlane check link.trace --want 'file>=10Mbit/s,pages<=300ms'
+  airlane check link.trace --want 'pages<=300ms,call-delay<=150ms'
   airlane check left.trace right.trace --file left.toml --want 'call-loss<=1%'
 
 Exit codes: 0 all goals are met, 1 one is missed, 2 the recording says too little, or the command line is wrong.";

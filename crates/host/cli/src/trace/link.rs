@@ -78,7 +78,9 @@ pub(crate) fn recording(files: &[std::path::PathBuf]) -> anyhow::Result<Trace> {
 pub(crate) fn fitted(trace: &Trace, shown: &Path) -> anyhow::Result<LinkFit> {
     if let Some(cut) = trace.cut_at {
         let file = shown.display();
-        output::warn(&format!("{file} is cut off at byte {cut}; what is before it is good"));
+        output::warn(&format!(
+            "{file} is cut off at byte {cut}; what is before it is good"
+        ));
     }
     let fit = LinkFit::of(trace);
     Ok(fit.map_err(|error| BadInput(format!("{}: {error}", shown.display())))?)
@@ -116,7 +118,13 @@ pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
 
 /// What the link is: a table of its directions, and what is to be said of it.
 pub(crate) fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
-    let heads = ["frames", "lost", "by a full queue", "loss of the link", "carries"];
+    let heads = [
+        "frames",
+        "lost",
+        "by a full queue",
+        "loss of the link",
+        "carries",
+    ];
     let heads = heads.map(|head| (head, Align::Right));
     let mut table = Lines::new([("", Align::Left)].into_iter().chain(heads));
     let name = &trace.header.name;
@@ -173,7 +181,11 @@ pub(crate) fn remarks(fit: &LinkFit, link: &Link) -> Vec<String> {
     let both = fit.out.is_some() && fit.into.is_some();
     for (name, way) in [("out", &fit.out), ("in", &fit.into)] {
         let Some(way) = way else { continue };
-        let whose = if both { format!("{name}: ") } else { String::new() };
+        let whose = if both {
+            format!("{name}: ")
+        } else {
+            String::new()
+        };
         if let LossModel::TwoState {
             good,
             bad,
@@ -196,7 +208,11 @@ pub(crate) fn remarks(fit: &LinkFit, link: &Link) -> Vec<String> {
                 "{whose}its rate changes; it was seen for {known:.0} % of the time, and holds as it was for the rest"
             ));
         }
-        remarks.extend(way.notes.iter().map(|note| format!("{whose}{}", said(note))));
+        remarks.extend(
+            way.notes
+                .iter()
+                .map(|note| format!("{whose}{}", said(note))),
+        );
     }
     remarks.extend(link.assumed.iter().map(assumed));
     remarks
@@ -211,7 +227,9 @@ fn said(note: &Note) -> String {
             needs,
         } => {
             let what = if *bursts { "bursts" } else { "lost frames" };
-            format!("the recording is short: {events} {what}; about {needs} of such a link would do")
+            format!(
+                "the recording is short: {events} {what}; about {needs} of such a link would do"
+            )
         }
         Note::Idle { covered } => format!(
             "frames spoke for {} of the time: bursts cannot be told from single losses, and the mean is taken",
@@ -228,7 +246,8 @@ fn said(note: &Note) -> String {
             percent(second)
         ),
         Note::NeverFilled => {
-            "no queue stood below the node: the link carries what it was given, and perhaps more".to_owned()
+            "no queue stood below the node: the link carries what it was given, and perhaps more"
+                .to_owned()
         }
     }
 }

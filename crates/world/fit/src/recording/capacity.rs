@@ -6,7 +6,7 @@
 
 use airlane_base::{Duration, Rate};
 
-use super::Frame;
+use super::frames::Frame;
 
 /// What a direction carries, bytes of whole Ethernet frames.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,9 +80,10 @@ impl Series {
                 lost += carried(i) * frame.bytes;
                 continue;
             }
-            let bin = series.bin(frame.at);
-            series.came[bin] += frame.bytes;
+            let arrived = series.bin(frame.at + frame.late.unwrap_or(0.0));
+            series.came[arrived] += frame.bytes;
             let Some(late) = frame.late else { continue };
+            let bin = series.bin(frame.at);
             let came = frame.at + late;
             match before {
                 Some(before) if frame.at + SLACK < before && came >= before => {

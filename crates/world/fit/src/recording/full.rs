@@ -4,8 +4,8 @@
 //! about it say, and for the others likewise, so that both are judged by one measure. A link whose frames are lost no more
 //! often behind a long backlog has no full queue.
 
-use super::Frame;
 use super::capacity::Series;
+use super::frames::Frame;
 
 /// Above this part of the longest backlog a queue counts as full, and above that as nearly full.
 const FULL: f64 = 0.9;
@@ -42,7 +42,10 @@ impl Full {
         }
         let mut before = None;
         let backlog = (0..frames.len()).map(|i| {
-            let about = [before, after[i]].into_iter().flatten().fold(f64::MAX, f64::min);
+            let about = [before, after[i]]
+                .into_iter()
+                .flatten()
+                .fold(f64::MAX, f64::min);
             before = met[i].or(before);
             about
         });
@@ -98,7 +101,8 @@ impl Full {
     /// What it holds, bytes: the median of what stood in it while it was full.
     pub(super) fn limit(&self, frames: &[Frame], series: &Series) -> u64 {
         let full = (0..frames.len()).filter(|at| self.dropped(*at));
-        let stood = full.filter_map(|at| Some(frames[at].late? * series.bytes_per_s(frames[at].at)?));
+        let stood =
+            full.filter_map(|at| Some(frames[at].late? * series.bytes_per_s(frames[at].at)?));
         let mut stood: Vec<f64> = stood.collect();
         stood.sort_by(f64::total_cmp);
         stood.get(stood.len() / 2).map_or(0, |bytes| *bytes as u64)

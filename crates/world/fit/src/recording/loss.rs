@@ -7,7 +7,7 @@
 use airlane_base::{Duration, Probability};
 use airlane_channel::ErrorModelConfig;
 
-use super::Frame;
+use super::frames::Frame;
 use crate::simplex;
 
 /// What a link does to frames.

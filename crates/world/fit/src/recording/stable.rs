@@ -1,6 +1,7 @@
 //! Whether losses are of one link from the beginning to the end, and whether they depend on what is sent.
 
-use super::{Frame, Note};
+use super::frames::Frame;
+use super::note::Note;
 
 /// Losses are counted in windows of this length, s.
 const WINDOW: f64 = 0.1;

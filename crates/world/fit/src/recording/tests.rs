@@ -109,8 +109,16 @@ fn recording(out: &str, mbit: f64, seconds: u64, seed: u64, busy: impl Fn(f64) -
         }
     };
     let ahead = AHEAD.as_nanos() as i64;
-    let mut near: Vec<_> = got.into_iter().map(|r| moved(r, -ahead)).chain(sent).collect();
-    let mut far: Vec<_> = answers.into_iter().map(|r| moved(r, ahead)).chain(came).collect();
+    let mut near: Vec<_> = got
+        .into_iter()
+        .map(|r| moved(r, -ahead))
+        .chain(sent)
+        .collect();
+    let mut far: Vec<_> = answers
+        .into_iter()
+        .map(|r| moved(r, ahead))
+        .chain(came)
+        .collect();
     near.sort_by_key(TraceRecord::at);
     far.sort_by_key(TraceRecord::at);
     Trace {
@@ -151,7 +159,11 @@ fn uniform_losses_have_one_state() {
         near(found, rate, 4.0 * out.loss_error / rate);
         near(found, rate, 0.1);
         assert_eq!(out.lost_at_full_queue, 0);
-        assert!(out.notes.iter().all(|n| *n == Note::NeverFilled), "{:?}", out.notes);
+        assert!(
+            out.notes.iter().all(|n| *n == Note::NeverFilled),
+            "{:?}",
+            out.notes
+        );
         near(fit.round_trip.unwrap().as_secs_f64(), 0.05, 0.02);
         assert_eq!(fit.into.unwrap().loss, LossModel::None);
     }
@@ -233,9 +245,8 @@ fn what_a_recording_cannot_tell_is_said() {
 
 #[test]
 fn what_changes_or_grows_with_load_is_said() {
-    let text = |rate: f64| {
-        format!("rate = '20 Mbit/s'\nerrors = {{ kind = 'uniform', rate = {rate} }}")
-    };
+    let text =
+        |rate: f64| format!("rate = '20 Mbit/s'\nerrors = {{ kind = 'uniform', rate = {rate} }}");
     let [first, second] = [0.01, 0.04].map(|rate| recording(&text(rate), 10.0, 30, 3, |_| 1.0));
     let [first, second] = [first, second].map(|trace| frames(&trace, Way::Out));
     let later = second.into_iter().map(|frame| Frame {
@@ -254,7 +265,10 @@ fn what_changes_or_grows_with_load_is_said() {
     let mut frames = frames(&recording(&text(0.01), 12.0, 60, 4, busy), Way::Out);
     let stable = WayFit::of(&frames).unwrap();
     assert!(
-        !stable.notes.iter().any(|n| matches!(n, Note::GrowsWithLoad { .. })),
+        !stable
+            .notes
+            .iter()
+            .any(|n| matches!(n, Note::GrowsWithLoad { .. })),
         "{:?}",
         stable.notes
     );
