@@ -1,6 +1,8 @@
 //! What the command line takes. The text here is the manual: every verb has examples.
 
 #[cfg(feature = "lab")]
+mod advise;
+#[cfg(feature = "lab")]
 mod blocks;
 #[cfg(feature = "live")]
 mod import;
@@ -42,6 +44,8 @@ use clap_complete::Shell;
 
 use crate::features;
 
+#[cfg(feature = "lab")]
+pub use advise::{AdviseArgs, CheckArgs, QuestionArgs};
 #[cfg(feature = "lab")]
 pub use blocks::{
     BlocksForm, BlocksSource, FrameLengths, RetraceOverhead, TraceConvertArgs, TraceGenerateArgs,

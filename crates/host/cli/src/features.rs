@@ -17,7 +17,9 @@ const FEATURES: [Feature; 3] = [
     (
         "lab",
         cfg!(feature = "lab"),
-        &["sim", "scenario", "lab", "study", "trace"],
+        &[
+            "sim", "scenario", "lab", "study", "trace", "advise", "check",
+        ],
     ),
     ("screen", cfg!(feature = "screen"), &["top"]),
 ];

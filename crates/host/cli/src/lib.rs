@@ -7,6 +7,8 @@
 // The demo needs less than all that is in its tables.
 #![cfg_attr(not(feature = "program"), allow(dead_code))]
 
+#[cfg(feature = "lab")]
+mod advise;
 #[cfg(feature = "program")]
 pub mod args;
 #[cfg(feature = "lab")]

@@ -12,13 +12,13 @@ use crate::args::{ImportVerb, JournalVerb, LiveCommand};
 use crate::args::{LabCommand, SimVerb, StudyVerb, TraceVerb};
 #[cfg(feature = "screen")]
 use crate::top;
+#[cfg(feature = "lab")]
+use crate::{advise, lab, scenario, sim, study, trace};
 #[cfg(feature = "live")]
 use crate::{
     doctor, flows, import, journal, keys, live, pull, record, relay, service, setup, ship, test,
 };
 use crate::{explain, fault, features, output, schema};
-#[cfg(feature = "lab")]
-use crate::{lab, scenario, sim, study, trace};
 
 /// The run failed.
 const FAILED: u8 = 1;
@@ -84,7 +84,9 @@ fn simulate(command: LabCommand) -> anyhow::Result<()> {
         LabCommand::Sim(SimVerb::Compare(args)) => sim::compare(&args),
         LabCommand::Trace(TraceVerb::Show(args)) => trace::show(&args),
         LabCommand::Trace(TraceVerb::Join(args)) => trace::join(&args),
-        LabCommand::Trace(TraceVerb::Fit(args)) => trace::fit::run(&args),
+        LabCommand::Trace(TraceVerb::Fit(args)) => trace::fit(&args),
+        LabCommand::Advise(args) => advise::advise(&args),
+        LabCommand::Check(args) => advise::check(&args),
         LabCommand::Trace(TraceVerb::Stats(args)) => trace::stats::stats(&args),
         LabCommand::Trace(TraceVerb::Generate(args)) => trace::blocks::generate(&args),
         LabCommand::Trace(TraceVerb::Convert(args)) => trace::blocks::convert(&args),

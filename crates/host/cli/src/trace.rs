@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod fit;
+pub(crate) mod link;
 pub(crate) mod retrace;
 pub(crate) mod stats;
 
@@ -12,7 +13,7 @@ use airlane_channel::trace::{Trace, Way};
 use airlane_sim::Scenario;
 use anyhow::Context as _;
 
-use crate::args::{TraceJoinArgs, TraceShowArgs};
+use crate::args::{TraceFitArgs, TraceJoinArgs, TraceShowArgs};
 use crate::fault::BadInput;
 use crate::output;
 use crate::recording::{print, read};
@@ -23,6 +24,14 @@ pub(crate) fn show(args: &TraceShowArgs) -> anyhow::Result<()> {
         return stats::stats(args);
     }
     print(&args.file, args.json)
+}
+
+/// Runs `trace fit`.
+pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
+    match blocks::is_blocks(&args.file)? {
+        true => fit::run(args),
+        false => link::fit(args),
+    }
 }
 
 /// Runs `trace join`.

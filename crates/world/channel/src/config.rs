@@ -91,6 +91,18 @@ pub enum ErrorModelConfig {
         /// In the bad state a frame is lost with this probability. Source: Elliott 1963.
         loss_bad: Probability,
     },
+    /// A good and a bad state that alternate in real time; the state when a frame begins to leave says how probably it is
+    /// lost, whatever its size. What `airlane trace fit` makes of recordings.
+    TwoStateLoss {
+        /// The good state lasts this long on average; durations are exponential.
+        good: Duration,
+        /// The bad state lasts this long on average.
+        bad: Duration,
+        /// A frame of the good state is lost with this probability.
+        loss_good: Probability,
+        /// A frame of the bad state is lost with this probability.
+        loss_bad: Probability,
+    },
     /// The losses of a recorded link.
     Trace(TraceConfig),
     /// Radio blocks: a frame is lost if any block that it overlaps is erased.
@@ -146,7 +158,7 @@ pub enum ModelError {
 }
 
 const KINDS: &str = "\"none\", \"uniform\", \"uniform-ber\", \"two-state\", \"two-state-arrival\", \
-     \"byte-exponential\", \"gilbert-elliott\", \"trace\", \"blocks\"";
+     \"two-state-loss\", \"byte-exponential\", \"gilbert-elliott\", \"trace\", \"blocks\"";
 
 /// Shortest mean duration of a state: with shorter ones, drawing the states of an idle second would take longer than the
 /// second.
@@ -189,7 +201,9 @@ impl ErrorModelConfig {
                     return impossible("block", block.to_string(), allowed);
                 }
             }
-            Self::TwoState { good, bad, .. } | Self::TwoStateArrival { good, bad, .. } => {
+            Self::TwoState { good, bad, .. }
+            | Self::TwoStateArrival { good, bad, .. }
+            | Self::TwoStateLoss { good, bad, .. } => {
                 for (key, mean) in [("good", good), ("bad", bad)] {
                     if mean < SHORTEST_STATE {
                         let allowed = "the mean duration of a state is at least 1 us";
@@ -264,6 +278,15 @@ impl ErrorModelConfig {
             } => {
                 let bad = good_to_bad.value() / (good_to_bad.value() + bad_to_good.value());
                 loss_good.value() * (1.0 - bad) + loss_bad.value() * bad
+            }
+            Self::TwoStateLoss {
+                good,
+                bad,
+                loss_good,
+                loss_bad,
+            } => {
+                let (good, bad) = (good.as_secs_f64(), bad.as_secs_f64());
+                (good * loss_good.value() + bad * loss_bad.value()) / (good + bad)
             }
             Self::Trace(ref trace) => trace.loss(),
             Self::Blocks(ref blocks) => blocks.loss(rate.transmission_time(bytes)),
@@ -407,6 +430,7 @@ enum Kind {
     TwoStateArrival,
     ByteExponential,
     GilbertElliott,
+    TwoStateLoss,
     Trace,
     Blocks,
 }
@@ -451,6 +475,7 @@ impl Table {
                 "gilbert-elliott",
                 "good_to_bad, bad_to_good, loss_good, loss_bad",
             ),
+            Kind::TwoStateLoss => ("two-state-loss", "good, bad, loss_good, loss_bad"),
             Kind::Trace => ("trace", "file, direction, start, delays"),
             Kind::Blocks if self.file.is_some() => ("blocks", "file, start; or model, block"),
             Kind::Blocks => ("blocks", "model, block; or file, start"),
@@ -484,6 +509,12 @@ impl Table {
             Kind::GilbertElliott => ErrorModelConfig::GilbertElliott {
                 good_to_bad: need!(good_to_bad),
                 bad_to_good: need!(bad_to_good),
+                loss_good: need!(loss_good),
+                loss_bad: need!(loss_bad),
+            },
+            Kind::TwoStateLoss => ErrorModelConfig::TwoStateLoss {
+                good: need!(good),
+                bad: need!(bad),
                 loss_good: need!(loss_good),
                 loss_bad: need!(loss_bad),
             },

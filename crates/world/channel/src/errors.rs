@@ -10,6 +10,7 @@
 //! | two-state-arrival | real time; the state at the end of a frame decides for all of it | the same |
 //! | byte-exponential | bytes of transmitted frames | one for each bad byte |
 //! | Gilbert-Elliott | frames | two |
+//! | two-state-loss | real time; the state when a frame begins to leave decides | the same as two-state |
 //! | trace | real time ([`trace`](crate::trace)) | one |
 //! | blocks | real time ([`blocks`](crate::blocks)) | none; a generator draws runs of blocks from the fades |
 //!
@@ -87,6 +88,12 @@ enum Model {
         leave: [f64; 2],
         loss: [f64; 2],
         state: State,
+    },
+    TwoStateLoss {
+        mean: [f64; 2],
+        loss: [f64; 2],
+        state: State,
+        state_ends: Instant,
     },
     Trace {
         replay: Arc<Replay>,
@@ -218,6 +225,20 @@ impl ErrorModel {
                 loss: [loss_good.value(), loss_bad.value()],
                 state: State::Good,
             },
+            ErrorModelConfig::TwoStateLoss {
+                good,
+                bad,
+                loss_good,
+                loss_bad,
+            } => {
+                let mean = means(good, bad);
+                Model::TwoStateLoss {
+                    mean,
+                    loss: [loss_good.value(), loss_bad.value()],
+                    state: State::Good,
+                    state_ends: Instant::ORIGIN + draw_duration(&mut fades, mean[0]),
+                }
+            }
             ErrorModelConfig::Trace(ref trace) => {
                 let (replay, start) = trace.replay(streams);
                 let delays = trace.delays;
@@ -328,6 +349,18 @@ impl ErrorModel {
                     *state = state.other();
                 }
                 lost
+            }
+            Model::TwoStateLoss {
+                mean,
+                loss,
+                state,
+                state_ends,
+            } => {
+                while *state_ends <= start {
+                    *state = state.other();
+                    *state_ends += draw_duration(&mut self.fades, mean[*state as usize]);
+                }
+                self.errors.chance(loss[*state as usize])
             }
             Model::Trace {
                 replay, start: at, ..

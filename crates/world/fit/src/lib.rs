@@ -1,4 +1,4 @@
-//! Which model made a trace of erased blocks, and whether any did.
+//! Which model made a trace of erased blocks, and whether any did; and which link a recording shows ([`LinkFit`]).
 //!
 //! [`fit`] finds for each family of models the one that most probably made a trace (maximum likelihood), says how
 //! exactly the trace fixes its parameters, and then holds the trace against traces that the model makes. That the best of
@@ -21,6 +21,7 @@ mod goodness;
 mod interval;
 mod likelihood;
 mod mixture;
+mod recording;
 mod search;
 mod simplex;
 
@@ -31,6 +32,10 @@ pub use family::Family;
 pub use goodness::{Deviation, Options};
 pub use interval::{Parameter, WIDEST};
 pub use likelihood::log_likelihood;
+pub use recording::{
+    Capacity, LEAST_COVERED, LEAST_EVENTS, LEAST_FRAMES, LinkFit, LossModel, Note, RecordingError,
+    WayFit,
+};
 
 /// Of a model's own traces so few are as far from it as one that is called another's.
 pub const SIGNIFICANT: f64 = 0.01;

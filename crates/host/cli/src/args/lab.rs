@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use super::page::LAB_EXAMPLES;
-use super::{PageArgs, ScenarioVerb, SimVerb, StudyVerb, TraceVerb};
+use super::{AdviseArgs, CheckArgs, PageArgs, ScenarioVerb, SimVerb, StudyVerb, TraceVerb, advise};
 
 /// The verbs that need the feature `lab`.
 #[derive(Debug, Subcommand)]
@@ -25,4 +25,10 @@ pub enum LabCommand {
     /// Look at recorded traces, and join those of two ends
     #[command(subcommand, arg_required_else_help = true)]
     Trace(TraceVerb),
+    /// Say what is worth it on a recorded link: simulate candidates on it, compare them and price them
+    #[command(after_help = advise::ADVISE_EXAMPLES)]
+    Advise(AdviseArgs),
+    /// Say whether goals are met on a recorded link
+    #[command(after_help = advise::CHECK_EXAMPLES)]
+    Check(CheckArgs),
 }

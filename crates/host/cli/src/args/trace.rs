@@ -32,11 +32,14 @@ pub enum TraceVerb {
     /// The link is never idle, nothing that arrived is sent again, no window stalls and feedback is free (Ludwig et al. 1999, section 4).
     #[command(after_help = blocks::RETRACE_EXAMPLES)]
     Retrace(TraceRetraceArgs),
-    /// Find which model made a trace of erased blocks, and say whether any did
+    /// Find which model made a trace of erased blocks, and say whether any did; or which link a recording shows
     ///
     /// Each family of models is fitted by maximum likelihood; then the trace is held against traces that the model makes: losses
     /// of frames of many lengths, tails of bursts and gaps, and how the rate swings. `p` is the share of the model's own traces
     /// that are further from it; `held out` says how much better than Bernoulli the first half foretells the second.
+    ///
+    /// Of a recording the link is fitted as a scenario has it: losses in one state or two, what a full queue dropped taken out,
+    /// the rate by what came while a queue stood. What it does not tell is said.
     #[command(after_help = TRACE_FIT_EXAMPLES)]
     Fit(TraceFitArgs),
 }
@@ -87,7 +90,7 @@ pub enum FitFamily {
 /// Arguments of `trace fit`.
 #[derive(Debug, Args)]
 pub struct TraceFitArgs {
-    /// The trace of erased blocks.
+    /// The trace of erased blocks, or the recording.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Which families [default: all]
@@ -116,8 +119,9 @@ const TRACE_FIT_EXAMPLES: &str = "\
 Examples:
   airlane trace fit radio.blocks
   airlane trace fit radio.blocks --models gilbert,on-off --json
+  airlane trace fit link.trace
 
-Exit codes: 0 the models were fitted, 2 this is no trace of blocks, or no model can be fitted to it.";
+Exit codes: 0 the models were fitted, 2 this is no trace, or nothing can be fitted to it.";
 
 const TRACE_SHOW_EXAMPLES: &str = "\
 Examples:

@@ -102,6 +102,18 @@ impl Trace {
         Some(path)
     }
 
+    /// The time that a frame and one back take that do not wait; none where only one end was recorded.
+    pub fn round_trip(&self) -> Option<Duration> {
+        let baseline = |sender, receiver| Baseline::of(&pairs(sender, &arrivals(receiver)));
+        let out = baseline(&self.near, &self.far)?;
+        let back = baseline(&self.far, &self.near)?;
+        // By two clocks that are not synchronised: the offset of one is the opposite of the other's.
+        let first = self.near.first().map_or(Duration::ZERO, TraceRecord::at);
+        let left = (first + self.span() / 2).as_nanos();
+        let came = back.soonest(out.soonest(left));
+        Some(Duration::from_nanos(came.saturating_sub(left)))
+    }
+
     /// Time from the first to the last record of the near end.
     pub fn span(&self) -> Duration {
         let first = self.near.first().map_or(Duration::ZERO, TraceRecord::at);
@@ -122,7 +134,23 @@ fn arrivals(receiver: &[TraceRecord]) -> Vec<(Arrival, u32)> {
     arrivals
 }
 
-/// The periods in which a view has missing records.
+/// When each frame left that came, and when it came, ns.
+fn pairs(sender: &[TraceRecord], arrivals: &[(Arrival, u32)]) -> Vec<(u64, u64)> {
+    let pairs = sender.iter().filter_map(|record| match *record {
+        TraceRecord::Sent { at, frame, .. } => {
+            Some((at.as_nanos(), came(arrivals, frame)?.as_nanos()))
+        }
+        _ => None,
+    });
+    pairs.collect()
+}
+
+fn came(arrivals: &[(Arrival, u32)], frame: FrameId) -> Option<Duration> {
+    let at = arrivals.binary_search_by_key(&frame, |((frame, _), _)| *frame);
+    at.ok().map(|at| arrivals[at].0.1)
+}
+
+/// When a view has holes.
 struct Holes(Vec<(Duration, Duration)>);
 
 impl Holes {
@@ -185,18 +213,7 @@ fn by_both(sender: &[TraceRecord], receiver: &[TraceRecord], way: Way) -> Direct
     let mut path = DirectionTrace::default();
     let holes = Holes::of(receiver);
     let arrivals = arrivals(receiver);
-    let came = |frame: FrameId| {
-        let at = arrivals.binary_search_by_key(&frame, |((frame, _), _)| *frame);
-        at.ok().map(|at| arrivals[at].0.1)
-    };
-    let pairs: Vec<(u64, u64)> = sender
-        .iter()
-        .filter_map(|record| match *record {
-            TraceRecord::Sent { at, frame, .. } => Some((at.as_nanos(), came(frame)?.as_nanos())),
-            _ => None,
-        })
-        .collect();
-    let baseline = Baseline::of(&pairs);
+    let baseline = Baseline::of(&pairs(sender, &arrivals));
     let edge = |record: Option<&TraceRecord>| record.map_or(Duration::ZERO, TraceRecord::at);
     let (first, last) = (edge(receiver.first()), edge(receiver.last()));
     for record in sender {
@@ -214,7 +231,7 @@ fn by_both(sender: &[TraceRecord], receiver: &[TraceRecord], way: Way) -> Direct
             continue;
         };
         let soonest = Duration::from_nanos(baseline.soonest(at.as_nanos()));
-        let outcome = match came(frame) {
+        let outcome = match came(&arrivals, frame) {
             Some(came) => FrameOutcome::Received(Some(came.saturating_sub(soonest))),
             // The receiver was not recording at that time, or its records are missing.
             None if soonest < first || soonest > last || holes.meet(soonest, soonest) => {

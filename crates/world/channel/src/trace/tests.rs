@@ -223,6 +223,9 @@ fn two_views_tell_what_became_of_each_frame() {
     }
     let back = joined.path(Way::In).unwrap();
     assert_eq!((back.received, back.lost, back.unknown), (1_000, 0, 0));
+    // 2 ms there and back, half a second between the clocks; the answer waits 4 ms, which is no part of it.
+    assert_eq!(joined.round_trip(), Some(Duration::from_millis(4)));
+    assert_eq!(right.round_trip(), None);
     // The same frames, seen from the right.
     let turned = Trace::join(right, left.clone()).unwrap();
     assert_eq!(turned.path(Way::In).unwrap().lost, 50);

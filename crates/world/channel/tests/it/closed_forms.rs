@@ -216,3 +216,19 @@ fn shared_fades_are_the_same_in_both_directions() {
     let expected = 1.0 - libm::exp(800.0 * libm::log1p(-0.001));
     assert!((both / lost - expected).abs() < 0.02, "{}", both / lost);
 }
+
+/// Two states in real time: idle time counts as well, and sizes do not.
+#[test]
+fn two_state_loss_stationary() {
+    let config = ErrorModelConfig::TwoStateLoss {
+        good: Duration::from_millis(300),
+        bad: Duration::from_millis(100),
+        loss_good: p(0.01),
+        loss_bad: p(0.61),
+    };
+    let rate = Rate::from_bps(2_000_000).unwrap();
+    for (bytes, gap) in [(1_000, Duration::ZERO), (50, Duration::from_millis(4))] {
+        let measured = measure(&config, rate, bytes, gap);
+        assert_within_three_errors(measured, config.loss_probability(rate, bytes), 16.0);
+    }
+}

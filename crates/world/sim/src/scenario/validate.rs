@@ -219,7 +219,10 @@ impl Scenario {
             }
         }
         let both = link.errors.down == link.errors.up;
-        let two_state = matches!(link.errors.down, ErrorModelConfig::TwoState { .. });
+        let two_state = matches!(
+            link.errors.down,
+            ErrorModelConfig::TwoState { .. } | ErrorModelConfig::TwoStateLoss { .. }
+        );
         if link.shared_fades && !(both && two_state) {
             problems.add(
                 "shared-fades",

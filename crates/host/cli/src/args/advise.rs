@@ -1,0 +1,85 @@
+//! Arguments of `airlane advise` and `airlane check`.
+
+use std::path::PathBuf;
+
+use airlane_advise::{Apps, Goals, WhatIfs};
+use airlane_base::Duration;
+use clap::{Args, ValueHint};
+
+/// Which link is asked about, who uses it, and how it is simulated.
+#[derive(Debug, Args)]
+pub struct QuestionArgs {
+    /// The recording: both ends joined, or one end, or one of each end
+    #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::FilePath)]
+    pub traces: Vec<PathBuf>,
+    /// Who uses the link: some of file, upload, pages and call; :bbr after a sender that uses it, *N for N of them
+    ///
+    /// A file goes from the first end to the second, an upload back; pages are fetched by the second end.
+    #[arg(long, value_name = "APPS", default_value_t)]
+    pub apps: Apps,
+    /// The file that the link has now; both ends are taken to have it [default: the shortest file]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// The round trip of the link, where one end was recorded
+    #[arg(long, value_name = "TIME")]
+    pub round_trip: Option<Duration>,
+    /// How many runs of each candidate
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(3..=100))]
+    pub runs: u64,
+    /// How long a run is; applications begin after 2 s of it
+    #[arg(long = "for", value_name = "TIME", default_value = "20 s")]
+    pub length: Duration,
+    /// What is drawn depends on this alone
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Threads; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `advise`.
+#[derive(Debug, Args)]
+pub struct AdviseArgs {
+    /// Which link.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    /// What must hold, such as pages<=300ms,call-loss<=1%: then its price may be paid
+    #[arg(long, value_name = "GOALS")]
+    pub want: Option<Goals>,
+    /// Other links and traffic to look at as well, such as loss=2x,rate=0.5x,call=10
+    #[arg(long, value_name = "CHANGES")]
+    pub what_if: Option<WhatIfs>,
+    /// Write the advised file here, for `airlane reload --dry-run`; --file says what it is made of
+    #[arg(long, value_name = "FILE", requires = "file", value_hint = ValueHint::FilePath)]
+    pub write: Option<PathBuf>,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Which link.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    /// What must hold: file>=10Mbit/s, upload>=2Mbit/s, pages<=300ms, call-loss<=1%, call-delay<=150ms
+    #[arg(long, value_name = "GOALS")]
+    pub want: Goals,
+}
+
+pub(super) const ADVISE_EXAMPLES: &str = "\
+Examples:
+  airlane advise link.trace
+  airlane advise left.trace right.trace --file left.toml --write advised.toml
+  airlane advise link.trace --apps file:bbr,pages,call*3 --want 'pages<=300ms'
+  airlane advise link.trace --what-if loss=2x,rate=0.5x,call=10
+
+Exit codes: 0 there is advice, also that nothing is to be changed; 2 the recording says too little, or the command line is wrong.";
+
+pub(super) const CHECK_EXAMPLES: &str = "\
+Examples:
+  airlane check link.trace --want 'pages<=300ms,call-delay<=150ms'
+  airlane check left.trace right.trace --file left.toml --want 'call-loss<=1%'
+
+Exit codes: 0 all goals are met, 1 one is missed, 2 the recording says too little, or the command line is wrong.";

@@ -1,0 +1,268 @@
+//! Which link a recording shows, for `airlane trace fit` and whoever simulates it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use airlane_advise::{Assumption, Link};
+use airlane_base::Duration;
+use airlane_channel::trace::Trace;
+use airlane_fit::{Capacity, LinkFit, LossModel, Note, WayFit};
+use serde::Serialize;
+use toml::Table;
+
+use crate::args::TraceFitArgs;
+use crate::fault::BadInput;
+use crate::output;
+use crate::quantity::{Estimate, Unit};
+use crate::recording::read;
+use crate::table::{Align, Table as Lines};
+
+/// Version of the JSON that is printed.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Fitted {
+    schema: u32,
+    name: String,
+    duration_s: f64,
+    round_trip_s: Option<f64>,
+    out: Option<Way>,
+    #[serde(rename = "in")]
+    into: Option<Way>,
+    /// As `links.NAME` of a scenario has it, without `ends`.
+    link: Table,
+    remarks: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Way {
+    frames: u64,
+    frames_lost: u64,
+    frames_lost_at_full_queue: u64,
+    loss_ratio: f64,
+    loss_ratio_ci95_half_width: f64,
+    rate_mean_bps: u64,
+    /// Whether a queue stood, so that the rate is what the link carries and not what it was given.
+    rate_seen: bool,
+    queue_bytes: Option<u64>,
+}
+
+impl Way {
+    fn of(fit: &WayFit) -> Self {
+        Self {
+            frames: fit.frames,
+            frames_lost: fit.lost,
+            frames_lost_at_full_queue: fit.lost_at_full_queue,
+            loss_ratio: fit.loss.mean(),
+            loss_ratio_ci95_half_width: 2.0 * fit.loss_error,
+            rate_mean_bps: fit.capacity.mean().as_bps(),
+            rate_seen: !matches!(fit.capacity, Capacity::AtLeast(_)),
+            queue_bytes: fit.queue.map(|queue| queue.as_bytes()),
+        }
+    }
+}
+
+/// A recording, or those of two ends, joined.
+pub(crate) fn recording(files: &[std::path::PathBuf]) -> anyhow::Result<Trace> {
+    match files {
+        [near, far] => {
+            let joined = Trace::join(read(near)?, read(far)?);
+            Ok(joined.map_err(|error| BadInput(error.to_string()))?)
+        }
+        [one] => read(one),
+        _ => Err(BadInput("one recording, or one of each end".to_owned()).into()),
+    }
+}
+
+/// Which link it shows.
+pub(crate) fn fitted(trace: &Trace, shown: &Path) -> anyhow::Result<LinkFit> {
+    if let Some(cut) = trace.cut_at {
+        let file = shown.display();
+        output::warn(&format!(
+            "{file} is cut off at byte {cut}; what is before it is good"
+        ));
+    }
+    let fit = LinkFit::of(trace);
+    Ok(fit.map_err(|error| BadInput(format!("{}: {error}", shown.display())))?)
+}
+
+/// Runs `trace fit` of a recording.
+pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
+    if !args.models.is_empty() {
+        let wrong = "--models: these are models of erased blocks; of a recording `airlane trace convert --from recording` makes blocks";
+        return Err(BadInput(wrong.to_owned()).into());
+    }
+    let trace = read(&args.file)?;
+    let fit = fitted(&trace, &args.file)?;
+    let link = Link::of(&fit, None);
+    if args.json {
+        let fitted = Fitted {
+            schema: SCHEMA,
+            name: trace.header.name.clone(),
+            duration_s: fit.span.as_secs_f64(),
+            round_trip_s: fit.round_trip.map(Duration::as_secs_f64),
+            out: fit.out.as_ref().map(Way::of),
+            into: fit.into.as_ref().map(Way::of),
+            link: link.table(),
+            remarks: remarks(&fit, &link),
+        };
+        return output::print(&format!("{}\n", serde_json::to_string_pretty(&fitted)?));
+    }
+    let mut text = describe(&trace, &fit, &link);
+    text.push_str("\nA scenario replays it so:\n  [links.NAME]\n");
+    for (key, value) in link.table() {
+        let _ = writeln!(text, "  {key} = {value}");
+    }
+    output::print(&text)
+}
+
+/// What the link is: a table of its directions, and what is to be said of it.
+pub(crate) fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
+    let heads = [
+        "frames",
+        "lost",
+        "by a full queue",
+        "loss of the link",
+        "carries",
+    ];
+    let heads = heads.map(|head| (head, Align::Right));
+    let mut table = Lines::new([("", Align::Left)].into_iter().chain(heads));
+    let name = &trace.header.name;
+    let (near, far) = name.split_once(" and ").unwrap_or((name, "the other end"));
+    for (way, ends) in [(&fit.out, (near, far)), (&fit.into, (far, near))] {
+        let Some(way) = way else { continue };
+        let loss = Estimate {
+            half_width: (way.loss_error > 0.0).then_some(2.0 * way.loss_error),
+            ..Estimate::single(way.loss.mean())
+        };
+        let loss = match way.loss {
+            LossModel::None => "none".to_owned(),
+            _ => loss.show(Unit::Ratio).to_string(),
+        };
+        table.row([
+            format!("{} to {}", ends.0, ends.1),
+            way.frames.to_string(),
+            way.lost.to_string(),
+            way.lost_at_full_queue.to_string(),
+            loss,
+            carries(&way.capacity),
+        ]);
+    }
+    let round_trip = fit.round_trip.map_or(String::new(), |time| {
+        let time = Estimate::single(time.as_secs_f64()).show(Unit::Seconds);
+        format!(", round trip {time}")
+    });
+    let seconds = fit.span.as_secs_f64();
+    let mut text = format!("{name}: {seconds:.1} s{round_trip}\n\n{}\n", table.render());
+    for remark in remarks(fit, link) {
+        let _ = writeln!(text, "- {remark}");
+    }
+    text
+}
+
+fn carries(capacity: &Capacity) -> String {
+    match capacity {
+        Capacity::Constant(rate) => rate.to_string(),
+        Capacity::AtLeast(rate) => format!("at least {rate}"),
+        Capacity::Steps { rates, .. } => {
+            let least = rates.iter().min().copied();
+            let most = rates.iter().max().copied();
+            match least.zip(most) {
+                Some((least, most)) => format!("{least} to {most}"),
+                None => "-".to_owned(),
+            }
+        }
+    }
+}
+
+/// What is to be said of it, a sentence each.
+pub(crate) fn remarks(fit: &LinkFit, link: &Link) -> Vec<String> {
+    let mut remarks = vec![];
+    let both = fit.out.is_some() && fit.into.is_some();
+    for (name, way) in [("out", &fit.out), ("in", &fit.into)] {
+        let Some(way) = way else { continue };
+        let whose = if both {
+            format!("{name}: ")
+        } else {
+            String::new()
+        };
+        if let LossModel::TwoState {
+            good,
+            bad,
+            loss_good,
+            loss_bad,
+        } = way.loss
+        {
+            let percent = |p: f64| Estimate::single(p).show(Unit::Ratio);
+            remarks.push(format!(
+                "{whose}losses come in bursts: {} of the frames for {} on average, and {} for {} between them",
+                percent(loss_bad),
+                Estimate::single(bad.as_secs_f64()).show(Unit::Seconds),
+                percent(loss_good),
+                Estimate::single(good.as_secs_f64()).show(Unit::Seconds),
+            ));
+        }
+        if let Capacity::Steps { known, .. } = way.capacity {
+            let known = known * 100.0;
+            remarks.push(format!(
+                "{whose}its rate changes; it was seen for {known:.0} % of the time, and holds as it was for the rest"
+            ));
+        }
+        remarks.extend(
+            way.notes
+                .iter()
+                .map(|note| format!("{whose}{}", said(note))),
+        );
+    }
+    remarks.extend(link.assumed.iter().map(assumed));
+    remarks
+}
+
+fn said(note: &Note) -> String {
+    let percent = |p: &f64| Estimate::single(*p).show(Unit::Ratio).to_string();
+    match note {
+        Note::Short {
+            events,
+            bursts,
+            needs,
+        } => {
+            let what = if *bursts { "bursts" } else { "lost frames" };
+            format!(
+                "the recording is short: {events} {what}; about {needs} of such a link would do"
+            )
+        }
+        Note::Idle { covered } => format!(
+            "frames spoke for {} of the time: bursts cannot be told from single losses, and the mean is taken",
+            percent(covered)
+        ),
+        Note::GrowsWithLoad { light, heavy } => format!(
+            "loss grows with load, {} to {}: a policer or a shared medium, which is not simulated; a rate below it may be better than any repair",
+            percent(light),
+            percent(heavy)
+        ),
+        Note::Changed { first, second } => format!(
+            "the link changed: {} of the frames were lost in the first half, {} in the second; advice is for their mean",
+            percent(first),
+            percent(second)
+        ),
+        Note::NeverFilled => {
+            "no queue stood below the node: the link carries what it was given, and perhaps more"
+                .to_owned()
+        }
+    }
+}
+
+fn assumed(assumption: &Assumption) -> String {
+    match assumption {
+        Assumption::OtherDirection => {
+            "one end was recorded: the other direction is taken to be as this one; `airlane trace join` knows both".to_owned()
+        }
+        Assumption::RoundTrip(time) => {
+            format!("the round trip is taken to be {time}; --round-trip says it, and a recording of both ends knows it")
+        }
+        Assumption::Rate(rate) => format!("the rate is taken to be {rate}"),
+        Assumption::Queue(size) => {
+            format!("no queue of the link was seen full: it is taken to hold {} kB", size.as_bytes() / 1_000)
+        }
+    }
+}

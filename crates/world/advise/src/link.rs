@@ -1,0 +1,226 @@
+//! The link that is simulated: what the recording shows, and what is assumed of the rest.
+
+use airlane_base::{Duration, Probability, Rate, Size};
+use airlane_channel::{ErrorModelConfig, LinkRate, RateSteps};
+use airlane_fit::{Capacity, LinkFit, WayFit};
+use serde::Serialize;
+use toml::{Table, Value};
+
+/// Where nothing says how long a round trip is.
+pub const USUAL_ROUND_TRIP: Duration = Duration::from_millis(50);
+/// A queue that was never full holds what the link carries in this time, and no less than these bytes.
+const USUAL_QUEUE: Duration = Duration::from_millis(100);
+const LEAST_QUEUE: u64 = 15_000;
+
+/// A link as scenarios have it: from its first end to its second, and back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// What it carries.
+    pub rates: [LinkRate; 2],
+    /// How long a frame takes.
+    pub delay: Duration,
+    /// What waits in front of it at most.
+    pub queues: [Size; 2],
+    /// What it loses.
+    pub errors: [ErrorModelConfig; 2],
+    /// What the recording does not say.
+    pub assumed: Vec<Assumption>,
+}
+
+/// What is taken for granted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assumption {
+    /// The direction whose receiver was not recorded is as the other one.
+    OtherDirection,
+    /// The round trip.
+    RoundTrip(Duration),
+    /// The link carries this, as no queue stood.
+    Rate(Rate),
+    /// The queues hold this, as they were never full.
+    Queue(Size),
+}
+
+impl Link {
+    /// What a recording shows. `round_trip` counts before what it says.
+    pub fn of(fit: &LinkFit, round_trip: Option<Duration>) -> Self {
+        let mut assumed = vec![];
+        let ways = [&fit.out, &fit.into].map(Option::as_ref);
+        let known = ways[0].or(ways[1]);
+        if fit.one_sided() {
+            assumed.push(Assumption::OtherDirection);
+        }
+        let round_trip = round_trip.or(fit.round_trip).unwrap_or_else(|| {
+            assumed.push(Assumption::RoundTrip(USUAL_ROUND_TRIP));
+            USUAL_ROUND_TRIP
+        });
+        let each = ways.map(|way| way.or(known));
+        let rate = |way: &WayFit| match &way.capacity {
+            Capacity::Constant(rate) => (LinkRate::Constant(*rate), None),
+            Capacity::Steps { every, rates, .. } => {
+                let steps = RateSteps::new(*every, rates.clone());
+                let constant = || LinkRate::Constant(way.capacity.mean());
+                (steps.map_or_else(constant, LinkRate::Steps), None)
+            }
+            Capacity::AtLeast(seen) => {
+                // A node shapes to what it found; more than that may have passed before it did.
+                let rate = fit.shaped.map_or(*seen, |shaped| shaped.max(*seen));
+                (LinkRate::Constant(rate), Some(Assumption::Rate(rate)))
+            }
+        };
+        let nothing = || {
+            (
+                LinkRate::Constant(Rate::from_bps(1).expect("1 bit/s")),
+                None,
+            )
+        };
+        let rates = each.map(|way| way.map_or_else(nothing, rate));
+        for (_, assumption) in &rates {
+            let new = assumption
+                .iter()
+                .filter(|new| !assumed.contains(new))
+                .cloned();
+            let new: Vec<_> = new.collect();
+            assumed.extend(new);
+        }
+        let rates = rates.map(|(rate, _)| rate);
+        let queue = |at: usize| {
+            each[at].and_then(|way| way.queue).map_or_else(
+                || {
+                    let mean = rates[at].mean().expect("no file is behind it");
+                    let holds = mean.bytes_within(USUAL_QUEUE) as u64;
+                    (Size::from_bytes(holds.max(LEAST_QUEUE)), true)
+                },
+                |known| (known, false),
+            )
+        };
+        let queues = [0, 1].map(queue);
+        if queues[0].1 {
+            assumed.push(Assumption::Queue(queues[0].0));
+        }
+        let errors = each.map(|way| way.map_or(ErrorModelConfig::None, |way| way.loss.errors()));
+        Self {
+            rates,
+            delay: round_trip / 2,
+            queues: queues.map(|(queue, _)| queue),
+            errors,
+            assumed,
+        }
+    }
+
+    /// The table of a link in a scenario, without its ends.
+    pub fn table(&self) -> Table {
+        let value = |what: &dyn Fn() -> Result<Value, toml::ser::Error>| {
+            what().expect("checked: rates and errors have a TOML form")
+        };
+        let both = |a: Value, b: Value| match a == b {
+            true => a,
+            false => {
+                let mut each = Table::new();
+                each.insert("down".to_owned(), a);
+                each.insert("up".to_owned(), b);
+                each.into()
+            }
+        };
+        let mut table = Table::new();
+        let rates = self
+            .rates
+            .each_ref()
+            .map(|rate| value(&|| Value::try_from(rate)));
+        let errors = self
+            .errors
+            .each_ref()
+            .map(|errors| value(&|| Value::try_from(errors)));
+        let queues = self
+            .queues
+            .map(|queue| Value::from(format!("{} B", queue.as_bytes())));
+        let [down, up] = rates;
+        table.insert("rate".to_owned(), both(down, up));
+        table.insert("delay".to_owned(), self.delay.to_string().into());
+        let [down, up] = queues;
+        table.insert("queue".to_owned(), both(down, up));
+        let [down, up] = errors;
+        table.insert("errors".to_owned(), both(down, up));
+        table
+    }
+
+    /// The same, where what changes over time begins this part later.
+    #[must_use]
+    pub(crate) fn later(&self, part: f64) -> Self {
+        let rates = self.rates.clone().map(|rate| match rate {
+            LinkRate::Steps(steps) => {
+                let mut rates = steps.rates().to_vec();
+                let by = ((rates.len() as f64 * part) as usize).min(rates.len());
+                rates.rotate_left(by);
+                let later = RateSteps::new(steps.every(), rates);
+                LinkRate::Steps(later.expect("as many rates as before"))
+            }
+            other => other,
+        });
+        Self {
+            rates,
+            ..self.clone()
+        }
+    }
+
+    /// With each rate so many times as high.
+    #[must_use]
+    pub fn faster(&self, times: f64) -> Self {
+        let scaled = |rate: &Rate| {
+            Rate::from_bps((rate.as_bps() as f64 * times).max(1.0) as u64)
+                .expect("at least 1 bit/s")
+        };
+        let rates = self.rates.clone().map(|rate| match rate {
+            LinkRate::Constant(rate) => LinkRate::Constant(scaled(&rate)),
+            LinkRate::Steps(steps) => {
+                let rates = steps.rates().iter().map(scaled).collect();
+                LinkRate::Steps(RateSteps::new(steps.every(), rates).expect("as many as before"))
+            }
+            other @ LinkRate::Opportunities(_) => other,
+        });
+        Self {
+            rates,
+            ..self.clone()
+        }
+    }
+
+    /// With each probability of loss so many times as high.
+    #[must_use]
+    pub fn lossier(&self, times: f64) -> Self {
+        let scaled = |p: Probability| {
+            Probability::new((p.value() * times).clamp(0.0, 1.0)).expect("within 0 and 1")
+        };
+        let errors = self.errors.clone().map(|errors| match errors {
+            ErrorModelConfig::Uniform { rate } => ErrorModelConfig::Uniform { rate: scaled(rate) },
+            ErrorModelConfig::TwoStateLoss {
+                good,
+                bad,
+                loss_good,
+                loss_bad,
+            } => ErrorModelConfig::TwoStateLoss {
+                good,
+                // What a bad state cannot lose more it lasts longer.
+                bad: match loss_bad.value() * times > 1.0 {
+                    true => bad.mul_f64(loss_bad.value() * times),
+                    false => bad,
+                },
+                loss_good: scaled(loss_good),
+                loss_bad: scaled(loss_bad),
+            },
+            other => other,
+        });
+        Self {
+            errors,
+            ..self.clone()
+        }
+    }
+
+    /// With such a delay.
+    #[must_use]
+    pub fn longer(&self, times: f64) -> Self {
+        Self {
+            delay: self.delay.mul_f64(times),
+            ..self.clone()
+        }
+    }
+}

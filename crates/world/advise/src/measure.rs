@@ -1,0 +1,119 @@
+//! How an application fares, as one number of a run.
+
+use airlane_sim::{FlowResult, RunResult};
+use serde::{Serialize, Serializer};
+
+use crate::WORTH;
+use crate::apps::{App, AppKind, Apps};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// Bits a second of user data, of all of the kind together.
+    Throughput,
+    /// Mean time from a request to the whole reply, s.
+    PageTime,
+    /// Part of a call's packets that never came, of the worse direction.
+    CallLoss,
+    /// The delay that 99 % of those that came do not exceed, of the worse direction, s.
+    CallDelay,
+}
+
+/// Of which application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// The application.
+    pub app: App,
+    /// What is measured.
+    pub what: What,
+}
+
+impl What {
+    /// Its name in data.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput_bps",
+            Self::PageTime => "page_time_mean_s",
+            Self::CallLoss => "loss_ratio",
+            Self::CallDelay => "delay_p99_s",
+        }
+    }
+}
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(&format_args!("{}.{}", self.app.name(), self.what.name()))
+    }
+}
+
+impl Measure {
+    /// All of these applications.
+    pub fn all(apps: &Apps) -> Vec<Self> {
+        let each = apps.0.iter().flat_map(|app| {
+            let what: &[What] = match app.kind {
+                AppKind::File | AppKind::Upload => &[What::Throughput],
+                AppKind::Pages => &[What::PageTime],
+                AppKind::Call => &[What::CallLoss, What::CallDelay],
+            };
+            what.iter().map(|what| Self {
+                app: *app,
+                what: *what,
+            })
+        });
+        each.collect()
+    }
+
+    /// In a run. What never finished or arrived counts as the length of the run, and not as nothing.
+    pub fn of(&self, run: &RunResult) -> f64 {
+        let name = self.app.name();
+        let is_own = |flow: &&FlowResult| {
+            let rest = flow.name.strip_prefix(&name);
+            rest.is_some_and(|rest| rest.starts_with(['-']) && !rest.starts_with("-bbr"))
+        };
+        let flows = run.flows.iter().filter(is_own);
+        let all = |of: &dyn Fn(&FlowResult) -> Option<f64>, otherwise: f64| -> Vec<f64> {
+            flows
+                .clone()
+                .map(|flow| of(flow).unwrap_or(otherwise))
+                .collect()
+        };
+        let worst = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
+        match self.what {
+            What::Throughput => all(&|f| f.throughput_bps, 0.0).into_iter().sum(),
+            What::PageTime => {
+                let times = all(&|f| f.page_time_mean_s, run.stopped_s);
+                times.iter().sum::<f64>() / times.len().max(1) as f64
+            }
+            What::CallLoss => worst(all(&|f| f.loss_ratio, 1.0)),
+            What::CallDelay => worst(all(&|f| f.delay_p99_s, run.stopped_s)),
+        }
+    }
+
+    /// What `value` gains on `base`: above 0 it is better. Of rates and times the logarithm of their ratio, as a run in which
+    /// one is ten times the other would count for more than all others; of losses a difference.
+    pub fn gain(&self, value: f64, base: f64) -> f64 {
+        let log = |value: f64, least: f64| libm::log(value.max(least));
+        match self.what {
+            What::Throughput => log(value, 1.0) - log(base, 1.0),
+            What::PageTime | What::CallDelay => log(base, 1e-6) - log(value, 1e-6),
+            What::CallLoss => base - value,
+        }
+    }
+
+    /// A gain as people say it: of rates and times by which part they are higher or lower.
+    pub fn said(&self, gain: f64) -> f64 {
+        match self.what {
+            What::Throughput => libm::expm1(gain),
+            What::PageTime | What::CallDelay => -libm::expm1(-gain),
+            What::CallLoss => gain,
+        }
+    }
+
+    /// The least gain that counts.
+    pub const fn worth(&self) -> f64 {
+        match self.what {
+            What::Throughput | What::PageTime | What::CallDelay => WORTH,
+            What::CallLoss => WORTH / 10.0,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What link a recording shows: what its frames meet, told apart from what its queue did to them.
+//!
+//! | of each direction | found by |
+//! |---|---|
+//! | capacity | bytes over time between arrivals while a queue stands: the later frame left before the earlier one came |
+//! | losses at a full queue | frames that met the longest backlog, where these are lost more often than others |
+//! | losses of the link | one state, or two that alternate in real time (maximum likelihood; Schwarz 1978 decides) |
+//!
+//! What a recording cannot tell is said: [`Note`]s, and [`RecordingError`] where it tells nothing.
+
+mod capacity;
+mod frames;
+mod full;
+mod loss;
+mod note;
+mod stable;
+#[cfg(test)]
+mod tests;
+
+use airlane_base::{Duration, Rate, Size};
+use airlane_channel::trace::{Trace, Way};
+
+pub use capacity::Capacity;
+pub use loss::LossModel;
+pub use note::Note;
+
+use frames::{Frame, covered, frames};
+
+/// With fewer frames, nothing is fitted.
+pub const LEAST_FRAMES: u64 = 1_000;
+/// The part of the time that frames speak for, at least: below it nobody knows what the silence hides.
+pub const LEAST_COVERED: f64 = 0.5;
+/// With fewer losses, or bursts, their rate is not known within a factor of one and a half or so.
+pub const LEAST_EVENTS: u64 = 30;
+
+/// A link, as a recording shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkFit {
+    /// How long the recording is.
+    pub span: Duration,
+    /// Of a frame and one back that do not wait; none where one end was recorded.
+    pub round_trip: Option<Duration>,
+    /// What the node shaped to.
+    pub shaped: Option<Rate>,
+    /// Frames from the (first) end that recorded; none where their receiver was not recorded.
+    pub out: Option<WayFit>,
+    /// Frames to it.
+    pub into: Option<WayFit>,
+}
+
+/// One direction of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WayFit {
+    /// Frames whose fate is known.
+    pub frames: u64,
+    /// Those of them that were lost.
+    pub lost: u64,
+    /// Those of the lost that a full queue dropped.
+    pub lost_at_full_queue: u64,
+    /// What the link itself does.
+    pub loss: LossModel,
+    /// Standard error of the mean loss, bursts counted in.
+    pub loss_error: f64,
+    /// What it carries.
+    pub capacity: Capacity,
+    /// What may wait in front of it; none if its queue was never full.
+    pub queue: Option<Size>,
+    /// What else is to be said.
+    pub notes: Vec<Note>,
+}
+
+/// Why nothing can be said.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// Hardly anything was sent.
+    #[error(
+        "the recording tells what became of {frames} frames; at least {LEAST_FRAMES} are needed: record while the link is used"
+    )]
+    TooFew {
+        /// In the direction with more.
+        frames: u64,
+    },
+    /// Frames are too far apart.
+    #[error(
+        "the link was idle: frames speak for {:.0} % of the time, and what it does to bursts of frames is not in them; \
+         record while a file is sent, such as with `airlane test`", covered * 100.0
+    )]
+    Idle {
+        /// The part of the time that has frames, in the direction with more.
+        covered: f64,
+    },
+}
+
+impl LinkFit {
+    /// What the recording shows.
+    ///
+    /// # Errors
+    /// If it has too few frames, or the link was idle.
+    pub fn of(trace: &Trace) -> Result<Self, RecordingError> {
+        let [out, into] = [Way::Out, Way::In].map(|way| frames(trace, way));
+        let most = out.len().max(into.len()) as u64;
+        if most < LEAST_FRAMES {
+            return Err(RecordingError::TooFew { frames: most });
+        }
+        let covered = covered(&out).max(covered(&into));
+        if covered < LEAST_COVERED {
+            return Err(RecordingError::Idle { covered });
+        }
+        let [out, into] = [(WayFit::of(&out), out), (WayFit::of(&into), into)];
+        // Even a frame that does not wait is as long as it takes to send.
+        let sending = [&out, &into].map(|(fit, frames)| match fit {
+            Some(fit) if !matches!(fit.capacity, Capacity::AtLeast(_)) => {
+                let least = frames
+                    .iter()
+                    .map(|frame| frame.bytes)
+                    .fold(f64::MAX, f64::min);
+                least * 8.0 / fit.capacity.mean().as_bps() as f64
+            }
+            _ => 0.0,
+        });
+        let sending = Duration::from_secs_f64(sending.iter().sum());
+        let round_trip = trace.round_trip().map(|time| time.saturating_sub(sending));
+        Ok(Self {
+            span: trace.span(),
+            round_trip,
+            shaped: Rate::from_bps(trace.header.rate_bps),
+            out: out.0,
+            into: into.0,
+        })
+    }
+
+    /// A recording that was made over this link's first direction knows the second as little as this does.
+    pub const fn one_sided(&self) -> bool {
+        self.out.is_none() || self.into.is_none()
+    }
+}
+
+impl WayFit {
+    fn of(frames: &[Frame]) -> Option<Self> {
+        if frames.is_empty() {
+            return None;
+        }
+        // What a full queue drops the link did not carry: which that is shows by what did arrive.
+        let arrived = capacity::Series::of(frames, |_| 0.0);
+        let full = full::Full::of(frames, &arrived);
+        let carried = |at| full.as_ref().map_or(1.0, |full| full.carried(at));
+        let series = capacity::Series::of(frames, carried);
+        let dropped = |at: usize| full.as_ref().is_some_and(|full| full.near(at));
+        let seen: Vec<Frame> = (0..frames.len())
+            .filter(|at| !dropped(*at))
+            .map(|at| frames[at])
+            .collect();
+        let mut notes = vec![];
+        let covered = covered(frames);
+        let (loss, loss_error) = loss::fit(&seen, covered >= LEAST_COVERED);
+        notes.extend((covered < LEAST_COVERED).then_some(Note::Idle { covered }));
+        notes.extend(short(&seen, &loss));
+        notes.extend(stable::changed(&seen));
+        notes.extend(stable::grows_with_load(&seen));
+        let capacity = series.capacity();
+        notes.extend(matches!(capacity, Capacity::AtLeast(_)).then_some(Note::NeverFilled));
+        let count = |is: &dyn Fn(usize) -> bool| (0..frames.len()).filter(|at| is(*at)).count();
+        Some(Self {
+            frames: frames.len() as u64,
+            lost: count(&|at| frames[at].lost) as u64,
+            lost_at_full_queue: count(&|at| {
+                full.as_ref().is_some_and(|full| full.dropped(at)) && frames[at].lost
+            }) as u64,
+            loss,
+            loss_error,
+            capacity,
+            queue: full.map(|full| Size::from_bytes(full.limit(frames, &series))),
+            notes,
+        })
+    }
+}
+
+fn short(frames: &[Frame], loss: &LossModel) -> Option<Note> {
+    let [first, .., last] = frames else {
+        return None;
+    };
+    let span = last.at - first.at;
+    let lost = frames.iter().filter(|frame| frame.lost).count() as u64;
+    let (events, bursts) = match loss {
+        LossModel::None => return None,
+        LossModel::Uniform { .. } => (lost, false),
+        LossModel::TwoState { good, bad, .. } => {
+            let round = good.as_secs_f64() + bad.as_secs_f64();
+            ((span / round) as u64, true)
+        }
+    };
+    (events < LEAST_EVENTS).then(|| Note::Short {
+        events,
+        bursts,
+        needs: Duration::from_secs((span * LEAST_EVENTS as f64 / events.max(1) as f64) as u64 + 1),
+    })
+}
