@@ -486,7 +486,10 @@ fn recommendation(
     before: Option<&str>,
 ) -> String {
     let base = name(advice.base);
-    let worth = advice.worth.iter().any(Compared::is_gain);
+    let better = |outcome: &Outcome| {
+        !matches!(outcome.kind, Kind::Without) && outcome.beside_base.iter().any(Compared::is_gain)
+    };
+    let worth = advice.worth.iter().any(Compared::is_gain) || advice.outcomes.iter().any(better);
     let mut text = String::from("\n");
     match &advice.choice {
         Choice::Keep if !worth => {
@@ -496,10 +499,7 @@ fn recommendation(
             );
         }
         Choice::Keep => {
-            let priced = advice.outcomes.iter().filter(|outcome| {
-                !matches!(outcome.kind, Kind::Without)
-                    && outcome.beside_base.iter().any(Compared::is_gain)
-            });
+            let priced = advice.outcomes.iter().filter(|outcome| better(outcome));
             let priced = priced.map(|outcome| {
                 let (gains, prices) = balance(&outcome.beside_base);
                 match prices.is_empty() {

@@ -11,7 +11,7 @@ use crate::link::Link;
 /// How long, how often and by what is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// A run is so long; applications begin [`START`] after it.
+    /// A run is so long; applications begin `START` after it.
     pub length: Duration,
     /// So many runs.
     pub runs: u64,

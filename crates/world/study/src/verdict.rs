@@ -1,4 +1,4 @@
-//! How a claim fared, and the rules that say so: [`print`] has one for each form of claim, [`holm`] corrects for the
+//! How a claim fared, and the rules that say so: [`print`] has one for each form of claim, `holm` corrects for the
 //! number of comparisons.
 
 pub(crate) mod holm;
