@@ -13,7 +13,9 @@ def test_the_page_is_current() -> None:
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file}\n".encode() + (WEB / file).read_bytes())
-    made = re.match(r"// Made by `make page` of sources ([0-9a-f]{64})\n", (WEB / "site" / "lab.js").read_text())
+    made = re.match(
+        r"// Made by `make page` of sources ([0-9a-f]{64})\n", (WEB / "site" / "lab.js").read_text()
+    )
     assert made
     assert made[1] == digest.hexdigest(), "web/site is stale: `make page` makes it anew"
     assert (WEB / "site" / "index.html").read_bytes() == (WEB / "index.html").read_bytes()
