@@ -211,7 +211,7 @@ def test_an_experiment_shows_each_setting_and_claim(tmp_path: Path) -> None:
         (studies / name).parent.mkdir(parents=True, exist_ok=True)
         (studies / name).write_text(text)
     with (studies / "one.toml").open("a") as study:
-        for number, check in enumerate(("loss[none] > loss[rlp]", "loss[none] < loss[rlp]"), 1):
+        for number, check in enumerate(("loss[none] > loss[rlp]", "loss[rlp] > 0.9"), 1):
             study.write(f'[[claims]]\nid = "A-{number}"\npublished = "it"\ncheck = "{check}"\n')
     out = tmp_path / "out"
     grids = ["links.air.delay=10 ms,20 ms", "flows[*].app(kind=conferencing).talk=1 s,2 s"]
