@@ -1,11 +1,11 @@
-//! `airlane advise` and `airlane check`: what the link is, what is worth it there, and in which file.
+//! `airlane advise` and `airlane check`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use airlane_advise::{
-    Advice, AdviceError, AppKind, Candidate, Choice, Compared, GoalState, Goals, Kind, Link,
-    Measure, Outcome, Pace, Question, What, WhatIfs, rewritten,
+    Advice, AdviceError, Candidate, Choice, Compared, GoalState, Goals, Kind, Link, Measure,
+    Outcome, Pace, Question, What, WhatIfs, rewritten,
 };
 use airlane_base::config::read_text;
 use airlane_channel::trace::Trace;
@@ -33,7 +33,7 @@ struct Printed<'a> {
     remarks: Vec<String>,
     #[serde(flatten)]
     advice: &'a Advice,
-    /// The advised file, where one was given.
+    /// The advised file, if --file gave one.
     file: Option<&'a str>,
 }
 
@@ -45,7 +45,7 @@ struct Checked<'a> {
     outcome: &'a Outcome,
 }
 
-/// A question with what it came from.
+/// A question with its sources.
 struct Asked {
     trace: Trace,
     fit: LinkFit,
@@ -60,7 +60,9 @@ impl Asked {
         let shown = args.traces.first().map_or(Path::new(""), PathBuf::as_path);
         let fit = fitted(&trace, shown)?;
         if args.round_trip.is_some() && fit.round_trip.is_some() {
-            output::warn("--round-trip counts before what the recording of both ends says");
+            output::warn(
+                "--round-trip overrides the round trip that the recording of both ends shows",
+            );
         }
         let file = match &args.file {
             None => None,
@@ -189,19 +191,25 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<()> {
         }
         output::print(&lines.render())?;
     }
-    let missed = goals.iter().zip(&outcome.goals);
-    let missed = missed.filter(|(_, state)| **state == GoalState::Missed);
-    let missed: Vec<String> = missed.map(|(goal, _)| goal.to_string()).collect();
-    if !missed.is_empty() {
-        bail!("missed: {}", missed.join(", "));
+    let fares = |state: GoalState| {
+        let pairs = goals.iter().zip(&outcome.goals);
+        let pairs = pairs.filter(move |(_, other)| **other == state);
+        let all: Vec<String> = pairs.map(|(goal, _)| goal.to_string()).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    };
+    match (fares(GoalState::Missed), fares(GoalState::Unsure)) {
+        (Some(missed), _) => bail!("missed: {missed}"),
+        (None, Some(unsure)) => {
+            bail!("too near to tell, which is not met: {unsure}; --runs narrows the intervals")
+        }
+        (None, None) => Ok(()),
     }
-    Ok(())
 }
 
 const fn word(state: GoalState) -> &'static str {
     match state {
         GoalState::Met => "met",
-        GoalState::Unsure => "too near to tell; --runs gives narrower intervals",
+        GoalState::Unsure => "too near to tell",
         GoalState::Missed => "missed",
     }
 }
@@ -219,7 +227,7 @@ const fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// What a candidate does, for the sentence about it.
+/// A candidate's description, which completes a sentence.
 const fn does(kind: Kind) -> &'static str {
     match kind {
         Kind::Without => "sends packets as they are",
@@ -294,7 +302,7 @@ fn table(advice: &Advice, goals: &Goals) -> String {
         lines.row(cells);
     }
     format!(
-        "{}{} runs of {} s of each, seed {}; mean ± 95 % interval of the runs. How near the model is to the link is not in it.\n\n",
+        "{}{} runs of {} s each, seed {}; mean ± 95 % interval over the runs, without the error of the model.\n\n",
         lines.render(),
         advice.runs,
         advice.run_length_s,
@@ -302,7 +310,7 @@ fn table(advice: &Advice, goals: &Goals) -> String {
     )
 }
 
-/// What is gained and what is paid: `pages 22 % faster`.
+/// A gain or a loss: `pages 22 % sooner`.
 fn change(compared: &Compared) -> String {
     let Compared { measure, gain } = compared;
     let app = measure.app.name();
@@ -324,7 +332,7 @@ fn change(compared: &Compared) -> String {
     }
 }
 
-/// A price, and whether it is one or may be.
+/// A price, by its worst case if the mean is none.
 fn price(compared: &Compared) -> String {
     match compared.is_loss() {
         true => change(compared),
@@ -357,23 +365,16 @@ fn balanced(all: &[Compared]) -> String {
 fn sentences(advice: &Advice, asked: &Asked) -> String {
     let base = name(advice.base);
     let mut text = String::new();
-    let busiest = busiest_bps(&asked.trace);
+    let recorded = busy_bps(&asked.trace);
     let rate = |bps: f64| Estimate::single(bps).show(Unit::BitsPerSecond);
     let _ = writeln!(
         text,
-        "Self-check: {} was recorded on the link in its busiest second; simulated, {base} fills it with {} on average.{}",
-        rate(busiest),
+        "Self-check: while it was in use the link carried {} on average; simulated, with {base} it carries {}.{}",
+        rate(recorded),
         rate(advice.carried_bps),
-        match busiest > 1.15 * advice.carried_bps
-            && asked
-                .question
-                .apps
-                .0
-                .iter()
-                .any(|app| app.kind == AppKind::File)
-        {
+        match recorded > 1.15 * advice.carried_bps {
             true =>
-                " The simulated traffic is less than what the link has carried: the figures are too low, or --apps names less than is used.",
+                " Either --apps names less than uses the link, or senders here do better than those that are simulated.",
             false => "",
         }
     );
@@ -442,8 +443,9 @@ fn capital(text: &str) -> String {
     first.chain(chars).collect()
 }
 
-/// What arrived in the busiest second, bit/s: from the first end where its receiver was recorded.
-fn busiest_bps(trace: &Trace) -> f64 {
+/// The mean rate that arrived over the seconds in which the link was in use, which have at least half of what the busiest
+/// one has, bit/s: from the first end where its receiver was recorded.
+fn busy_bps(trace: &Trace) -> f64 {
     use airlane_channel::trace::{FrameOutcome, Way};
     let path = trace.path(Way::Out).or_else(|| trace.path(Way::In));
     let mut seconds = std::collections::BTreeMap::<u64, u64>::new();
@@ -455,10 +457,10 @@ fn busiest_bps(trace: &Trace) -> f64 {
                 .or_default() += bytes;
         }
     }
-    seconds
-        .values()
-        .max()
-        .map_or(0.0, |bytes| *bytes as f64 * 8.0)
+    let most = seconds.values().max().copied().unwrap_or(0);
+    let busy = seconds.values().filter(|bytes| **bytes * 2 >= most);
+    let (sum, count) = busy.fold((0, 0_u64), |(sum, count), bytes| (sum + bytes, count + 1));
+    sum as f64 * 8.0 / count.max(1) as f64
 }
 
 fn candidate(advice: &Advice, kind: Kind) -> Option<&Candidate> {
@@ -468,7 +470,7 @@ fn candidate(advice: &Advice, kind: Kind) -> Option<&Candidate> {
         .find(|candidate| candidate.kind == kind)
 }
 
-/// The user's file with what is advised; none if it stays.
+/// The user's file with the advised change; none if there is no change.
 fn advised_file(advice: &Advice, text: &str) -> anyhow::Result<Option<String>> {
     let Choice::Change { to, .. } = &advice.choice else {
         return Ok(None);
@@ -495,7 +497,7 @@ fn recommendation(
         Choice::Keep if !worth => {
             let _ = writeln!(
                 text,
-                "Advice: on this link Airlane gains no application 3 %. Use it for what is not measured here, such as its keys, or not at all."
+                "Advice: on this link no application gains 3 % by Airlane. Use it for what is not measured here, such as its keys, or not at all."
             );
         }
         Choice::Keep => {
@@ -544,17 +546,20 @@ fn recommendation(
         }
     }
     if let Some(path) = &args.write {
-        let _ = writeln!(
-            text,
-            "\nTry it: airlane reload {} --dry-run",
-            path.display()
-        );
+        let path = path.display();
+        let _ = match file {
+            Some(_) => writeln!(text, "\nTry it: airlane reload {path} --dry-run"),
+            None => writeln!(
+                text,
+                "\nNo change is advised: {path} is your file as it is."
+            ),
+        };
     }
     let _ = writeln!(text, "\nAgain: {}", command(args));
     text
 }
 
-/// The command that gives the same.
+/// The command that repeats this advice.
 fn command(args: &AdviseArgs) -> String {
     let of = &args.question;
     let traces: Vec<String> = of
@@ -580,7 +585,7 @@ fn command(args: &AdviseArgs) -> String {
     text
 }
 
-/// What differs between two texts: lines that are gone, and lines that are new.
+/// The differing lines of two texts.
 fn diff(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

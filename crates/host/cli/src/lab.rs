@@ -1,7 +1,7 @@
-//! `airlane lab`: the page of the simulator, for browsers of this machine.
+//! `airlane lab` serves the simulator's page to browsers on this machine.
 //!
-//! The page is files alone: nothing that it asks for changes anything here. It is on loopback, and only for who names it
-//! by a loopback name, so that no other site's page reads it through a name of its own (DNS rebinding).
+//! The page consists of static files, so no request changes anything. The server listens on loopback only and refuses a
+//! `Host` that is not a loopback name, so that no other site can read the page by DNS rebinding.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -17,16 +17,16 @@ use crate::output;
 
 include!(concat!(env!("OUT_DIR"), "/site.rs"));
 
-/// As long a request is read.
+/// Maximum length of a request, bytes, and number of its headers.
 const LONGEST: usize = 16 << 10;
 const HEADERS: usize = 100;
-/// So long a browser may be silent, or not take what it asked for.
+/// Timeout of a read or a write.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Browsers keep a handful of connections.
+/// Maximum number of connections; a browser opens a handful.
 const MOST_AT_ONCE: usize = 64;
 
-/// What is in the page comes from here alone, and it sends nothing anywhere. The simulator is WebAssembly in workers that
-/// the page makes of its own text.
+/// The page loads everything from here and sends nothing elsewhere. The simulator is WebAssembly in workers that the page
+/// creates from blobs.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; style-src 'self' \
      'unsafe-inline'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -57,7 +57,7 @@ pub(crate) fn serve(args: &PageArgs) -> anyhow::Result<()> {
         let busy = Arc::clone(&busy);
         let named = std::thread::Builder::new().name("lab".to_owned());
         let served = named.spawn(move || {
-            // What a browser does not wait for is its own affair.
+            // A browser may close a connection at any time.
             _ = connection(stream, port);
             busy.fetch_sub(1, Ordering::Relaxed);
         });
@@ -98,7 +98,7 @@ impl Answer {
     }
 }
 
-/// The answer to a request; none while there is more of it to come.
+/// The answer to a request; none while the request is incomplete.
 fn answer(bytes: &[u8], port: u16) -> Option<Answer> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);

@@ -15,7 +15,7 @@ use crate::world::{Fault, World};
 include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
 
-/// More events at once are no picture.
+/// Maximum number of events of an answer.
 const MOST_EVENTS: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
@@ -23,13 +23,13 @@ const MOST_EVENTS: usize = 20_000;
 enum Question {
     /// The scenarios that come with the page, name and text, and the glossary: `Shipped`.
     Shipped,
-    /// What the scenario is: `Outline`.
+    /// The scenario, resolved, with its flows and metrics: `Outline`.
     Outline { world: World },
-    /// As a file, with what was set: `Text`.
+    /// The file with its assignments applied: `Text`.
     Toml { world: World },
     /// Repetition `run`: `RunResult`.
     Run { world: World, run: u64 },
-    /// The same, with what happened over its time, in at most so many pieces: `Watched`.
+    /// The same with series over time: `Watched`.
     Watch {
         world: World,
         run: u64,
@@ -73,7 +73,7 @@ struct Outline {
     flows: Vec<FlowOutline>,
 }
 
-/// A flow, and what may be measured of it.
+/// A flow and its metrics.
 #[derive(Serialize)]
 struct FlowOutline {
     name: String,
@@ -86,9 +86,9 @@ struct MetricOutline {
     name: &'static str,
     words: &'static str,
     unit: &'static str,
-    /// Whether more of it is good.
+    /// Whether higher is better.
     higher: bool,
-    /// Whether it says how the application fares.
+    /// Whether comparisons show it by default.
     headline: bool,
 }
 
@@ -97,7 +97,7 @@ struct MetricOutline {
 struct Told {
     /// As tables show it.
     shown: String,
-    /// Beside the baseline, run by run.
+    /// Ratio to the baseline, paired run by run.
     ratio: Option<String>,
     row: Row,
 }
@@ -117,7 +117,7 @@ struct Watched {
 #[derive(Serialize)]
 struct Events {
     events: Vec<serde_json::Value>,
-    /// There were more.
+    /// Whether there were more.
     cut: bool,
 }
 
@@ -130,7 +130,7 @@ struct Failed {
 pub fn answer(question: &[u8]) -> String {
     let answered = match serde_json::from_slice(question) {
         Ok(question) => ask(question),
-        Err(error) => Err(format!("the page asks what nobody understands: {error}").into()),
+        Err(error) => Err(format!("not a question: {error}").into()),
     };
     match answered {
         Ok(text) => text,
@@ -247,7 +247,7 @@ fn report(world: &World, runs: u64) -> Result<String, Fault> {
     json(&(text + "\n"))
 }
 
-/// Intervals as people count, at most 100 until the run stops.
+/// The shortest interval of 1, 2 or 5 times a power of ten that divides the run into at most 100.
 fn interval(stopped_s: f64) -> Duration {
     let stopped = Duration::from_secs_f64(stopped_s.clamp(1e-6, 1e9));
     let mut decade = 1;
@@ -297,7 +297,7 @@ fn told(asked: &Columns) -> Vec<Told> {
     columns.iter().enumerate().map(told).collect()
 }
 
-/// Keeps the events of a stretch of time.
+/// Records the events between two times.
 struct Recorder<'a> {
     names: &'a Names,
     filter: EventFilter,

@@ -1,9 +1,9 @@
-//! The simulator as a page has it: one question in JSON, one answer in JSON.
+//! The simulator as a WebAssembly module of a page: one question in JSON, one answer in JSON.
 //!
 //! The page writes its question to where [`airlane_reserve`] says, calls [`airlane_ask`], and reads as many bytes as that
 //! says from where [`airlane_answer`] says. `web/src/protocol.ts` has the types of questions and answers. A wrong scenario is
-//! an answer, `{"error": ..}`. A defect ends the instance: the page reads what the panic said in the same way and begins
-//! a new one. Whoever wants to cancel ends the worker that has asked.
+//! an answer, `{"error": ..}`. A panic ends the instance: the page reads its message in the same way and starts a new
+//! instance. To cancel a question, the page terminates the worker that asked it.
 
 mod ask;
 mod series;
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 pub use ask::answer;
 
-/// Questions, then answers. A worker has one thread.
+/// Holds the question, then the answer. A worker has one thread.
 static BUFFER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 fn keep(bytes: Vec<u8>) -> usize {
@@ -27,14 +27,14 @@ fn place() -> *const u8 {
     buffer.as_ptr()
 }
 
-/// Makes room for a question of so many bytes and gives its place.
+/// Reserves a buffer for a question of `len` bytes and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn airlane_reserve(len: usize) -> *const u8 {
     keep(vec![0; len]);
     place()
 }
 
-/// Answers the question that was written and gives the length of the answer.
+/// Answers the question in the buffer and returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn airlane_ask() -> usize {
     std::panic::set_hook(Box::new(|panic| _ = keep(panic.to_string().into_bytes())));
@@ -42,13 +42,13 @@ pub extern "C" fn airlane_ask() -> usize {
     keep(answer(&question).into_bytes())
 }
 
-/// Where the answer is, or what a panic said.
+/// Address of the answer, or of the message of a panic.
 #[unsafe(no_mangle)]
 pub extern "C" fn airlane_answer() -> *const u8 {
     place()
 }
 
-/// How long it is: after a panic nobody has said so.
+/// Length of the answer, or of the message of a panic.
 #[unsafe(no_mangle)]
 pub extern "C" fn airlane_answer_len() -> usize {
     BUFFER

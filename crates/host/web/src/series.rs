@@ -1,4 +1,4 @@
-//! What flows go through while time passes, in few enough numbers to draw.
+//! Series of flows over time, with few enough points to draw.
 
 use airlane_base::{Duration, Instant};
 use airlane_sim::event::{Event, Names, Watcher};
@@ -9,17 +9,17 @@ use serde::Serialize;
 pub(crate) struct Series {
     flow: String,
     interval_s: f64,
-    /// Of the packets that arrived in an interval, from when their host sent them: mean and longest. None arrived: none.
+    /// Mean and maximum delay of the packets that arrived in an interval, since their host sent them; none if none did.
     delay_mean_s: Vec<Option<f64>>,
     delay_max_s: Vec<Option<f64>>,
-    /// The congestion window at the end of each interval, of the connection that changed it last, in segments. Empty
-    /// without TCP.
+    /// The congestion window at the end of each interval, of the connection that changed it last, segments. Empty without
+    /// TCP.
     cwnd_segments: Vec<Option<f64>>,
-    /// Timers of TCP that ran out, seconds since the start.
+    /// Retransmission timeouts of TCP, seconds since the start.
     timeouts_s: Vec<f64>,
 }
 
-/// As many timeouts as are drawn.
+/// Maximum number of timeouts that are kept.
 const MOST_MARKS: usize = 2000;
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ struct Flow {
     timeouts_s: Vec<f64>,
 }
 
-/// Keeps series.
+/// Collects series.
 pub(crate) struct Kept<'a> {
     names: &'a Names,
     interval: Duration,
@@ -53,7 +53,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Until the applications stopped.
+    /// The series until the applications stopped.
     pub(crate) fn series(self, stopped_s: f64) -> Vec<Series> {
         let interval_s = self.interval.as_secs_f64();
         let flows = self.names.flows().iter().zip(self.flows);

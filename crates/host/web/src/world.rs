@@ -1,4 +1,4 @@
-//! A scenario as a page has it: text, and what is set on top of it.
+//! A scenario of the page: its text, and assignments on top of it.
 
 use std::path::Path;
 
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct World {
     text: String,
-    /// What errors call it.
+    /// The file's name in errors.
     file: String,
     #[serde(default)]
     set: Vec<String>,
 }
 
-/// Why there is no answer, as the program would say it.
+/// Why there is no answer, with the program's own error.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fault {
-    /// All of it.
+    /// The whole error.
     text: String,
-    /// Each problem with its place, where it has one.
+    /// Each problem with its place, if it has one.
     problems: Vec<Place>,
 }
 
 #[derive(Debug, Serialize)]
 struct Place {
-    /// In the text of the scenario, and not in an assignment.
+    /// Whether it is in the scenario's text, not in an assignment.
     in_text: bool,
     line: usize,
     column: usize,
@@ -35,7 +35,7 @@ struct Place {
     path: String,
     message: String,
     help: String,
-    /// As a terminal shows it.
+    /// The problem as a terminal shows it.
     text: String,
 }
 

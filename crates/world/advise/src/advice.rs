@@ -1,4 +1,4 @@
-//! What comes of it: how each candidate fares, what that is worth, and which one to take.
+//! The advice: the results of each candidate, what they are worth, and which candidate to take.
 
 use airlane_sim::{Estimate, RunResult, ScenarioError};
 use serde::Serialize;
@@ -12,67 +12,67 @@ use crate::measure::Measure;
 use crate::trial::{Pace, RADIO, Trial};
 use crate::what_if::{WhatIf, WhatIfs};
 
-/// What is asked.
+/// The input of [`advise`] and [`check`].
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The link.
     pub link: Link,
-    /// Who uses it.
+    /// The applications on it.
     pub apps: Apps,
     /// The user's file.
     pub present: Option<Table>,
-    /// What must hold.
+    /// Goals to meet.
     pub goals: Goals,
-    /// What else the link might be.
+    /// Changed links and traffic to simulate as well.
     pub what_ifs: WhatIfs,
-    /// How it is simulated.
+    /// Number, length and seed of the runs.
     pub pace: Pace,
 }
 
-/// A measure of one candidate beside another.
+/// One measure of a candidate, compared with another candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// What is measured.
     pub measure: Measure,
-    /// What it gains, run by run: above 0 it is better ([`Measure::gain`]).
+    /// The gain, paired run by run; positive is better ([`Measure::gain`]).
     pub gain: Estimate,
 }
 
 impl Compared {
-    /// Whether the gain is worth saying, and no accident.
+    /// Whether the gain is worth reporting and significant.
     pub fn is_gain(&self) -> bool {
         let low = self.gain.mean - self.gain.ci95_half_width.unwrap_or(0.0);
         self.gain.mean >= self.measure.worth() && low > 0.0
     }
 
-    /// Whether it costs so much, or may.
+    /// Whether it is a loss worth reporting, in the mean or within the interval.
     pub fn is_price(&self) -> bool {
         let low = self.gain.mean - self.gain.ci95_half_width.unwrap_or(0.0);
         self.is_loss() || (self.gain.mean < 0.0 && low < -self.measure.worth())
     }
 
-    /// Whether it does cost so much, in the mean.
+    /// Whether the mean is a loss worth reporting.
     pub fn is_loss(&self) -> bool {
         self.gain.mean < -self.measure.worth()
     }
 }
 
-/// How a candidate fares.
+/// The results of a candidate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Which candidate.
     pub kind: Kind,
-    /// What was measured, in the order of the measures.
+    /// Values in the order of the measures.
     pub values: Vec<Estimate>,
-    /// Beside the base.
+    /// Compared with the base.
     pub beside_base: Vec<Compared>,
-    /// How the goals fare, in their order.
+    /// The state of each goal, in their order.
     pub goals: Vec<GoalState>,
     #[serde(skip)]
     runs: Vec<RunResult>,
 }
 
-/// The same two for senders with BBR.
+/// Results without Airlane and with the base, for senders that use BBR.
 #[derive(Clone, Debug, Serialize)]
 pub struct Senders {
     /// What is measured.
@@ -85,10 +85,10 @@ pub struct Senders {
     pub gains: Vec<Compared>,
 }
 
-/// How the base and nothing fare on another link.
+/// Results without Airlane and with the base on a changed link.
 #[derive(Clone, Debug, Serialize)]
 pub struct Elsewhere {
-    /// What is changed.
+    /// The change.
     pub what_if: WhatIf,
     /// What is measured.
     pub measures: Vec<Measure>,
@@ -100,49 +100,49 @@ pub struct Elsewhere {
     pub goals: Vec<GoalState>,
 }
 
-/// Which one to take.
+/// The recommendation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "take", rename_all = "kebab-case")]
 pub enum Choice {
-    /// What is there, as nothing gains enough without a price that nobody named.
+    /// Keep the base: no candidate gains enough without an unwanted price.
     Keep,
-    /// Another one.
+    /// Change to another candidate.
     Change {
         /// Which.
         to: Kind,
-        /// On fresh seeds, beside the base.
+        /// Its comparison with the base on fresh seeds.
         confirmed: Vec<Compared>,
     },
 }
 
-/// All of it.
+/// The result of [`advise`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
     /// Who uses the link.
     pub apps: Apps,
     /// What is measured.
     pub measures: Vec<Measure>,
-    /// What the others stand beside: the user's file, or the default.
+    /// The candidate that others are compared with: the user's file, or the default.
     pub base: Kind,
     /// Each candidate, in their order.
     pub outcomes: Vec<Outcome>,
-    /// What the base gains over nothing.
+    /// What the base gains over the link without Airlane.
     pub worth: Vec<Compared>,
-    /// Senders with BBR, where there are senders and none uses it.
+    /// Results for senders with BBR, where there are TCP senders and none uses it.
     pub senders: Option<Senders>,
-    /// Other links.
+    /// Results on changed links.
     pub elsewhere: Vec<Elsewhere>,
     /// Which one to take.
     pub choice: Choice,
-    /// What the base puts on the link from the first end, all bytes that arrived, bit/s.
+    /// Mean rate of all frames that arrive from the first end with the base, bit/s.
     pub carried_bps: f64,
-    /// What the recording does not say.
+    /// Assumptions where the recording gives no value.
     pub assumed: Vec<Assumption>,
     /// Runs, their length and seed.
     pub runs: u64,
     /// In seconds.
     pub run_length_s: f64,
-    /// What is drawn depends on it.
+    /// Seed of all random streams.
     pub seed: u64,
     /// The candidates themselves.
     #[serde(skip)]
@@ -153,13 +153,13 @@ pub struct Advice {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdviceError {
-    /// The user's file is none.
+    /// The user's file describes no end of a link.
     #[error("the file: {0}")]
     File(#[from] CandidateError),
-    /// It cannot be simulated.
+    /// A candidate cannot be simulated.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A goal is about an application that is not there.
+    /// A goal is about an application that is not simulated.
     #[error(
         "the goal {goal} is about an application that is not simulated; --apps {apps} has others"
     )]
@@ -227,7 +227,7 @@ fn check_goals(question: &Question) -> Result<(), AdviceError> {
     }
 }
 
-/// How the user's file, or the default, fares with the goals.
+/// Checks the goals for the user's file, or for the default.
 ///
 /// # Errors
 /// If the file is none, or a goal is about nobody.
@@ -250,7 +250,7 @@ pub fn check(
     Ok(Outcome::of(all[base].kind, runs.clone(), &runs, question))
 }
 
-/// The place of what the others stand beside.
+/// The index of the base.
 fn base_of(all: &[Candidate]) -> usize {
     let at = |kind| all.iter().position(|candidate| candidate.kind == kind);
     at(Kind::Yours)
@@ -348,8 +348,8 @@ pub fn advise(
     })
 }
 
-/// The candidate that gains most without a price, or meets the goals where the base does not; and only if it does so
-/// again with other draws: the best of several is partly the luckiest.
+/// Chooses the candidate that gains most without a price, or that meets the goals where the base does not. It must do so
+/// again on fresh seeds, since the best of several candidates is partly the luckiest.
 fn choose(
     question: &Question,
     all: &[Candidate],
@@ -359,12 +359,12 @@ fn choose(
 ) -> Result<Choice, ScenarioError> {
     let wanted = !question.goals.0.is_empty() && !outcomes[base].meets_goals();
     let helps = |outcome: &&Outcome| {
-        // Not using Airlane is no file, and is said apart.
+        // Doing without Airlane is reported separately.
         if matches!(outcome.kind, Kind::Without) || outcome.kind == all[base].kind {
             return false;
         }
         let gains = outcome.beside_base.iter().any(Compared::is_gain);
-        // What only may cost something is said with the advice.
+        // A possible price is reported with the advice.
         let prices = outcome.beside_base.iter().any(Compared::is_loss);
         match wanted && outcome.meets_goals() {
             true => gains,
@@ -383,7 +383,7 @@ fn choose(
             .map(|of| of.gain.mean.clamp(-1.0, 10.0) / of.measure.worth());
         goals * 1e3 + gains.sum::<f64>()
     };
-    // A bad file makes much look good: what is advised is no worse than the default either.
+    // Many candidates look good beside a bad file: what is advised must be no worse than the default, too.
     let measures = Measure::all(&question.apps);
     let default = outcomes.iter().find(|other| other.kind == Kind::Default);
     let stands = |outcome: &&Outcome| {

@@ -1,4 +1,4 @@
-//! Which applications use the link: `file,pages,call*3`.
+//! The applications on the link: `file,pages,call*3`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,9 +11,9 @@ use crate::BadWord;
 /// What an application does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AppKind {
-    /// A file from the first end to the second, without end.
+    /// An endless file from the first end to the second.
     File,
-    /// One the other way.
+    /// An endless file from the second end to the first.
     Upload,
     /// Pages of 20 kB to the second end, one after the other.
     Pages,
@@ -21,24 +21,24 @@ pub enum AppKind {
     Call,
 }
 
-/// So many alike.
+/// A number of applications of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct App {
     /// What each does.
     pub kind: AppKind,
-    /// Whether its sender uses BBR, and not CUBIC.
+    /// Whether the sender uses BBR in place of CUBIC.
     pub bbr: bool,
     /// How many there are.
     pub count: u32,
 }
 
-/// All of them, each kind once.
+/// All applications, each kind once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apps(pub Vec<App>);
 
 const WORDS: &str = "write some of file, upload, pages and call, with :bbr after a sender that uses it and *N for N of them: \
      file:bbr,pages,call*3";
-/// More are not simulated at once.
+/// Maximum number of applications of a kind.
 const MOST: u32 = 100;
 
 impl AppKind {
@@ -57,7 +57,7 @@ impl AppKind {
 }
 
 impl App {
-    /// Its name, by which its flows are called as well.
+    /// Its name, which its flows have as well.
     pub fn name(&self) -> String {
         let name = self.kind.name();
         match self.bbr {
@@ -66,7 +66,7 @@ impl App {
         }
     }
 
-    /// Its flows in a scenario between these nodes.
+    /// Its flows between two nodes of a scenario.
     pub(crate) fn flows(&self, near: &str, far: &str, start: &str) -> Vec<Value> {
         let (to_far, to_near) = ([near, far], [far, near]);
         let mut flows = vec![];
@@ -126,7 +126,7 @@ impl Default for Apps {
 }
 
 impl Apps {
-    /// The same with other senders.
+    /// The same applications with senders that use BBR.
     pub(crate) fn with_bbr(&self) -> Self {
         let apps = self.0.iter().map(|app| App {
             bbr: app.kind != AppKind::Call,
@@ -135,7 +135,7 @@ impl Apps {
         Self(apps.collect())
     }
 
-    /// So many of a kind, in place of those there are.
+    /// The same with another number of one kind.
     pub(crate) fn with(&self, kind: AppKind, count: u32) -> Self {
         let mut apps = self.0.clone();
         match apps.iter_mut().find(|app| app.kind == kind) {

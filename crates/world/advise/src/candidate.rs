@@ -1,4 +1,5 @@
-//! What may stand in a live file: without Airlane, without repair, the default, the user's own, and trades.
+//! The candidates: without Airlane, without repair, the default, the user's file, and trades of one application for
+//! another.
 
 use airlane_base::Duration;
 use airlane_node::config::LiveConfig;
@@ -20,24 +21,24 @@ pub enum Kind {
     Default,
     /// The user's file.
     Yours,
-    /// Frames of pages are always copied.
+    /// Every frame of pages is copied.
     PagesCopied,
-    /// The same, and copies leave later than most bursts last.
+    /// The same, with copies that are sent later than most bursts last.
     PagesCopiedLate,
-    /// Pages get three times their share while others want the link.
+    /// Pages have three times their share while the link is contended.
     PagesFirst,
-    /// Packets of calls may be half as old.
+    /// Packets of calls are dropped at half the age.
     CallsYounger,
 }
 
-/// One of them.
+/// A candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// Which it is.
     pub kind: Kind,
-    /// What both ends run, as `nodes.NAME.live` has it; nothing without Airlane.
+    /// The live file of both ends, as in `nodes.NAME.live`; none without Airlane.
     pub live: Option<Table>,
-    /// The services that a file needs for it, where these are not what the file has.
+    /// The services to write into a file, where they differ from the file's.
     pub services: Option<Array>,
 }
 
@@ -46,7 +47,7 @@ pub struct Candidate {
 #[error("{0}")]
 pub struct CandidateError(String);
 
-/// Goals of the services that a file has which lists none: number, name, goal.
+/// The services of a file that lists none: number, name, goal.
 const USUAL: [(i64, &str, &str); 6] = [
     (1, "files", "bulk"),
     (2, "pages", "web"),
@@ -56,7 +57,7 @@ const USUAL: [(i64, &str, &str); 6] = [
     (6, "paced", "paced"),
 ];
 
-/// What stands under `link` and is the link's own, or what the other end has to agree on.
+/// Keys of `link` that describe the place of this end, or that both ends must agree on.
 const KEPT: [&str; 6] = [
     "underlay",
     "security",
@@ -113,7 +114,7 @@ pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>
     Ok(all)
 }
 
-/// What of a file's link is simulated: all that is not its own place.
+/// The part of a file's link that is simulated: all but its addresses and keys.
 fn simulated(file: &Table) -> Table {
     let mut link = file
         .get("link")
@@ -128,7 +129,7 @@ fn simulated(file: &Table) -> Table {
     link
 }
 
-/// The whole file with this link, read.
+/// Reads the whole file with this link.
 fn whole(link: &Table) -> Result<LiveConfig, CandidateError> {
     let mut link = link.clone();
     let place: Table = "underlay = { kind = 'udp', listen = '0.0.0.0:7007' }\nsecurity = 'none'"
@@ -142,7 +143,7 @@ fn whole(link: &Table) -> Result<LiveConfig, CandidateError> {
     LiveConfig::deserialize(file).map_err(|error| CandidateError(error.message().to_owned()))
 }
 
-/// The services with a trade made; none where they have it already, or no service that it is about.
+/// The services with a trade applied; none where they have it already, or lack the service in question.
 fn traded(base: &Table, kind: Kind) -> Result<Option<Array>, CandidateError> {
     let resolved = whole(base)?.link.services;
     let mut services: Array = match base.get("services").and_then(Value::as_array) {
@@ -222,10 +223,10 @@ fn usual_service((number, name, goal): (i64, &str, &str)) -> Value {
     service.into()
 }
 
-/// The text of a file with a candidate in it. What was written stays as it stands where that is possible.
+/// The text of a file, changed to a candidate. The rest of the text is kept as it is where possible.
 ///
 /// # Errors
-/// If the text is no file, or the candidate none for files.
+/// If the text is no live file, or the candidate has none.
 pub fn rewritten(text: &str, candidate: &Candidate) -> Result<String, CandidateError> {
     let read = |text: &str| {
         let read = text.parse::<Table>();
@@ -243,7 +244,7 @@ pub fn rewritten(text: &str, candidate: &Candidate) -> Result<String, CandidateE
         (Some(services), _) => {
             link.insert("services".to_owned(), services.clone().into());
         }
-        // The default: what the shortest file has.
+        // The default is a file without services.
         (None, Some(_)) => link.retain(|key, _| KEPT.contains(&key)),
         (None, None) => {
             return Err(CandidateError(

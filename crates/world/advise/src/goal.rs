@@ -1,4 +1,4 @@
-//! What the user wants: `file>=10 Mbit/s`, `pages<=300 ms`, `call-loss<=1 %`, `call-delay<=150 ms`.
+//! The user's goals: `file>=10 Mbit/s`, `pages<=300 ms`, `call-loss<=1 %`, `call-delay<=150 ms`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,29 +11,29 @@ use crate::BadWord;
 use crate::apps::{AppKind, Apps};
 use crate::measure::{Measure, What};
 
-/// A bound of a measure.
+/// A bound on a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// Of this kind of application.
+    /// The kind of application.
     pub kind: AppKind,
-    /// What is bounded.
+    /// The quantity.
     pub what: What,
-    /// The bound, in the unit of the measure: from below of a rate, from above of all others.
+    /// The bound in the unit of the measure: a minimum for rates, a maximum for all others.
     pub bound: f64,
     text: String,
 }
 
-/// Several.
+/// A list of goals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goals(pub Vec<Goal>);
 
-/// How a goal fares.
+/// The state of a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GoalState {
     /// The whole interval is within the bound.
     Met,
-    /// The mean is within the bound and the interval is not, or the other way round.
+    /// The interval contains the bound.
     Unsure,
     /// The whole interval is beyond the bound.
     Missed,
@@ -43,13 +43,13 @@ const WORDS: &str =
     "write file>=10Mbit/s, upload>=2Mbit/s, pages<=300ms, call-loss<=1% or call-delay<=150ms";
 
 impl Goal {
-    /// The measure that it bounds, if there are such applications.
+    /// The measure that it bounds, if such an application is simulated.
     pub fn measure(&self, apps: &Apps) -> Option<Measure> {
         let mut all = Measure::all(apps).into_iter();
         all.find(|measure| (measure.app.kind, measure.what) == (self.kind, self.what))
     }
 
-    /// How it fares by what was measured.
+    /// Its state for a measured value.
     pub fn state(&self, measured: &Estimate) -> GoalState {
         let half = measured.ci95_half_width.unwrap_or(0.0);
         let beyond = match self.what {

@@ -1,5 +1,5 @@
-//! What is worth it on a recorded link: candidates are simulated on the link that a recording shows, compared run by run,
-//! and priced.
+//! Advice for a recorded link: candidate configurations are simulated on the link that a recording shows, compared run
+//! by run, and priced.
 //!
 //! ```text
 //! recording ─► LinkFit ─► Link ─┐
@@ -7,10 +7,10 @@
 //!        candidates ────────────┘
 //! ```
 //!
-//! All candidates of one run meet the same fades and the same talk, so differences are known better than values. Nothing
-//! is advised that does not gain [`WORTH`] of something; what may cost as much of something else is said, as a price.
+//! Runs are paired: all candidates meet the same fades and the same talk spurts, so differences are known better than
+//! values. A candidate is advised only if it gains at least [`WORTH`] in some measure; losses as large are its price.
 //!
-//! Nothing here reads a file or a clock, or says anything to people.
+//! The crate neither reads files or clocks nor formats text for people.
 
 #![forbid(unsafe_code)]
 
@@ -34,16 +34,16 @@ pub use measure::{Measure, What};
 pub use trial::{Pace, Trial, scenario};
 pub use what_if::{WhatIf, WhatIfs};
 
-/// What is gained or lost below this part counts as nothing: of a rate or a time. Of a call's packets a tenth of it.
+/// Smallest relative gain or loss of a rate or a time that counts. For a call's lost packets it is a tenth of this.
 pub const WORTH: f64 = 0.03;
 
-/// A word of the command line that means nothing.
+/// A word of the command line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{word}\": {reason}")]
 pub struct BadWord {
     /// The word.
     pub word: String,
-    /// What is wrong with it, and what would be right.
+    /// The problem, and what would be right.
     pub reason: String,
 }
 

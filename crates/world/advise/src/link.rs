@@ -1,4 +1,4 @@
-//! The link that is simulated: what the recording shows, and what is assumed of the rest.
+//! The simulated link: what the recording shows, and assumptions for the rest.
 
 use airlane_base::{Duration, Probability, Rate, Size};
 use airlane_channel::{ErrorModelConfig, LinkRate, RateSteps};
@@ -6,43 +6,43 @@ use airlane_fit::{Capacity, LinkFit, WayFit};
 use serde::Serialize;
 use toml::{Table, Value};
 
-/// Where nothing says how long a round trip is.
+/// The round trip where neither the recording nor the user gives one.
 pub const USUAL_ROUND_TRIP: Duration = Duration::from_millis(50);
-/// A queue that was never full holds what the link carries in this time, and no less than these bytes.
+/// A queue that was never full is assumed to hold what the link carries in this time, and at least these bytes.
 const USUAL_QUEUE: Duration = Duration::from_millis(100);
 const LEAST_QUEUE: u64 = 15_000;
 
-/// A link as scenarios have it: from its first end to its second, and back.
+/// A link of a scenario. Pairs are from its first end to its second, and back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// What it carries.
+    /// Rates.
     pub rates: [LinkRate; 2],
-    /// How long a frame takes.
+    /// Propagation delays.
     pub delay: Duration,
-    /// What waits in front of it at most.
+    /// Queue limits.
     pub queues: [Size; 2],
-    /// What it loses.
+    /// Error models.
     pub errors: [ErrorModelConfig; 2],
-    /// What the recording does not say.
+    /// Assumptions where the recording gives no value.
     pub assumed: Vec<Assumption>,
 }
 
-/// What is taken for granted.
+/// An assumption.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
-    /// The direction whose receiver was not recorded is as the other one.
+    /// The direction whose receiver was not recorded equals the other one.
     OtherDirection,
     /// The round trip.
     RoundTrip(Duration),
-    /// The link carries this, as no queue stood.
+    /// The capacity, as no queue was seen.
     Rate(Rate),
-    /// The queues hold this, as they were never full.
+    /// The queue limit, as no queue was seen full.
     Queue(Size),
 }
 
 impl Link {
-    /// What a recording shows. `round_trip` counts before what it says.
+    /// The link of a recording. `round_trip` overrides the recording's.
     pub fn of(fit: &LinkFit, round_trip: Option<Duration>) -> Self {
         let mut assumed = vec![];
         let ways = [&fit.out, &fit.into].map(Option::as_ref);
@@ -63,7 +63,7 @@ impl Link {
                 (steps.map_or_else(constant, LinkRate::Steps), None)
             }
             Capacity::AtLeast(seen) => {
-                // A node shapes to what it found; more than that may have passed before it did.
+                // A node shapes to the rate that it found; more may have passed before.
                 let rate = fit.shaped.map_or(*seen, |shaped| shaped.max(*seen));
                 (LinkRate::Constant(rate), Some(Assumption::Rate(rate)))
             }
@@ -144,7 +144,7 @@ impl Link {
         table
     }
 
-    /// The same, where what changes over time begins this part later.
+    /// The same link, where what changes over time is shifted by this fraction.
     #[must_use]
     pub(crate) fn later(&self, part: f64) -> Self {
         let rates = self.rates.clone().map(|rate| match rate {
@@ -163,7 +163,7 @@ impl Link {
         }
     }
 
-    /// With each rate so many times as high.
+    /// The same link with rates multiplied by a factor.
     #[must_use]
     pub fn faster(&self, times: f64) -> Self {
         let scaled = |rate: &Rate| {
@@ -184,7 +184,7 @@ impl Link {
         }
     }
 
-    /// With each probability of loss so many times as high.
+    /// The same link with loss multiplied by a factor.
     #[must_use]
     pub fn lossier(&self, times: f64) -> Self {
         let scaled = |p: Probability| {
@@ -199,7 +199,7 @@ impl Link {
                 loss_bad,
             } => ErrorModelConfig::TwoStateLoss {
                 good,
-                // What a bad state cannot lose more it lasts longer.
+                // A bad state that cannot lose more lasts longer.
                 bad: match loss_bad.value() * times > 1.0 {
                     true => bad.mul_f64(loss_bad.value() * times),
                     false => bad,
@@ -215,7 +215,7 @@ impl Link {
         }
     }
 
-    /// With such a delay.
+    /// The same link with delays multiplied by a factor.
     #[must_use]
     pub fn longer(&self, times: f64) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! How an application fares, as one number of a run.
+//! Measures of applications: one number for each run.
 
 use airlane_sim::{FlowResult, RunResult};
 use serde::{Serialize, Serializer};
@@ -6,30 +6,30 @@ use serde::{Serialize, Serializer};
 use crate::WORTH;
 use crate::apps::{App, AppKind, Apps};
 
-/// What is measured.
+/// A quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// Bits a second of user data, of all of the kind together.
+    /// Throughput of user data of all applications of the kind together, bit/s.
     Throughput,
-    /// Mean time from a request to the whole reply, s.
+    /// Mean time from a request to the end of the reply, s.
     PageTime,
-    /// Part of a call's packets that never came, of the worse direction.
+    /// Fraction of a call's packets lost, in the worse direction.
     CallLoss,
-    /// The delay that 99 % of those that came do not exceed, of the worse direction, s.
+    /// 99th percentile of the delay of a call's packets, in the worse direction, s.
     CallDelay,
 }
 
-/// Of which application.
+/// A quantity of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// The application.
     pub app: App,
-    /// What is measured.
+    /// A quantity.
     pub what: What,
 }
 
 impl What {
-    /// Its name in data.
+    /// Its name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput_bps",
@@ -47,7 +47,7 @@ impl Serialize for Measure {
 }
 
 impl Measure {
-    /// All of these applications.
+    /// All measures of these applications.
     pub fn all(apps: &Apps) -> Vec<Self> {
         let each = apps.0.iter().flat_map(|app| {
             let what: &[What] = match app.kind {
@@ -63,7 +63,7 @@ impl Measure {
         each.collect()
     }
 
-    /// In a run. What never finished or arrived counts as the length of the run, and not as nothing.
+    /// Its value in a run. A time without any sample, as nothing finished or arrived, is the length of the run.
     pub fn of(&self, run: &RunResult) -> f64 {
         let name = self.app.name();
         let is_own = |flow: &&FlowResult| {
@@ -89,8 +89,8 @@ impl Measure {
         }
     }
 
-    /// What `value` gains on `base`: above 0 it is better. Of rates and times the logarithm of their ratio, as a run in which
-    /// one is ten times the other would count for more than all others; of losses a difference.
+    /// The gain of `value` over `base`; positive is better. For rates and times it is the logarithm of their ratio, so that
+    /// one run with a factor of ten does not outweigh all others; for losses it is a difference.
     pub fn gain(&self, value: f64, base: f64) -> f64 {
         let log = |value: f64, least: f64| libm::log(value.max(least));
         match self.what {
@@ -100,7 +100,7 @@ impl Measure {
         }
     }
 
-    /// A gain as people say it: of rates and times by which part they are higher or lower.
+    /// A gain as a relative change, for rates and times.
     pub fn said(&self, gain: f64) -> f64 {
         match self.what {
             What::Throughput => libm::expm1(gain),

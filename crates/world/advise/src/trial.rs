@@ -1,4 +1,4 @@
-//! Candidates at work: a world for each, the same runs for all.
+//! Simulates candidates: a scenario for each, with paired runs.
 
 use airlane_base::Duration;
 use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
@@ -8,14 +8,14 @@ use toml::{Table, Value};
 use crate::apps::Apps;
 use crate::link::Link;
 
-/// How long, how often and by what is simulated.
+/// Length, number and seed of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// A run is so long; applications begin `START` after it.
+    /// Length of a run, of which applications use all but the first `START`.
     pub length: Duration,
-    /// So many runs.
+    /// Number of runs.
     pub runs: u64,
-    /// What is drawn depends on this.
+    /// Seed of all random streams.
     pub seed: u64,
     /// Threads; 0: one for each core.
     pub threads: usize,
@@ -32,15 +32,15 @@ impl Default for Pace {
     }
 }
 
-/// Live sessions begin within a round trip or two; what comes before has no way.
+/// When applications start: live nodes need a round trip or two to set up their session.
 const START: Duration = Duration::from_secs(2);
 const NEAR: &str = "left";
 const FAR: &str = "right";
 /// The name of the link in the scenarios.
 pub(crate) const RADIO: &str = "radio";
 
-/// A world: a server behind the first end, applications between it and the second. Without `live`, packets go onto the
-/// link as they are.
+/// A scenario: a server beyond the first end, and applications between it and the second end. Without `live`, packets are
+/// sent over the link as they are.
 ///
 /// # Errors
 /// If the live file cannot be simulated.
@@ -97,15 +97,15 @@ pub fn scenario(
     Ok(Scenario::from_toml(&text, "advice")?)
 }
 
-/// Worlds that are run side by side.
+/// Scenarios that are run side by side.
 #[derive(Debug, Default)]
 pub struct Trial {
-    /// The worlds of each candidate, run by run.
+    /// The scenarios of each candidate, run by run.
     worlds: Vec<Vec<Prepared>>,
 }
 
 impl Trial {
-    /// Adds a candidate; its place among them.
+    /// Adds a candidate and returns its index.
     ///
     /// # Errors
     /// As [`scenario`].
@@ -117,7 +117,7 @@ impl Trial {
         pace: Pace,
     ) -> Result<usize, ScenarioError> {
         let world = |run: u64| {
-            // Each run begins at another place of the recording.
+            // Each run begins at another time of the recording.
             let link = link.later(run as f64 / pace.runs as f64);
             Prepared::new(&scenario(&link, apps, live, pace.length)?)
         };
@@ -126,7 +126,7 @@ impl Trial {
         Ok(self.worlds.len() - 1)
     }
 
-    /// Runs all; `progress` is told how many runs of how many are done.
+    /// Runs everything; `progress` receives the number of finished runs and of all runs.
     ///
     /// # Errors
     /// If the threads cannot be started.

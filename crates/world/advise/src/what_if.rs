@@ -1,4 +1,4 @@
-//! Other links and other traffic: `loss=2x`, `rate=0.5x`, `delay=2x`, `call=10`.
+//! Changed links and traffic: `loss=2x`, `rate=0.5x`, `delay=2x`, `call=10`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,27 +12,27 @@ use crate::link::Link;
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WhatIf {
-    /// So many times the loss.
+    /// Loss times a factor.
     Loss(f64),
-    /// So many times the rate.
+    /// Rates times a factor.
     Rate(f64),
-    /// So many times the delay.
+    /// Delays times a factor.
     Delay(f64),
-    /// So many applications of a kind.
+    /// Another number of applications of a kind.
     Apps(AppKind, u32),
 }
 
-/// Several, each by itself.
+/// A list of changes, each applied by itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WhatIfs(pub Vec<WhatIf>);
 
 const WORDS: &str =
     "write loss=2x, rate=0.5x, delay=2x, or a number of applications, such as call=10";
-/// A factor is between these.
+/// Limits of a factor.
 const FACTORS: [f64; 2] = [0.01, 100.0];
 
 impl WhatIf {
-    /// The link and the applications then.
+    /// The changed link and applications.
     pub(crate) fn applied(self, link: &Link, apps: &Apps) -> (Link, Apps) {
         match self {
             Self::Loss(times) => (link.lossier(times), apps.clone()),

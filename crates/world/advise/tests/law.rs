@@ -1,7 +1,7 @@
-//! Never bad advice: over channels drawn from seeds, what is advised by a recording is, on the channel itself, for no
-//! application more than 3 % worse than the default, unless that price was said.
+//! Advice is never bad: on channels drawn from seeds, a file advised from a recording is, simulated on the true channel,
+//! at most 3 % worse than the default for every application, unless the advice states that price.
 //!
-//! `AIRLANE_ADVICE_CHANNELS=50` looks at so many channels; the test as it stands takes a few.
+//! `AIRLANE_ADVICE_CHANNELS=50` tests 50 channels; by default there are a few.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -43,7 +43,7 @@ impl Channel {
                     "{{ kind = 'two-state-loss', good = '{good:.0} ms', bad = '{bad:.0} ms', loss_good = 0.002, loss_bad = {loss:.3} }}"
                 )
             }
-            // Not of a kind that is fitted: errors hit long frames more than short ones.
+            // No fitted model has this property: long frames are lost more often than short ones.
             _ => {
                 let ber = between(draws, 2e-7, 8e-6);
                 format!("{{ kind = 'uniform-ber', ber = {ber:.8} }}")
@@ -69,7 +69,7 @@ impl Channel {
         recorded::recorded(&self.link(), 60, seed)
     }
 
-    /// As it is, with nothing fitted.
+    /// The true channel, not a fit.
     fn truth(&self) -> Link {
         let recorded::Link { errors, .. } = toml::from_str(&self.link()).unwrap();
         let rate = format!("{} kbit/s", self.rate_kbit).parse().unwrap();
@@ -152,7 +152,7 @@ fn advice_is_never_bad_without_saying_so() {
         let mut draws = Streams::new(seed, 0).stream("channel");
         let channel = Channel::drawn(&mut draws);
         let fit = LinkFit::of(&channel.recorded(seed)).unwrap();
-        // Every other user has a file, and it is a bad one.
+        // Every second user has a bad file.
         let bad: Table = "[link]\nservices = [{ number = 1, name = 'plain', rate = 1.0, scheme = { kind = 'gbn', window = 40 } }]\n\
                           classes = [{ match = { protocol = 'tcp' }, service = 'plain' }]"
             .parse()
@@ -181,7 +181,7 @@ fn advice_is_never_bad_without_saying_so() {
             );
         }
     }
-    // Where nothing is advised and nothing has a price, the law would hold always.
+    // The law must not hold only because nothing was advised or priced.
     assert!(
         changes + told > 0 || channels < 2,
         "nothing was ever advised, or priced"

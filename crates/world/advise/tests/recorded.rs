@@ -1,10 +1,10 @@
-//! Recordings of channels that are known, without a node: frames of one length that fill the channel both ways.
+//! Recordings of known channels without a node: frames of one length fill the channel in both directions.
 
 use airlane_base::{Duration, Instant, QueueLimit, Streams};
 use airlane_channel::trace::{FrameId, Trace, TraceHeader, TraceRecord};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, LinkRate};
 
-/// Bytes of a datagram, and of what lies below it.
+/// Bytes of a datagram, and of the headers below it.
 const LEN: usize = 1_300;
 const BELOW: usize = 66;
 
@@ -16,7 +16,7 @@ pub(crate) struct Link {
     pub(crate) errors: ErrorModelConfig,
 }
 
-/// What both ends saw of a link, as scenarios have it, for so long.
+/// A recording of both ends of a scenario's link.
 pub(crate) fn recorded(link: &str, seconds: u64, seed: u64) -> Trace {
     let link: Link = toml::from_str(link).unwrap();
     let [mut near, mut far] = [vec![], vec![]];
@@ -57,7 +57,7 @@ fn direction(link: &Link, key: u32, name: &str, seconds: u64, seed: u64) -> [Vec
     let since = |at: Instant| at.saturating_since(Instant::ORIGIN);
     let [mut sent, mut came] = [vec![], vec![]];
     let (mut now, mut number) = (0.0, 0);
-    // A second at the end has time for what is still on its way.
+    // The last second delivers the frames in flight.
     while now < seconds as f64 + 1.0 {
         let at = Instant::from_nanos((now * 1e9) as u64);
         while let Some(due) = channel.poll_timeout().filter(|due| *due <= at) {

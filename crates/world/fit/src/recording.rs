@@ -1,4 +1,4 @@
-//! What link a recording shows: what its frames meet, told apart from what its queue did to them.
+//! Fits a link to a recording: its own losses and capacity, separated from the effects of its queue.
 //!
 //! | of each direction | found by |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | losses at a full queue | frames that met the longest backlog, where these are lost more often than others |
 //! | losses of the link | one state, or two that alternate in real time (maximum likelihood; Schwarz 1978 decides) |
 //!
-//! What a recording cannot tell is said: [`Note`]s, and [`RecordingError`] where it tells nothing.
+//! [`Note`]s name what a recording does not show; a [`RecordingError`] means that it shows nothing.
 
 mod capacity;
 mod frames;
@@ -26,59 +26,59 @@ pub use note::Note;
 
 use frames::{Frame, covered, frames};
 
-/// With fewer frames, nothing is fitted.
+/// Minimum number of frames of a fit.
 pub const LEAST_FRAMES: u64 = 1_000;
-/// The part of the time that frames speak for, at least: below it nobody knows what the silence hides.
+/// Minimum fraction of the time that frames sample; below it, losses between frames would go unseen.
 pub const LEAST_COVERED: f64 = 0.5;
-/// With fewer losses, or bursts, their rate is not known within a factor of one and a half or so.
+/// With fewer losses, or bursts, their rate is known only within a factor of about one and a half.
 pub const LEAST_EVENTS: u64 = 30;
 
-/// A link, as a recording shows it.
+/// The link of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFit {
-    /// How long the recording is.
+    /// Length of the recording.
     pub span: Duration,
-    /// Of a frame and one back that do not wait; none where one end was recorded.
+    /// The minimum round trip; none where only one end was recorded.
     pub round_trip: Option<Duration>,
-    /// What the node shaped to.
+    /// The rate to which the node shaped its frames.
     pub shaped: Option<Rate>,
-    /// Frames from the (first) end that recorded; none where their receiver was not recorded.
+    /// The direction from the (first) end that recorded; none where the receiver was not recorded.
     pub out: Option<WayFit>,
-    /// Frames to it.
+    /// The direction to it.
     pub into: Option<WayFit>,
 }
 
-/// One direction of it.
+/// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WayFit {
     /// Frames whose fate is known.
     pub frames: u64,
-    /// Those of them that were lost.
+    /// The lost ones among them.
     pub lost: u64,
-    /// Those of the lost that a full queue dropped.
+    /// The lost frames that a full queue dropped.
     pub lost_at_full_queue: u64,
-    /// What the link itself does.
+    /// Losses of the link itself.
     pub loss: LossModel,
-    /// Standard error of the mean loss, bursts counted in.
+    /// Standard error of the mean loss, which accounts for bursts.
     pub loss_error: f64,
-    /// What it carries.
+    /// Capacity.
     pub capacity: Capacity,
-    /// What may wait in front of it; none if its queue was never full.
+    /// Limit of its queue; none if it was never seen full.
     pub queue: Option<Size>,
-    /// What else is to be said.
+    /// Remarks.
     pub notes: Vec<Note>,
 }
 
-/// Why nothing can be said.
+/// Why a recording cannot be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// Hardly anything was sent.
+    /// Too few frames were sent.
     #[error(
         "the recording tells what became of {frames} frames; at least {LEAST_FRAMES} are needed: record while the link is used"
     )]
     TooFew {
-        /// In the direction with more.
+        /// Frames in the direction with more.
         frames: u64,
     },
     /// Frames are too far apart.
@@ -87,13 +87,13 @@ pub enum RecordingError {
          record while a file is sent, such as with `airlane test`", covered * 100.0
     )]
     Idle {
-        /// The part of the time that has frames, in the direction with more.
+        /// Fraction of the time that frames sample, in the direction with more.
         covered: f64,
     },
 }
 
 impl LinkFit {
-    /// What the recording shows.
+    /// Fits a recording.
     ///
     /// # Errors
     /// If it has too few frames, or the link was idle.
@@ -108,7 +108,7 @@ impl LinkFit {
             return Err(RecordingError::Idle { covered });
         }
         let [out, into] = [(WayFit::of(&out), out), (WayFit::of(&into), into)];
-        // Even a frame that does not wait is as long as it takes to send.
+        // The minimum delay contains the transmission time of a frame.
         let sending = [&out, &into].map(|(fit, frames)| match fit {
             Some(fit) if !matches!(fit.capacity, Capacity::AtLeast(_)) => {
                 let least = frames
@@ -130,7 +130,7 @@ impl LinkFit {
         })
     }
 
-    /// A recording that was made over this link's first direction knows the second as little as this does.
+    /// Whether only one direction was recorded.
     pub const fn one_sided(&self) -> bool {
         self.out.is_none() || self.into.is_none()
     }
@@ -141,7 +141,7 @@ impl WayFit {
         if frames.is_empty() {
             return None;
         }
-        // What a full queue drops the link did not carry: which that is shows by what did arrive.
+        // The link did not carry what a full queue dropped, which the frames that arrived reveal.
         let arrived = capacity::Series::of(frames, |_| 0.0);
         let full = full::Full::of(frames, &arrived);
         let carried = |at| full.as_ref().map_or(1.0, |full| full.carried(at));

@@ -82,4 +82,4 @@ Examples:
   airlane check link.trace --want 'pages<=300ms,call-delay<=150ms'
   airlane check left.trace right.trace --file left.toml --want 'call-loss<=1%'
 
-Exit codes: 0 all goals are met, 1 one is missed, 2 the recording says too little, or the command line is wrong.";
+Exit codes: 0 all goals are met, 1 one is missed or too near to tell, 2 the recording says too little, or the command line is wrong.";

@@ -1,4 +1,4 @@
-//! Which link a recording shows, for `airlane trace fit` and whoever simulates it.
+//! The link of a recording, as `airlane trace fit` and `airlane advise` print it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct Fitted {
     out: Option<Way>,
     #[serde(rename = "in")]
     into: Option<Way>,
-    /// As `links.NAME` of a scenario has it, without `ends`.
+    /// The table of a scenario's link, without `ends`.
     link: Table,
     remarks: Vec<String>,
 }
@@ -42,7 +42,7 @@ struct Way {
     loss_ratio: f64,
     loss_ratio_ci95_half_width: f64,
     rate_mean_bps: u64,
-    /// Whether a queue stood, so that the rate is what the link carries and not what it was given.
+    /// Whether a queue was seen, so that the rate is the capacity and not a lower bound.
     rate_seen: bool,
     queue_bytes: Option<u64>,
 }
@@ -62,7 +62,7 @@ impl Way {
     }
 }
 
-/// A recording, or those of two ends, joined.
+/// Reads a recording, or joins those of two ends.
 pub(crate) fn recording(files: &[std::path::PathBuf]) -> anyhow::Result<Trace> {
     match files {
         [near, far] => {
@@ -74,7 +74,7 @@ pub(crate) fn recording(files: &[std::path::PathBuf]) -> anyhow::Result<Trace> {
     }
 }
 
-/// Which link it shows.
+/// Fits a link to a recording.
 pub(crate) fn fitted(trace: &Trace, shown: &Path) -> anyhow::Result<LinkFit> {
     if let Some(cut) = trace.cut_at {
         let file = shown.display();
@@ -116,7 +116,7 @@ pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
     output::print(&text)
 }
 
-/// What the link is: a table of its directions, and what is to be said of it.
+/// A table of the link's directions, and the remarks.
 pub(crate) fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
     let heads = [
         "frames",
@@ -127,7 +127,10 @@ pub(crate) fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
     ];
     let heads = heads.map(|head| (head, Align::Right));
     let mut table = Lines::new([("", Align::Left)].into_iter().chain(heads));
-    let name = &trace.header.name;
+    let name = match trace.header.name.as_str() {
+        "" => "this end",
+        name => name,
+    };
     let (near, far) = name.split_once(" and ").unwrap_or((name, "the other end"));
     for (way, ends) in [(&fit.out, (near, far)), (&fit.into, (far, near))] {
         let Some(way) = way else { continue };
@@ -175,7 +178,7 @@ fn carries(capacity: &Capacity) -> String {
     }
 }
 
-/// What is to be said of it, a sentence each.
+/// The remarks on a fit, a sentence each.
 pub(crate) fn remarks(fit: &LinkFit, link: &Link) -> Vec<String> {
     let mut remarks = vec![];
     let both = fit.out.is_some() && fit.into.is_some();
@@ -204,9 +207,13 @@ pub(crate) fn remarks(fit: &LinkFit, link: &Link) -> Vec<String> {
         }
         if let Capacity::Steps { known, .. } = way.capacity {
             let known = known * 100.0;
-            remarks.push(format!(
-                "{whose}its rate changes; it was seen for {known:.0} % of the time, and holds as it was for the rest"
-            ));
+            let rest = match known < 99.5 {
+                true => format!(
+                    "; it was seen for {known:.0} % of the time, and is taken to stay the same in between"
+                ),
+                false => String::new(),
+            };
+            remarks.push(format!("{whose}its rate changes{rest}"));
         }
         remarks.extend(
             way.notes
@@ -232,7 +239,7 @@ fn said(note: &Note) -> String {
             )
         }
         Note::Idle { covered } => format!(
-            "frames spoke for {} of the time: bursts cannot be told from single losses, and the mean is taken",
+            "frames sample {} of the time: bursts cannot be told from single losses, so the mean is used",
             percent(covered)
         ),
         Note::GrowsWithLoad { light, heavy } => format!(
@@ -246,8 +253,7 @@ fn said(note: &Note) -> String {
             percent(second)
         ),
         Note::NeverFilled => {
-            "no queue stood below the node: the link carries what it was given, and perhaps more"
-                .to_owned()
+            "no queue was seen: the link carries what it was given, and perhaps more".to_owned()
         }
     }
 }
@@ -255,14 +261,14 @@ fn said(note: &Note) -> String {
 fn assumed(assumption: &Assumption) -> String {
     match assumption {
         Assumption::OtherDirection => {
-            "one end was recorded: the other direction is taken to be as this one; `airlane trace join` knows both".to_owned()
+            "one end was recorded: the other direction is assumed to be like this one; a recording of both ends shows both".to_owned()
         }
         Assumption::RoundTrip(time) => {
-            format!("the round trip is taken to be {time}; --round-trip says it, and a recording of both ends knows it")
+            format!("the round trip is assumed to be {time}; --round-trip sets it, and a recording of both ends shows it")
         }
-        Assumption::Rate(rate) => format!("the rate is taken to be {rate}"),
+        Assumption::Rate(rate) => format!("the rate is assumed to be {rate}"),
         Assumption::Queue(size) => {
-            format!("no queue of the link was seen full: it is taken to hold {} kB", size.as_bytes() / 1_000)
+            format!("no queue was seen full: it is assumed to hold {} kB", size.as_bytes() / 1_000)
         }
     }
 }

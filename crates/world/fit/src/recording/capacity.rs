@@ -1,33 +1,33 @@
-//! What a direction carries: bytes over time between arrivals while a queue stands.
+//! Capacity of a direction: bytes over time between arrivals while a queue stands.
 //!
-//! A queue stands between two frames where the later one could have come before the earlier one did: then the link was
-//! busy for all of the time between their arrivals, with the later frame and what was lost between the two. A receiver
-//! that looks at arrivals late makes single gaps too short, so that only long rows of them count.
+//! A queue stands between two frames if the later one was sent before the earlier one arrived, by enough to have waited
+//! for it: then the link was busy between their arrivals, with the later frame and the frames lost between the two. A
+//! receiver that reads late makes single gaps too short, so only long rows of gaps count.
 
 use airlane_base::{Duration, Rate};
 
 use super::frames::Frame;
 
-/// What a direction carries, bytes of whole Ethernet frames.
+/// Capacity of a direction, counted in bytes of whole frames on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Capacity {
-    /// Always the same, as far as it shows.
+    /// Constant, as far as the recording shows.
     Constant(Rate),
-    /// One rate after the other.
+    /// A series of rates.
     Steps {
-        /// Each for so long.
+        /// Duration of each.
         every: Duration,
-        /// From the beginning of the recording on.
+        /// The rates from the beginning of the recording on.
         rates: Vec<Rate>,
-        /// The part of them that was measured; the others are as the one before.
+        /// Fraction of them that was measured; the others repeat the one before.
         known: f64,
     },
-    /// The link was never seen busy: it carries at least this.
+    /// No queue was seen: the link carries at least this.
     AtLeast(Rate),
 }
 
 impl Capacity {
-    /// In the long run.
+    /// The mean.
     pub fn mean(&self) -> Rate {
         match self {
             Self::Constant(rate) | Self::AtLeast(rate) => *rate,
@@ -39,33 +39,37 @@ impl Capacity {
     }
 }
 
-/// Each rate is that of so long a time, s.
+/// Duration of one rate, s.
 const BIN: f64 = 0.5;
-/// A row of gaps counts if it is as long, s, and has as many frames.
+/// Minimum length, s, and number of frames of a row of gaps.
 const ROW: f64 = 0.02;
 const ROW_FRAMES: u32 = 8;
-/// And a bin if its rows are as long together, s.
+/// Minimum total length of the rows of a bin, s.
 const LEAST_BUSY: f64 = 0.04;
-/// Rates that differ by no more, from the 10th to the 90th percentile, are one rate.
+/// A capacity is constant if its 10th and 90th percentile differ by at most this fraction.
 const ALIKE: f64 = 0.1;
-/// By so much two clocks may disagree on what came first, s.
+/// Tolerance in the order of events by two clocks, s.
 const SLACK: f64 = 50e-6;
 
 /// Rates over time.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
-    /// Of each bin: bytes and time while the link was busy.
+    /// Bytes and time while the link was busy, for each bin.
     busy: Vec<(f64, f64)>,
-    /// And all that arrived, bytes.
+    /// All bytes that arrived, for each bin.
     came: Vec<f64>,
     begins: f64,
 }
 
 impl Series {
-    /// `carried` says of a lost frame how probably the link carried it.
+    /// `carried` gives the probability that the link carried a lost frame.
     pub(super) fn of(frames: &[Frame], carried: impl Fn(usize) -> f64) -> Self {
         let begins = frames.first().map_or(0.0, |frame| frame.at);
-        let ends = frames.last().map_or(0.0, |frame| frame.at);
+        // Until the last arrival: what still waited when the last frame was sent is not of the bin of that time.
+        let arrivals = frames
+            .iter()
+            .map(|frame| frame.at + frame.late.unwrap_or(0.0));
+        let ends = arrivals.fold(begins, f64::max);
         let bins = ((ends - begins) / BIN) as usize + 1;
         let mut series = Self {
             busy: vec![(0.0, 0.0); bins],
@@ -88,7 +92,7 @@ impl Series {
             match before {
                 Some(before) if frame.at + SLACK < before && came >= before => {
                     row.add(came - before, frame.bytes + lost);
-                    // Rows that go on over several bins count in each.
+                    // A row that spans several bins counts in each.
                     if row.time >= BIN / 4.0 {
                         series.take(bin, &mut row);
                     }
@@ -116,13 +120,13 @@ impl Series {
         *row = Row::default();
     }
 
-    /// Bits a second in a bin, if it was seen busy.
+    /// The capacity in a bin, bit/s, if a queue was seen.
     fn rate(&self, bin: usize) -> Option<f64> {
         let (bytes, time) = self.busy[bin];
         (time >= LEAST_BUSY).then(|| bytes * 8.0 / time)
     }
 
-    /// Bytes a second at a time, by what is nearest.
+    /// The capacity at a time, byte/s, from the nearest bin with a queue.
     pub(super) fn bytes_per_s(&self, at: f64) -> Option<f64> {
         let bin = self.bin(at);
         let before = (0..=bin).rev().find_map(|bin| self.rate(bin));
@@ -140,14 +144,14 @@ impl Series {
         sorted.sort_by(f64::total_cmp);
         let quantile = |q: f64| sorted[((sorted.len() - 1) as f64 * q) as usize];
         let median = quantile(0.5);
-        // Where no queue stood, more may have come than the link carries where one did.
+        // More may have arrived while no queue stood than the capacity seen at other times.
         if quantile(0.9) - quantile(0.1) <= ALIKE * median && most <= median * (1.0 + ALIKE) {
             let sum = |f: fn(&(f64, f64)) -> f64| self.busy.iter().map(f).sum::<f64>();
             return Capacity::Constant(rate_of(sum(|b| b.0) * 8.0 / sum(|b| b.1)));
         }
         let mut last = known[0];
         let rates = (0..self.busy.len()).map(|bin| {
-            // What passed without a queue is a bound as well.
+            // What arrived without a queue is a lower bound.
             let least = self.came[bin] * 8.0 / BIN;
             last = self.rate(bin).unwrap_or(last.max(least));
             rate_of(last)
@@ -160,14 +164,14 @@ impl Series {
     }
 }
 
-/// Three digits: no recording tells more, and people read it.
+/// Rounds to three digits: no recording is more precise.
 fn rate_of(bps: f64) -> Rate {
     let bps = bps.max(1.0);
     let digit = libm::pow(10.0, libm::floor(libm::log10(bps)) - 2.0).max(1.0);
     Rate::from_bps((libm::round(bps / digit) * digit) as u64).expect("at least 1 bit/s")
 }
 
-/// Arrivals one after the other without a pause of the link.
+/// Successive arrivals during which the link does not pause.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     time: f64,

@@ -1,4 +1,4 @@
-//! The frames of one direction of a trace, one by one.
+//! The frames of one direction of a trace.
 
 use airlane_base::Duration;
 use airlane_channel::trace::{FrameOutcome, REACH, Trace, Way};
@@ -6,16 +6,16 @@ use airlane_channel::trace::{FrameOutcome, REACH, Trace, Way};
 /// A frame whose fate is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// When it left, s.
+    /// Time of transmission, s.
     pub(super) at: f64,
-    /// How much later than soonest it came, s; none if it is lost, or nobody knows.
+    /// Delay beyond the minimum, s; none if the frame was lost or its delay is unknown.
     pub(super) late: Option<f64>,
     /// Bytes on the wire.
     pub(super) bytes: f64,
     pub(super) lost: bool,
 }
 
-/// The frames of a direction, in the order in which they left.
+/// The frames of a direction in the order of transmission.
 pub(super) fn frames(trace: &Trace, way: Way) -> Vec<Frame> {
     let Some(path) = trace.path(way) else {
         return vec![];
@@ -48,7 +48,7 @@ pub(super) fn frames(trace: &Trace, way: Way) -> Vec<Frame> {
     frames
 }
 
-/// The part of the time from the first frame to the last that is within reach of one.
+/// Fraction of the time between the first and the last frame that is close enough to a frame.
 pub(super) fn covered(frames: &[Frame]) -> f64 {
     let [first, .., last] = frames else {
         return 0.0;

@@ -1,38 +1,38 @@
-//! Losses that are the queue's and not the link's: those of frames that met the longest backlog.
+//! Losses at a full queue: those of frames that met the longest backlog.
 //!
-//! What waits in front of a frame is how late it came times what the link carries. For a lost frame it is what the frames
-//! about it say, and for the others likewise, so that both are judged by one measure. A link whose frames are lost no more
-//! often behind a long backlog has no full queue.
+//! The backlog of a frame is its queueing delay times the capacity. A lost frame has the backlog of its neighbours; so have
+//! all others here, so that both are judged by one measure. Where a long backlog does not raise the loss, no queue was
+//! full.
 
 use super::capacity::Series;
 use super::frames::Frame;
 
-/// Above this part of the longest backlog a queue counts as full, and above that as nearly full.
+/// Fractions of the longest backlog above which a queue counts as full, and as nearly full.
 const FULL: f64 = 0.9;
 const NEARLY: f64 = 0.75;
-/// So many frames, and losses among them, are needed to say that it was.
+/// Minimum number of frames at a full queue, and of losses among them.
 const LEAST: [f64; 2] = [30.0, 10.0];
-/// So many times as often frames must be lost there.
+/// Minimum factor between the loss there and elsewhere,
 const TIMES: f64 = 2.0;
-/// By so many standard errors.
+/// and minimum difference in standard errors.
 const ERRORS: f64 = 4.0;
 
 pub(super) struct Full {
-    /// What waited in front of each frame, bytes.
+    /// Backlog of each frame, bytes.
     backlog: Vec<f64>,
     longest: f64,
-    /// Of the frames that are lost there the link itself loses this part.
+    /// Fraction of the losses there that are the link's own.
     of_link: f64,
 }
 
 impl Full {
-    /// None if nothing says that the queue was full.
+    /// None if there is no evidence of a full queue.
     pub(super) fn of(frames: &[Frame], series: &Series) -> Option<Self> {
         let own = |frame: &Frame| Some(frame.late? * series.bytes_per_s(frame.at)?);
         let met: Vec<Option<f64>> = frames.iter().map(own).collect();
         let mut sorted: Vec<f64> = met.iter().copied().flatten().collect();
         sorted.sort_by(f64::total_cmp);
-        // A few frames were late for other reasons.
+        // A few frames are late for other reasons.
         let longest = *sorted.get(sorted.len().checked_sub(1 + sorted.len() / 1_000)?)?;
         let mut after = vec![None; frames.len()];
         let mut next = None;
@@ -76,7 +76,7 @@ impl Full {
         (a > TIMES * b && a - b > ERRORS * error).then_some(full)
     }
 
-    /// How probably a lost frame was on the link.
+    /// Probability that the link carried a lost frame.
     pub(super) fn carried(&self, frame: usize) -> f64 {
         match self.dropped(frame) {
             true => self.of_link,
@@ -88,17 +88,17 @@ impl Full {
         self.backlog[frame] >= part * self.longest
     }
 
-    /// Whether a frame that is lost was dropped by the queue.
+    /// Whether the queue dropped a lost frame.
     pub(super) fn dropped(&self, frame: usize) -> bool {
         self.at_least(frame, FULL)
     }
 
-    /// Whether the queue was so nearly full that what became of the frame says nothing about the link.
+    /// Whether the queue was so nearly full that the frame's fate says nothing about the link.
     pub(super) fn near(&self, frame: usize) -> bool {
         self.at_least(frame, NEARLY)
     }
 
-    /// What it holds, bytes: the median of what stood in it while it was full.
+    /// Its limit, bytes: the median of the backlog while it was full.
     pub(super) fn limit(&self, frames: &[Frame], series: &Series) -> u64 {
         let full = (0..frames.len()).filter(|at| self.dropped(*at));
         let stood =

@@ -1,8 +1,7 @@
-//! Losses of one direction as a hidden chain in continuous time: one state where the likelihood asks for no second.
+//! Losses of one direction as a hidden Markov chain in continuous time, with one state unless the likelihood asks for two.
 //!
-//! The chain alternates whether or not frames are sent, so the time between two frames and not their number says how much
-//! one tells of the other. The likelihood of a row of fates is that of the forward recursion, with the two-state chain's
-//! transition probabilities in closed form.
+//! The chain changes its state whether or not frames are sent, so the correlation of two fates depends on the time between
+//! the frames. The forward recursion gives the likelihood, with the chain's transition probabilities in closed form.
 
 use airlane_base::{Duration, Probability};
 use airlane_channel::ErrorModelConfig;
@@ -10,7 +9,7 @@ use airlane_channel::ErrorModelConfig;
 use super::frames::Frame;
 use crate::simplex;
 
-/// What a link does to frames.
+/// A model of loss.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossModel {
     /// No frame was lost.
@@ -20,11 +19,11 @@ pub enum LossModel {
         /// A frame is lost with this probability.
         rate: f64,
     },
-    /// Two states in turn.
+    /// Two alternating states.
     TwoState {
-        /// Mean length of the good one.
+        /// Mean duration of the good state.
         good: Duration,
-        /// And of the bad one.
+        /// Mean duration of the bad state.
         bad: Duration,
         /// A frame is lost with this probability in the good state,
         loss_good: f64,
@@ -34,7 +33,7 @@ pub enum LossModel {
 }
 
 impl LossModel {
-    /// The part of all frames that is lost.
+    /// Mean fraction of frames lost.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::None => 0.0,
@@ -51,10 +50,10 @@ impl LossModel {
         }
     }
 
-    /// As a scenario has it.
+    /// The error model of a scenario.
     pub fn errors(&self) -> ErrorModelConfig {
         let p = |value: f64| {
-            // Six digits are more than any recording tells.
+            // No recording is more precise than six digits.
             let rounded = libm::round(value.clamp(0.0, 1.0) * 1e6) / 1e6;
             Probability::new(rounded).expect("within 0 and 1")
         };
@@ -76,22 +75,23 @@ impl LossModel {
     }
 }
 
-/// The search looks at so many frames at most, in pieces from all over the recording.
+/// Maximum number of frames that the search uses, in pieces from all over the recording.
 const SEARCHED: usize = 60_000;
 const PIECES: usize = 12;
-/// Bad states of these lengths are where the search begins, s.
+/// Durations of the bad state from which the search starts, s.
 const STARTS: [f64; 5] = [0.002, 0.01, 0.05, 0.25, 1.5];
 const SHORTEST: f64 = 0.000_2;
-/// The standard error comes from so many parts of the recording.
+/// Number of parts of the recording that give the standard error.
 const PARTS: usize = 20;
 
-/// The model, and the standard error of its mean. `bursts`: whether frames are near enough to each other to tell.
+/// Fits the model, and returns it with the standard error of its mean. `bursts`: whether frames are close enough to show
+/// bursts.
 pub(super) fn fit(frames: &[Frame], bursts: bool) -> (LossModel, f64) {
     let all = frames.len() as f64;
     let lost = frames.iter().filter(|frame| frame.lost).count();
     let mean = lost as f64 / all.max(1.0);
     if lost == 0 {
-        // None of n: the bound below which the mean is in 95 of 100 cases is 3 / n.
+        // With no loss in n frames, the upper 95 % bound of the mean is 3 / n.
         return (LossModel::None, 1.5 / all.max(1.0));
     }
     let one = LossModel::Uniform { rate: mean };
@@ -132,7 +132,7 @@ pub(super) fn fit(frames: &[Frame], bursts: bool) -> (LossModel, f64) {
     let Some((point, cost)) = best else {
         return (one, error);
     };
-    // Three parameters more.
+    // Three more parameters.
     let asked = 2.0 * (-cost - one_state) > 3.0 * libm::log(seen as f64);
     if !asked {
         return (one, error);
@@ -149,10 +149,10 @@ pub(super) fn fit(frames: &[Frame], bursts: bool) -> (LossModel, f64) {
     (model, error)
 }
 
-/// Two states.
+/// Parameters of two states.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
-    /// Mean length of the bad one, s.
+    /// Mean duration of the bad state, s.
     bad: f64,
     /// Its share of the time.
     share: f64,
@@ -160,7 +160,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// By a point where every number is possible.
+    /// From an unconstrained point.
     fn at(point: &[f64], span: f64) -> Self {
         let share = sigmoid(point[1]).clamp(1e-7, 0.999);
         let bad = libm::exp(point[0]).clamp(SHORTEST, span);
@@ -210,7 +210,7 @@ fn likelihood(pieces: &[&[Frame]], chain: &Chain) -> f64 {
             let all = (of_bad + of_good).max(1e-300);
             p = of_bad / all;
             product *= all;
-            // Logarithms are dear, and a product has room for many factors.
+            // Logarithms are expensive, and a product has room for many factors.
             if product < 1e-200 {
                 sum += libm::log(product);
                 product = 1.0;
@@ -221,7 +221,7 @@ fn likelihood(pieces: &[&[Frame]], chain: &Chain) -> f64 {
     sum
 }
 
-/// Standard error of the mean by parts of the recording, so that bursts count as what they are.
+/// Standard error of the mean from parts of the recording, which accounts for bursts.
 fn scatter(frames: &[Frame], mean: f64) -> f64 {
     let parts = frames.chunks(frames.len().div_ceil(PARTS).max(1));
     let squares = parts.map(|part| {

@@ -1,38 +1,38 @@
-//! What a recording does not tell, or tells against the model.
+//! Remarks on a fit.
 
 use airlane_base::Duration;
 
-/// What a recording does not tell, or tells against the model.
+/// What a recording does not show, or what speaks against the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
-    /// Too few losses, or bursts: a recording so long would do.
+    /// There are too few losses, or bursts.
     Short {
-        /// How many there were.
+        /// Their number.
         events: u64,
-        /// Whether bursts are few and not losses.
+        /// Whether bursts are too few, not losses.
         bursts: bool,
-        /// How long a recording would have enough of them.
+        /// Length of a recording that would have enough of them.
         needs: Duration,
     },
-    /// Frames spoke for so small a part of the time that bursts cannot be told from single losses.
+    /// Frames sample so little of the time that bursts cannot be told from single losses.
     Idle {
-        /// That part.
+        /// The sampled fraction.
         covered: f64,
     },
-    /// Loss is higher while more is sent, not counting a full queue: a policer, or a medium that others use.
+    /// Loss beyond that of a full queue grows with the load: a policer, or a shared medium.
     GrowsWithLoad {
         /// Loss while little is sent.
         light: f64,
         /// Loss while much is.
         heavy: f64,
     },
-    /// The two halves of the recording are not of one link.
+    /// The loss differs between the halves of the recording.
     Changed {
         /// Loss in the first half.
         first: f64,
         /// Loss in the second.
         second: f64,
     },
-    /// No queue stood below the node for long enough: what the link carries is at least what it was given.
+    /// No queue was seen for long enough, so the capacity is a lower bound.
     NeverFilled,
 }

@@ -1,16 +1,16 @@
-//! Whether losses are of one link from the beginning to the end, and whether they depend on what is sent.
+//! Tests whether loss changes during a recording, and whether it depends on the load.
 
 use super::frames::Frame;
 use super::note::Note;
 
-/// Losses are counted in windows of this length, s.
+/// Length of a window in which losses are counted, s.
 const WINDOW: f64 = 0.1;
-/// So many are needed on each side.
+/// Minimum number of windows on each side.
 const LEAST_WINDOWS: usize = 30;
-/// By so many standard errors two parts differ that are not of one kind, and by such a factor.
+/// Minimum difference of two parts in standard errors, and minimum factor.
 const ERRORS: f64 = 4.0;
 const TIMES: f64 = 1.5;
-/// The busier half sends so many times as much, or nothing can be said.
+/// Minimum factor between the loads of the two halves.
 const BUSIER: f64 = 1.5;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +37,7 @@ fn windows(frames: &[Frame]) -> Vec<Window> {
     windows
 }
 
-/// Loss, and its variance by the scatter of the windows: bursts make it larger than that of single losses.
+/// Mean loss, and its variance from the scatter of the windows, which accounts for bursts.
 fn loss(windows: &[Window]) -> (f64, f64) {
     let sum = |of: fn(&Window) -> f64| windows.iter().map(of).sum::<f64>();
     let frames = sum(|w| w.frames).max(1.0);
@@ -46,7 +46,7 @@ fn loss(windows: &[Window]) -> (f64, f64) {
         let beyond = w.lost - mean * w.frames;
         beyond * beyond
     });
-    // Windows beside each other are alike where bursts are long.
+    // Neighbouring windows are correlated where bursts are long.
     let rows: f64 = windows
         .windows(2)
         .map(|pair| {
@@ -69,14 +69,14 @@ fn differ(a: &[Window], b: &[Window]) -> Option<[f64; 2]> {
     (high - low > ERRORS * error && high > TIMES * low).then_some([a, b])
 }
 
-/// Whether the second half of the recording is of another link than the first.
+/// Whether loss differs between the halves of the recording.
 pub(super) fn changed(frames: &[Frame]) -> Option<Note> {
     let windows = windows(frames);
     let (first, second) = windows.split_at(windows.len() / 2);
     differ(first, second).map(|[first, second]| Note::Changed { first, second })
 }
 
-/// Whether more is lost while more is sent.
+/// Whether loss grows with the load.
 pub(super) fn grows_with_load(frames: &[Frame]) -> Option<Note> {
     let mut windows = windows(frames);
     windows.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));

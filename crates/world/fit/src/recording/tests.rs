@@ -1,4 +1,4 @@
-//! Recordings of channels that are known: what is found is what was put in.
+//! Fits recordings of known channels.
 
 use airlane_base::{Duration, Instant, Rate, Rng, Streams};
 use airlane_channel::trace::{FrameId, Trace, TraceHeader, TraceRecord};
@@ -39,7 +39,7 @@ fn direction(
 ) -> [Vec<TraceRecord>; 2] {
     let [mut sent, mut came] = [vec![], vec![]];
     let (mut now, mut number) = (0.0, 0);
-    // A second at the end has time for what is still on its way.
+    // The last second delivers the frames in flight.
     while now < seconds as f64 + 1.0 {
         let at = Instant::from_nanos((now * 1e9) as u64);
         let frame = FrameId { key, number };
@@ -196,7 +196,7 @@ fn bursts_have_two_states() {
 #[test]
 fn a_queue_that_stands_shows_the_capacity() {
     let text = "rate = '20 Mbit/s'\nerrors = { kind = 'uniform', rate = 0.02 }";
-    // As much as it carries, so that a queue comes and goes.
+    // The load is near the capacity, so that a queue comes and goes.
     let (_, out) = fit(text, 19.5, 20, 5);
     let Capacity::Constant(rate) = out.capacity else {
         panic!("{:?}", out.capacity);
@@ -208,6 +208,18 @@ fn a_queue_that_stands_shows_the_capacity() {
         panic!("{:?}", idle.capacity);
     };
     assert!((5.5e6..=8e6).contains(&(rate.as_bps() as f64)), "{rate}");
+}
+
+#[test]
+fn a_queue_that_stands_at_the_end_makes_no_faster_link() {
+    let text = "rate = '2 Mbit/s'\nerrors = { kind = 'none' }";
+    for seconds in [20, 21, 30] {
+        let (_, out) = fit(text, 2.5, seconds, 5);
+        let Capacity::Constant(rate) = out.capacity else {
+            panic!("{:?}", out.capacity);
+        };
+        near(rate.as_bps() as f64, 2e6, 0.02);
+    }
 }
 
 #[test]
