@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-PARTS = units live lint claims determinism docs python
+PARTS = units live lint claims determinism docs python lab
 
 .PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile site page lab docs reference static router deb version release deny clean
 
@@ -249,7 +249,7 @@ lab: ## Look at the lab in Chromium, and compare its digits with the program's
 
 MUSL = $(shell uname -m)-unknown-linux-musl
 
-static: ## Build one binary that needs no library of the system (musl)
+static: site ## Build one binary that needs no library of the system (musl)
 	$(call apt,musl-gcc,musl-tools,ring's C code cannot be built)
 	@if command -v rustup > /dev/null; then rustup target add $(MUSL); fi
 	$(CARGO) build --release --locked -p airlane-cli --bin airlane --target $(MUSL)
@@ -279,7 +279,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' Cargo.toml | head -n 1)
 version: ## Print the version of the sources
 	@echo $(VERSION)
 
-release: .venv/release ## Make what is released: static programs, packages, wheel, SBOM, checksums (both architectures; 30 min)
+release: .venv/release site ## Make what is released: static programs, packages, wheel, SBOM, checksums (both architectures; 30 min)
 	$(call apt,qemu-aarch64,qemu-user,the program for aarch64 is not run)
 	$(call apt,dpkg-deb,dpkg,no package for Debian can be made)
 	@if command -v rustup > /dev/null; then rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-musl; fi

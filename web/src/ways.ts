@@ -7,7 +7,7 @@ interface Choice {
   set: string[];
 }
 
-const one = (scheme: string) => [`services=[{ number = 1, name = "all", ${scheme} }]`, "classes=[]"];
+const one = (scheme: string) => [`services=[{ number = 0, name = "all", rate = 1.0, ${scheme} }]`, "classes=[]"];
 
 /** How links that lose frames are repaired. */
 export const REPAIRS: ReadonlyMap<string, Choice> = new Map([
@@ -30,7 +30,7 @@ export const REPAIRS: ReadonlyMap<string, Choice> = new Map([
   ["rlp-oos", { label: "RLP/OOS for all", set: one('scheme = { kind = "rlp-oos" }') }],
   ["xor", { label: "XOR parities for all", set: one('scheme = { kind = "xor" }') }],
   ["rse", { label: "Reed-Solomon for all", set: one('scheme = { kind = "rse" }') }],
-  ["snoop", { label: "Snoop for all", set: one('scheme = { kind = "snoop" }') }],
+  ["snoop", { label: "Snoop for all", set: one('scheme = { kind = "snoop", base-station = "first" }') }],
 ]);
 
 /** How TCP reacts. */
