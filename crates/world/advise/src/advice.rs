@@ -230,7 +230,7 @@ fn check_goals(question: &Question) -> Result<(), AdviceError> {
 /// Checks the goals for the user's file, or for the default.
 ///
 /// # Errors
-/// If the file is none, or a goal is about nobody.
+/// If the file describes no end of a link, or a goal is about an application that is not simulated.
 pub fn check(
     question: &Question,
     progress: impl Fn(u64, u64) + Sync,
@@ -261,7 +261,7 @@ fn base_of(all: &[Candidate]) -> usize {
 /// Simulates the candidates and compares them.
 ///
 /// # Errors
-/// If the file is none, or a goal is about nobody.
+/// If the file describes no end of a link, or a goal is about an application that is not simulated.
 pub fn advise(
     question: &Question,
     progress: impl Fn(u64, u64) + Sync,

@@ -9,7 +9,7 @@
 //! names       ports 53, 5353 (DNS) and 123 (NTP)
 //! ```
 //! A recognised protocol holds for the life of the flow. It selects how the flow is judged, and in the end
-//! only which service repairs it: a forged sign harms nobody but the flow of its forger.
+//! only which service repairs it: a forged signature affects only the flow that carries it.
 
 use crate::flow::{FlowKey, UDP};
 

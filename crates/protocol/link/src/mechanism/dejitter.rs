@@ -13,7 +13,7 @@
 //! ```
 //!
 //! So packets held up by a hole are delivered as evenly as they arrived. Where fewer than a quarter of a
-//! flow's packets wait, as between fades, holding them would help nobody: the minimum round trip is then the
+//! flow's packets wait, as between fades, holding them has no benefit: the minimum round trip is then the
 //! usual one. A new flow, or one that resumes after a pause, is expected to see the average of all flows.
 //!
 //! Invariants: the order within a flow is kept and nothing is lost; no packet is held for longer than
