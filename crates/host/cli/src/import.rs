@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use airlane_base::config::Document;
+use airlane_base::config::{Document, RefusedFile};
 use airlane_live::config::LiveConfig;
-use airlane_live::import::from_wireguard;
-use airlane_live::security::{save_key, save_preshared};
+use airlane_live::import::{ImportedLink, from_wireguard};
+use airlane_live::security::{read_key, read_preshared, save_key, save_preshared};
 use anyhow::Context as _;
 
 use crate::args::WireguardArgs;
@@ -28,17 +28,41 @@ pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
         .map_err(|error| BadInput(format!("{shown}: {error}")))?;
     // What is written can be used, but for what the notes name.
     let name = args.output.as_deref().unwrap_or(Path::new("the file"));
-    Document::parse(&import.text, &name.display().to_string())?.read::<LiveConfig>()?;
+    let made = Document::parse(&import.text, &name.display().to_string())?;
+    if let Err(refused) = made.read::<LiveConfig>() {
+        return Err(in_wireguard(&refused, &import, &shown.to_string()).into());
+    }
     for note in &import.notes {
         output::warn(note);
     }
-    save_key(&key, &import.key)?;
-    output::note(&format!("wrote the private key to {}", key.display()));
+    let is_there = |file: &Path| output::note(&format!("{} has this key already", file.display()));
+    match read_key(&key).is_ok_and(|there| there.public() == import.key.public()) {
+        true => is_there(&key),
+        false => {
+            save_key(&key, &import.key)?;
+            output::note(&format!("wrote the private key to {}", key.display()));
+        }
+    }
     for (file, secret) in &import.preshared {
-        save_preshared(file, secret)?;
-        output::note(&format!("wrote a pre-shared key to {}", file.display()));
+        match read_preshared(file).is_ok_and(|there| *there.to_text() == *secret.to_text()) {
+            true => is_there(file),
+            false => {
+                save_preshared(file, secret)?;
+                output::note(&format!("wrote a pre-shared key to {}", file.display()));
+            }
+        }
     }
     output::write(&import.text, args.output.as_deref())
+}
+
+/// Says what a link refuses where its owner can mend it: in the file that was read, as none was written.
+fn in_wireguard(refused: &RefusedFile, import: &ImportedLink, file: &str) -> BadInput {
+    let problems = refused.problems().iter().map(|problem| {
+        let line = import.line_of(&problem.path);
+        let line = line.map_or(String::new(), |line| format!("line {line}: "));
+        format!("{file}: {line}{} (help: {})", problem.message, problem.help)
+    });
+    BadInput(problems.collect::<Vec<_>>().join("\n"))
 }
 
 /// What the link is called: as the file, where that can name an interface.

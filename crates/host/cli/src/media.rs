@@ -72,7 +72,7 @@ pub(crate) fn nodes_text(run: &RunResult) -> String {
             table.row([
                 name.to_owned(),
                 peer.name.clone(),
-                peer.session.word().to_owned(),
+                peer.session.state.clone(),
                 format!("{:.1} kbit/s", peer.sending_rate_bps as f64 / 1e3),
                 format!("{} B", peer.path_mtu_bytes),
                 dropped.to_string(),

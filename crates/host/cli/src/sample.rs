@@ -65,6 +65,7 @@ pub(crate) fn status(at_s: u64, sent_bytes: u64) -> Status {
             disconnections: 0,
             disconnected_ns: None,
             unheard_ns: None,
+            reached_ns: None,
             rtt_ns: None,
             refused: None,
             other_protocol: None,
@@ -92,6 +93,7 @@ pub(crate) fn status(at_s: u64, sent_bytes: u64) -> Status {
         underlay: UnderlayReport {
             listen: "0.0.0.0:7007".parse().expect("an address"),
             interface: None,
+            left_port: None,
             security: "noise-ik".to_owned(),
             secure: None,
             rate_bps: 20_000_000,

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
 
 use airlane_live::ship::{
-    self, PORT, ReceiveOptions, SendOptions, ShipError, ShipEvent, ShipProgress, Shipment, Source,
-    Ticket,
+    self, PORT, ReceiveOptions, SendOptions, ShipError, ShipEvent, ShipProgress, Shipment, Skipped,
+    Source, Ticket,
 };
 use airlane_live::signals::stop_on_signals;
 use anyhow::Context as _;
@@ -35,11 +35,9 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
             .transpose()?,
     };
     let source = Source::new(&args.files).map_err(fault)?;
-    for path in source.skipped() {
-        output::warn(&format!(
-            "{} is neither file nor folder and stays here",
-            path.display()
-        ));
+    let skipped = source.skipped().to_vec();
+    for Skipped { path, why } in &skipped {
+        output::warn(&format!("{} stays here: {why}", path.display()));
     }
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let mut display = Display::new(args.json);
@@ -47,7 +45,14 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
         display.show(event)
     });
     display.finish();
-    report(&sent.map_err(fault)?, ["sent", "sent again"], args.json)
+    report(&sent.map_err(fault)?, ["sent", "sent again"], args.json)?;
+    // As rsync does: a copy that is not whole is no success.
+    anyhow::ensure!(
+        skipped.is_empty(),
+        "{} of what was named stayed here, as said above; all else has arrived",
+        skipped.len()
+    );
+    Ok(())
 }
 
 /// Runs `airlane recv`.

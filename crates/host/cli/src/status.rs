@@ -59,7 +59,12 @@ fn head(status: &Status) -> String {
         at_most(underlay.rate_bps),
         underlay.security,
     );
-    text + &handshakes(status)
+    let left = underlay.left_port.map_or(String::new(), |port| {
+        format!(
+            "  {BAD}port {port} of the file is left{BAD:#}: what was sent from it had no answer\n"
+        )
+    });
+    text + &left + &handshakes(status)
 }
 
 /// What was done for keys, where a peer has none yet.
@@ -75,13 +80,13 @@ fn handshakes(status: &Status) -> String {
 }
 
 fn state(peer: &PeerStatus) -> Cell {
-    let word = peer.session.word();
-    let style = match word {
+    let state = &peer.session.state;
+    let style = match &**state {
         "confirmed" => GOOD,
-        "refused" | "disconnected" | "not heard" => BAD,
+        "refused" | "disconnected" | "unheard" => BAD,
         _ => WAIT,
     };
-    Cell::styled(word.to_owned(), style)
+    Cell::styled(state.clone(), style)
 }
 
 /// A line for each peer, as `wg show` has.
@@ -120,11 +125,7 @@ fn peers(status: &Status) -> String {
 
 fn peer_head(peer: &PeerStatus, several: bool) -> String {
     let session = &peer.session;
-    let mut text = format!(
-        "{STRONG}{}{STRONG:#}: session {}",
-        peer.name,
-        session.word()
-    );
+    let mut text = format!("{STRONG}{}{STRONG:#}: session {}", peer.name, session.state);
     if let Some(gone) = session.disconnected_ns {
         text.push_str(&format!(": nothing heard for {}", seconds(gone)));
         if let Some(age) = session.age_ns {

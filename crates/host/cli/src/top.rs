@@ -293,9 +293,9 @@ impl View {
     }
 
     fn state(&self, peer: &PeerStatus) -> Style {
-        match peer.session.word() {
+        match &*peer.session.state {
             "confirmed" => self.style(Color::Green),
-            "refused" | "disconnected" | "not heard" => self.style(Color::Red),
+            "refused" | "disconnected" | "unheard" => self.style(Color::Red),
             _ => self.style(Color::Yellow),
         }
     }
@@ -311,7 +311,7 @@ impl View {
         let (to, rate) = match status.peers.len() {
             1 => {
                 first.push_span(Span::raw("session "));
-                first.push_span(Span::styled(session.word().to_owned(), self.state(peer)));
+                first.push_span(Span::styled(session.state.clone(), self.state(peer)));
                 first.push_span(Span::raw(session.rtt_ns.map_or(String::new(), |rtt| {
                     format!(", round trip {}", seconds(rtt))
                 })));
@@ -320,9 +320,7 @@ impl View {
             }
             peers => {
                 let confirmed = status.peers.iter();
-                let confirmed = confirmed
-                    .filter(|p| p.session.word() == "confirmed")
-                    .count();
+                let confirmed = confirmed.filter(|p| p.session.state == "confirmed").count();
                 first.push_span(Span::raw(format!("{confirmed} of {peers} peers confirmed")));
                 (String::new(), crate::status::at_most(underlay.rate_bps))
             }
@@ -361,7 +359,7 @@ impl View {
             let sum = |of: fn(&ServiceReport) -> u64| peer.services.iter().map(of).sum::<u64>();
             vec![
                 Span::from(peer.name.clone()),
-                Span::styled(peer.session.word().to_owned(), self.state(peer)),
+                Span::styled(peer.session.state.clone(), self.state(peer)),
                 Span::from(peer.weight.to_string()),
                 Span::from(self.all_now(peer, sent_bytes)),
                 Span::from(self.all_now(peer, delivered_bytes)),

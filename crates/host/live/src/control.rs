@@ -14,9 +14,11 @@
 //! <- {"changes":["udp 10.7.0.1:40000 -> 10.7.0.2:7008 is told what it may send"]}
 //! -> {"command":"pull"}
 //! <- {"peer":"farm","service":"files","flows":1,"interval_ns":100000000,"local":{...},"route":{...}}
+//! -> {"command":"ask"}
+//! <- {"changes":["2 peers are asked whether they are there"]}
 //! -> {"command":"rate","rate":"30 Mbit/s"}
 //! <- {"changes":["the link has rate 30 Mbit/s, was 20 Mbit/s"]}
-//! <- {"error":"there is no command \"x\"; the commands are: status, flows, reload, record, service, rate, register, pull"}
+//! <- {"error":"there is no command \"x\"; the commands are: status, flows, reload, record, ask, service, rate, register, pull"}
 //! ```
 //!
 //! The node's own thread serves it, between packets, and never waits: a client that sends too much is dropped, and one that
@@ -90,6 +92,8 @@ pub enum Request {
     },
     /// Asks for that, as a [`FlowOffer`](crate::status::FlowOffer).
     Pull {},
+    /// Ask every peer at once whether it is there; the status says who was reached since.
+    Ask {},
     /// Asks to send at another rate.
     Rate {
         /// The rate of the link, as `link.rate` in its file.
@@ -113,7 +117,7 @@ pub enum RequestError {
     /// It is no request.
     #[error(
         "not a request ({0}); the commands are: {{\"command\":\"status\"}}, {{\"command\":\"flows\"}}, \
-         {{\"command\":\"record\"}}, {{\"command\":\"reload\",\"file\":FILE}}, \
+         {{\"command\":\"record\"}}, {{\"command\":\"ask\"}}, {{\"command\":\"reload\",\"file\":FILE}}, \
          {{\"command\":\"rate\",\"rate\":RATE}}, {{\"command\":\"service\",\"change\":CHANGE}}, \
          {{\"command\":\"register\",\"from\":ADDRESS,\"to\":ADDRESS}} and {{\"command\":\"pull\"}}"
     )]
@@ -327,6 +331,14 @@ pub fn record(path: &Path, peer: Option<&str>) -> Result<Recording, ControlError
         stream,
         path: path.to_owned(),
     })
+}
+
+/// Has the node ask every peer at once whether it is there.
+///
+/// # Errors
+/// If no node answers there, or it is of a version that cannot.
+pub fn ask_peers(path: &Path) -> Result<(), ControlError> {
+    ask(path, &Request::Ask {}).map(|Reloaded { .. }| ())
 }
 
 /// Asks the node to change its services. What changed.

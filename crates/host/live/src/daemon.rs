@@ -329,6 +329,13 @@ impl Served for Daemon {
         changes.map_err(|error| error.to_string())
     }
 
+    fn ask_peers(&mut self) -> usize {
+        let now = clock::now();
+        let asked = self.node.ask_peers(now);
+        self.on_time(now);
+        asked
+    }
+
     fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String> {
         let now = clock::now();
         let changes = self.node.change_rate(now, rate);

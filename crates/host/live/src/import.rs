@@ -26,6 +26,21 @@ pub struct ImportedLink {
     pub preshared: Vec<(PathBuf, PresharedKey)>,
     /// What is otherwise here, or not at all.
     pub notes: Vec<String>,
+    /// Which line of the other file parts of this one were made of, by their paths.
+    places: Vec<(String, usize)>,
+}
+
+impl ImportedLink {
+    /// Which line of the other file the value at a path was made of, if it was.
+    pub fn line_of(&self, path: &str) -> Option<usize> {
+        let places = self
+            .places
+            .iter()
+            .filter(|(part, _)| path.starts_with(part));
+        places
+            .max_by_key(|(part, _)| part.len())
+            .map(|(_, line)| *line)
+    }
 }
 
 /// Why a file could not be read.
@@ -70,6 +85,7 @@ struct Wireguard {
     /// The most frequent PersistentKeepalive, s.
     keepalive: Option<u64>,
     notes: Vec<String>,
+    places: Vec<(String, usize)>,
 }
 
 /// The live file of the link `name` for what stands in a file of `wg` or `wg-quick`. `key`: where its private key
@@ -101,6 +117,8 @@ pub fn from_wireguard(
                 return Err(wrong(problem));
             }
             if is_peer {
+                file.places
+                    .push((format!("peers[{}]", file.peers.len()), at + 1));
                 file.peers.push(WireguardPeer::default());
             }
             section = Some(is_peer);
@@ -118,11 +136,34 @@ pub fn from_wireguard(
             None => Err("stands before the first section".to_owned()),
         };
         done.map_err(|problem| wrong(format!("{said}: {problem}")))?;
+        file.places
+            .extend(file.place(key).map(|path| (path, at + 1)));
     }
     file.into_import(name, key, rate)
 }
 
 impl Wireguard {
+    /// Where the value of a key of the present section is written.
+    fn place(&self, key: &str) -> Option<String> {
+        let of_peer = |part| {
+            Some(format!(
+                "peers[{}].{part}",
+                self.peers.len().checked_sub(1)?
+            ))
+        };
+        match &*key.to_ascii_lowercase() {
+            "privatekey" => Some("link.security".to_owned()),
+            "listenport" => Some("link.underlay".to_owned()),
+            "address" => Some("tun.addresses".to_owned()),
+            "persistentkeepalive" => Some("link.keepalive".to_owned()),
+            "publickey" => of_peer("key"),
+            "allowedips" => of_peer("prefixes"),
+            "endpoint" => of_peer("address"),
+            "presharedkey" => of_peer("preshared-key"),
+            _ => None,
+        }
+    }
+
     fn interface(&mut self, key: &str, value: &str) -> Result<(), String> {
         let interface = &mut self.interface;
         match &*key.to_ascii_lowercase() {
@@ -158,6 +199,10 @@ impl Wireguard {
                         ..cidr
                     };
                     // There it belongs to whom it was given last.
+                    if self.peers.iter().any(|peer| peer.allowed.contains(&network)) {
+                        let note = format!("AllowedIPs = {network}: it is given twice, and belongs to the last, as in WireGuard");
+                        self.notes.push(note);
+                    }
                     self.peers
                         .iter_mut()
                         .for_each(|peer| peer.allowed.retain(|have| *have != network));
@@ -167,7 +212,15 @@ impl Wireguard {
                 }
             }
             "endpoint" => match value.parse() {
-                Ok(endpoint) => peer.endpoint = Some(endpoint),
+                Ok(endpoint) => {
+                    let is_name = matches!(endpoint, PeerEndpoint::Host(_));
+                    peer.endpoint = Some(endpoint);
+                    if is_name {
+                        let what = "a link comes up without its address, and looks it up again while the peer is silent; \
+                                    wg-quick gives up";
+                        self.note(key, value, what);
+                    }
+                }
                 Err(error) => return Err(error),
             },
             "presharedkey" => peer.preshared = Some(read(value)?),
@@ -315,6 +368,7 @@ impl Wireguard {
                 key: private,
                 preshared,
                 notes: self.notes,
+                places: self.places,
             }),
         }
     }
@@ -451,6 +505,31 @@ Endpoint = 192.0.2.7:51820
         let file: LiveConfig = airlane_base::config::load(&import.text, "wg0.toml").unwrap();
         assert_eq!(file.peers()[0].prefixes.len(), 1);
         assert_eq!(file.peers()[1].prefixes.len(), 1);
+        let said = import
+            .notes
+            .iter()
+            .filter(|note| note.contains("10.0.0.2/32: it is given twice"));
+        assert_eq!(said.count(), 1, "{:?}", import.notes);
+    }
+
+    #[test]
+    fn what_the_link_refuses_is_found_in_the_file_that_it_was_made_of() {
+        let twice = FILE.replace("vpn.example.com:51820", "192.0.2.7:51820");
+        let import = import(&twice).unwrap();
+        let refused =
+            airlane_base::config::load::<LiveConfig>(&import.text, "wg0.toml").unwrap_err();
+        let [problem] = refused.problems() else {
+            panic!("{refused}");
+        };
+        let line = import.line_of(&problem.path).unwrap();
+        assert_eq!(
+            twice.lines().nth(line - 1),
+            Some("Endpoint = 192.0.2.7:51820")
+        );
+        assert_eq!(line, 17);
+        assert_eq!(import.line_of("tun.addresses[1]"), Some(4));
+        assert_eq!(import.line_of("peers[1].name"), Some(14));
+        assert_eq!(import.line_of("schema"), None);
     }
 
     #[test]

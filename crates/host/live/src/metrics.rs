@@ -30,10 +30,11 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Every name begins with it.
 const PREFIX: &str = "airlane";
 /// Where a session may stand, as status says it.
-const STATES: [&str; 5] = [
+const STATES: [&str; 6] = [
     "waiting",
     "accepted",
     "confirmed",
+    "unheard",
     "disconnected",
     "refused",
 ];
@@ -220,6 +221,12 @@ fn interface(out: &mut Families<'_>, status: &Status) -> fmt::Result {
 
 fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let underlay = &status.underlay;
+    out.gauge(
+        "underlay_port_left",
+        "Whether the port of the file was left for a fresh one, because nothing reached it",
+        None,
+        Some(f64::from(u8::from(underlay.left_port.is_some()))),
+    )?;
     let rate = Unit::Other("bytes_per_second".to_owned());
     out.gauge(
         "link_rate",

@@ -29,7 +29,7 @@ use crate::device::DeviceError;
 
 pub use receive::{ReceiveOptions, receive};
 pub use send::{SendOptions, send};
-pub use source::Source;
+pub use source::{Skipped, Source};
 #[doc(hidden)]
 pub use store::Store;
 pub use ticket::Ticket;

@@ -137,6 +137,8 @@ pub enum CallFault {
     UnknownKey,
     /// It called another key than this end's.
     OtherKey,
+    /// It is this end, whose own call came back.
+    Ourselves,
     /// It has the right key, and no pre-shared key, or another than this end, or this end has none.
     OtherPreshared,
     /// Its address is no peer's, and there are no keys.
@@ -160,6 +162,9 @@ impl CallerReport {
                 format!("a host with an unknown key ({key}...) calls from {address}")
             }
             CallFault::OtherKey => format!("{address} expects a different public key from ours"),
+            CallFault::Ourselves => format!(
+                "{address} leads back to this end: it is an address of this host, or of a translator before it"
+            ),
             CallFault::OtherPreshared => format!(
                 "the pre-shared key of the host at {address} is not that of this end, or one of the two has none"
             ),
@@ -251,20 +256,11 @@ pub struct PeerStatus {
     pub drops: BTreeMap<String, u64>,
 }
 
-impl SessionReport {
-    /// The state for people: `not heard` where it is confirmed with a peer that does not hear this end.
-    pub fn word(&self) -> &str {
-        match (&*self.state, self.unheard_ns) {
-            ("confirmed", Some(_)) => "not heard",
-            (state, _) => state,
-        }
-    }
-}
-
 /// The session with the peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionReport {
-    /// `waiting`, `accepted`, `confirmed`, `disconnected` or `refused`.
+    /// `waiting`, `accepted`, `confirmed`, `unheard` (confirmed with a peer that does not hear this end), `disconnected` or
+    /// `refused`.
     pub state: String,
     /// Number that frames carry, if there is a session.
     pub id: Option<u32>,
@@ -283,6 +279,9 @@ pub struct SessionReport {
     /// For how long the peer, which is heard, has not heard this end, as its hellos tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unheard_ns: Option<u64>,
+    /// How long ago the newest hello left that the peer is known to have heard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached_ns: Option<u64>,
     /// Smoothed round trip of hellos, waiting in the receiver's loop included.
     pub rtt_ns: Option<u64>,
     /// Our table of services and the peer's, where they differ.
@@ -358,6 +357,9 @@ pub struct UnderlayReport {
     /// The interface, where frames travel straight on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceReport>,
+    /// The port of the file, which this end has left as nothing came to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_port: Option<u16>,
     /// How frames are protected: `none` or `noise-ik`.
     pub security: String,
     /// The sessions of `noise-ik`.

@@ -129,7 +129,12 @@ impl Secure {
         from: PeerAddress,
         handshake: &Handshake<'_>,
     ) -> Result<AcceptedDatagram, Refused> {
-        self.admit(now, from, handshake)?;
+        self.admit(now, from, handshake).map_err(|refused| {
+            match self.is_own(handshake.sender) {
+                true => Refused::Own,
+                false => refused,
+            }
+        })?;
         self.counters.exchanges += 1;
         let (seed, known) = (self.entropy.draw(), &self.by_key);
         let initiation = Response::read(
@@ -156,6 +161,9 @@ impl Secure {
             return Err(Refused::OldInitiation);
         }
         if *only_asks {
+            if initiation.offer.preshared != peer.preshared.is_some() {
+                return Err(Refused::Preshared);
+            }
             peer.heard_timestamp = Some(timestamp);
             if peer.current.is_none() {
                 self.seek(now, id, from);
@@ -220,6 +228,13 @@ impl Secure {
             self.send_keepalive(now, id);
         }
         Ok(AcceptedDatagram::Handshake { peer: id })
+    }
+
+    /// Whether a handshake of ours that is under way has this index.
+    fn is_own(&self, sender: u32) -> bool {
+        let peer = (self.indices.owner(sender)).and_then(|id| self.peers.get(&id));
+        let pending = peer.and_then(|peer| peer.pending.as_ref());
+        pending.is_some_and(|pending| pending.index == sender)
     }
 
     /// Decides whether a handshake message is worth a Diffie-Hellman exchange (section 5.3).

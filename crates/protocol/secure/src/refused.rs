@@ -34,6 +34,8 @@ reasons! {
     Length = "length", "not as long as a message of its type";
     /// A handshake message whose sender does not know our public key.
     Mac1 = "mac1", "the sender does not know our public key";
+    /// A handshake message of our own that came back.
+    Own = "own", "is our own, and came back";
     /// A handshake message without a valid cookie while we are under load.
     Load = "load", "under load, and the sender has no valid cookie";
     /// A handshake message from an address that sends too many while we are under load.

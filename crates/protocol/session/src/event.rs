@@ -79,6 +79,8 @@ pub enum SessionState {
     Accepted,
     /// Both ends are in the same session.
     Confirmed,
+    /// Confirmed, but the peer's hellos say that it does not hear this end.
+    Unheard,
     /// Established, but the peer has been silent for [`Keepalives::silence`](crate::Keepalives::silence).
     Disconnected,
     /// The peer's table differs.
@@ -91,6 +93,7 @@ impl fmt::Display for SessionState {
             Self::Waiting => "waiting for the peer",
             Self::Accepted => "accepted",
             Self::Confirmed => "established",
+            Self::Unheard => "not heard by the peer",
             Self::Disconnected => "disconnected: the peer is silent",
             Self::Refused => "refused: the service tables do not fit",
         })

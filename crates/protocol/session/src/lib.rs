@@ -156,6 +156,10 @@ pub struct Session {
     /// Whether the last hello was an answer, and whether the next one is.
     answered: bool,
     to_answer: bool,
+    /// Whether the next hello asks for an answer in any case.
+    to_ask: bool,
+    /// When the newest hello left that the peer reports to have received.
+    reached: Option<Instant>,
     /// Digests of the peer's offers as we know them in this session, and of ours as the peer knows them.
     knows: u64,
     peer_knows: u64,
@@ -201,6 +205,8 @@ impl Session {
             last_hello: None,
             answered: false,
             to_answer: false,
+            to_ask: false,
+            reached: None,
             knows: 0,
             peer_knows: 0,
             busy_until: now,
@@ -248,6 +254,19 @@ impl Session {
         self.busy_until = now + self.keepalives.linger();
     }
 
+    /// Asks the peer of an established session for an answer at once; see [`Session::reached`].
+    pub fn ask(&mut self, now: Instant) {
+        if self.peer.is_some() {
+            self.to_ask = true;
+            self.hello_soon(now);
+        }
+    }
+
+    /// When the newest hello left that the peer reports to have received in this session.
+    pub const fn reached(&self) -> Option<Instant> {
+        self.reached
+    }
+
     /// Since when the peer owes a sign of life; `None` if it has been heard since the last transmission.
     pub const fn owed(&self) -> Option<Instant> {
         self.owed
@@ -289,7 +308,10 @@ impl Session {
             None if self.refused.is_some() => SessionState::Refused,
             None => SessionState::Waiting,
             Some(_) if self.silent => SessionState::Disconnected,
-            Some(peer) if peer.confirmed => SessionState::Confirmed,
+            Some(peer) if peer.confirmed => match self.unheard_since() {
+                Some(_) => SessionState::Unheard,
+                None => SessionState::Confirmed,
+            },
             Some(_) => SessionState::Accepted,
         }
     }
@@ -390,7 +412,8 @@ impl Session {
         };
         let busy = now < self.busy_until;
         self.answered = std::mem::take(&mut self.to_answer);
-        if !self.answered {
+        let is_asked = std::mem::take(&mut self.to_ask);
+        if is_asked || !self.answered {
             self.owed.get_or_insert(now);
         }
         self.soon = None;
@@ -415,7 +438,7 @@ impl Session {
             held_ns: self
                 .heard
                 .map_or(0, |heard| now.saturating_since(heard.at).as_nanos()),
-            asks: self.peer.is_some() && !self.answered && !(confirmed && busy),
+            asks: self.peer.is_some() && (is_asked || !self.answered && !(confirmed && busy)),
             knows: self.knows,
             reports: match self.peer.is_some() && busy {
                 true => reports.to_vec(),
@@ -482,6 +505,10 @@ impl Session {
             });
         }
         if self.id() == Some(hello.session) {
+            if hello.echo_sent_ns != 0 {
+                let left = Instant::from_nanos(hello.echo_sent_ns);
+                self.reached = self.reached.max(Some(left));
+            }
             self.follow_echo(now, hello);
         }
         let Some(peer) = &mut self.peer else { return };
@@ -585,7 +612,7 @@ impl Session {
             peer_epoch: hello.epoch,
             replaced,
         });
-        self.offered = None;
+        (self.offered, self.reached) = (None, None);
         (self.knows, self.peer_knows) = (0, 0);
         self.push(SessionEvent::Offered {
             offers: hello.offers.clone(),

@@ -148,6 +148,11 @@ impl PathSearch {
         self.too_narrow
     }
 
+    /// Whether the path is a black hole: it discards datagrams longer than those in use, and no ICMP message says so.
+    pub const fn is_black_hole(&self) -> bool {
+        self.used < self.most && self.said > self.used
+    }
+
     /// Sets the round trip time, if known, and the transmission time of the longest datagram.
     pub const fn set_pace(&mut self, round_trip: Option<Duration>, cost: Duration) {
         (self.round_trip, self.cost) = (round_trip, cost);

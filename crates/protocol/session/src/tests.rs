@@ -585,7 +585,7 @@ proptest! {
         world.deaf = Some(deaf);
         world.run(SECOND * 40);
         let mute = &world.ends[1 - deaf].session;
-        prop_assert_eq!(mute.state(), SessionState::Confirmed);
+        prop_assert_eq!(mute.state(), SessionState::Unheard);
         let unheard = mute.unheard_since().map(|since| world.now.saturating_since(since));
         prop_assert!(unheard.is_some_and(|unheard| unheard > SECOND * 25 && unheard < SECOND * 50), "{:?}", unheard);
         prop_assert_eq!(world.ends[deaf].session.state(), SessionState::Disconnected);
@@ -648,5 +648,26 @@ proptest! {
         let mut session = Session::new(Instant::ORIGIN, config(1, "t"));
         let _refused = session.handle_hello(Instant::ORIGIN, &body);
         prop_assert_eq!(session.id(), None);
+    }
+}
+
+/// A path that is cut counts for as long as nobody asks; who does knows within a round trip.
+#[test]
+fn an_end_that_asks_knows_at_once_whether_the_peer_hears_it() {
+    for traffic in [false, true] {
+        let mut world = World::new(7, ["t", "t"]);
+        world.traffic = traffic;
+        world.run(SECOND * 60);
+        world.assert_established();
+        let asked = world.now;
+        world.ends[0].session.ask(asked);
+        world.run(MS * 100);
+        assert!(world.ends[0].session.reached() >= Some(asked), "{traffic}");
+        world.deaf = Some(1);
+        let asked = world.now;
+        world.ends[0].session.ask(asked);
+        world.run(SECOND * 3);
+        assert!(world.ends[0].session.reached() < Some(asked), "{traffic}");
+        assert_eq!(world.states()[0], SessionState::Confirmed, "{traffic}");
     }
 }

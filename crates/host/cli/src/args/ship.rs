@@ -79,7 +79,10 @@ pub(super) const SEND_EXAMPLES: &str = "\
 Examples:
   airlane send photos.tar station.example --ticket-file pair.key
   airlane send notes/ map.png 192.0.2.7:9000 --ticket-file pair.key
-  airlane send image.iso '[2001:db8::7]' --ticket-file pair.key --most '50 Mbit/s' --json";
+  airlane send image.iso '[2001:db8::7]' --ticket-file pair.key --most '50 Mbit/s' --json
+
+Exit codes: 0 everything has arrived, 1 not all of it: the transfer failed, or something in a folder was skipped, such as
+a symbolic link, a socket or what may not be read; 2 the command line is wrong.";
 
 pub(super) const RECV_EXAMPLES: &str = "\
 Examples:

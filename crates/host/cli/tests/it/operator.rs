@@ -205,13 +205,40 @@ fn a_file_of_wireguard_becomes_a_live_file_and_a_key() {
     assert!(!text.contains(private.trim()));
     let public = airlane(&["keygen", "--public", &path("wg0.key")]);
     assert_eq!(public.stdout, key.stdout);
-    // A key that is there already is nobody's to replace.
+    // The same key may be there.
+    let again = airlane(&import);
+    assert!(again.status.success(), "{}", said(&again));
+    assert!(
+        said(&again).contains("has this key already"),
+        "{}",
+        said(&again)
+    );
+    // Another is nobody's to replace.
+    fs::remove_file(path("wg0.key")).unwrap();
+    assert!(airlane(&["keygen", &path("wg0.key")]).status.success());
     let again = airlane(&import);
     assert!(
         said(&again).contains("it stays as it is"),
         "{}",
         said(&again)
     );
+    // What a link refuses is said of the file that was read.
+    let wg = fs::read_to_string(&conf).unwrap();
+    let twice = wg
+        .split_once("[Peer]")
+        .unwrap()
+        .1
+        .replace("10.0.0.2", "10.0.0.3");
+    fs::write(&conf, format!("{wg}[Peer]{twice}")).unwrap();
+    let wrong = airlane(&import);
+    assert_eq!(wrong.status.code(), Some(2));
+    for part in [
+        "wg0.conf: line 10: this key is that of the peer \"peer1\"",
+        "wg0.conf: line 12: the address 192.0.2.7:51820",
+    ] {
+        assert!(said(&wrong).contains(part), "{part}: {}", said(&wrong));
+    }
+    assert!(!said(&wrong).contains("wg0.toml"), "{}", said(&wrong));
     fs::write(&conf, "[Interface]\nPrivatKey = x\n").unwrap();
     let wrong = airlane(&import);
     assert_eq!(wrong.status.code(), Some(2));

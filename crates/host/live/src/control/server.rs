@@ -50,6 +50,8 @@ pub(crate) trait Served {
     fn keep_registered(&mut self, is_there: &dyn Fn(u64) -> bool);
     /// Changes the services: how, or why not.
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String>;
+    /// Asks every peer whether it is there: how many.
+    fn ask_peers(&mut self) -> usize;
     /// Changes the rate of the link: how, or why not.
     fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String>;
 }
@@ -428,6 +430,12 @@ fn answer(
             Err(error) => refuse(&error),
         },
         Ok(Request::Service { change }) => changed(node.change_services(&change)),
+        Ok(Request::Ask {}) => {
+            let asked = node.ask_peers();
+            changed(Ok(vec![format!(
+                "{asked} peers are asked whether they are there"
+            )]))
+        }
         Ok(Request::Rate { rate }) => changed(node.change_rate(rate)),
         Err(error) => refuse(&error.to_string()),
     }

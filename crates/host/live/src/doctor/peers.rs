@@ -15,7 +15,7 @@ use super::ends;
 use super::findings::{Findings, Grade};
 use crate::clock;
 use crate::config::{LiveConfig, PeerConfig};
-use crate::control;
+use crate::control::{self, ControlError};
 use crate::daemon::UpError;
 use crate::device::DeviceError;
 use crate::netlink::Netlink;
@@ -28,6 +28,9 @@ use crate::underlay::{Udp, Underlay};
 const PATIENCE: Duration = Duration::from_secs(8);
 /// How often a running link is asked meanwhile.
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
+/// How long peers of a running link have to answer it, and how often that is looked at.
+const ANSWER: Duration = Duration::from_secs(3);
+const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 /// How long a machine may take to say that a port is shut.
 const A_MOMENT: std::time::Duration = std::time::Duration::from_secs(1);
 /// Longer than any message of a handshake.
@@ -47,16 +50,97 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
             Err(error) => return findings.bad("running", error),
         }
     }
+    let asked = match ask(file, &mut status) {
+        Ok(asked) => Some(asked),
+        // It is older than this program, or lets only its user do so.
+        Err(error @ ControlError::Refused { .. }) => {
+            let found = format!("whether peers answer cannot be asked: {error}");
+            let help = "restart it, if it is older than this program, or ask as root";
+            findings.add("running", Grade::Warning, found, help);
+            None
+        }
+        Err(error) => return findings.bad("running", error),
+    };
     let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
     check_interface(&file.tun.name, findings);
+    check_port(&status, findings);
+    let listed = file.peers();
     for peer in &status.peers {
-        check_session(peer, &status.callers, ours, findings);
+        check_session(peer, asked, (&status.callers, ours), findings);
+        let file_says = listed.iter().find(|listed| listed.name == peer.name);
+        check_place(peer, file_says, findings);
         if peer.session.state == "confirmed" {
             ends::compare(file, &status, peer, findings);
         }
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
             check_running_way(file, (&peer.name, ip), findings);
         }
+    }
+}
+
+/// Has the running node ask its peers, and waits until all have answered who are in a session: how long ago it asked.
+fn ask(file: &LiveConfig, status: &mut Status) -> Result<Duration, ControlError> {
+    let socket = file.socket();
+    control::ask_peers(&socket)?;
+    let begun = clock::now();
+    loop {
+        *status = control::status(&socket)?;
+        let since = clock::now().saturating_since(begun);
+        let waits = |peer: &PeerStatus| {
+            let is_in_session = matches!(&*peer.session.state, "confirmed" | "unheard");
+            is_in_session && !was_reached(peer, since)
+        };
+        let round_trips = status.peers.iter().filter_map(|peer| peer.session.rtt_ns);
+        let longest = Duration::from_nanos(round_trips.max().unwrap_or(0));
+        if since >= ANSWER.max(longest * 3) || !status.peers.iter().any(waits) {
+            return Ok(since);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether the peer has heard what left within this time.
+fn was_reached(peer: &PeerStatus, within: Duration) -> bool {
+    let ago = peer.session.reached_ns;
+    ago.is_some_and(|ago| ago <= within.as_nanos())
+}
+
+/// Whether this end has left its port.
+fn check_port(status: &Status, findings: &mut Findings<'_>) {
+    if let Some(port) = status.underlay.left_port {
+        findings.add(
+            "port",
+            Grade::Warning,
+            format!(
+                "nothing that was sent from port {port}, which the file names, had an answer: this end has left it for {}",
+                status.underlay.listen
+            ),
+            "if peers answer there, something on the path swallows the port: write another, or port 0, which takes a free \
+             one at every start",
+        );
+    }
+}
+
+/// Whether a peer that is heard is where the file has it.
+fn check_place(peer: &PeerStatus, file: Option<&PeerConfig>, findings: &mut Findings<'_>) {
+    let is_heard = matches!(&*peer.session.state, "confirmed" | "unheard");
+    let fixed = file.and_then(PeerConfig::fixed_address);
+    if let (true, Some(PeerAddress::Udp(fixed)), Some(PeerAddress::Udp(is))) =
+        (is_heard, fixed, peer.address)
+        && fixed.ip() == is.ip()
+        && fixed.port() != is.port()
+    {
+        findings.add(
+            "port",
+            Grade::Warning,
+            format!(
+                "{} calls from port {}, and not from {} as the file says",
+                peer.name,
+                is.port(),
+                fixed.port()
+            ),
+            "a translator is before it, or it has left its port because the path swallows that: its own doctor says so",
+        );
     }
 }
 
@@ -129,8 +213,8 @@ fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &m
 
 fn check_session(
     peer: &PeerStatus,
-    callers: &[CallerReport],
-    ours: Option<&str>,
+    asked: Option<Duration>,
+    (callers, ours): (&[CallerReport], Option<&str>),
     findings: &mut Findings<'_>,
 ) {
     let (session, who) = (&peer.session, who(&peer.name, peer.address));
@@ -139,18 +223,35 @@ fn check_session(
     }
     let mut bad = |found: String, help: &str| findings.add("peer", Grade::Bad, found, help);
     match (&*session.state, &session.refused) {
-        ("confirmed", _) if peer.path_too_narrow => bad(
+        ("confirmed" | "unheard", _) if peer.path_too_narrow => bad(
             format!("the path to {who} takes datagrams of less than {LEAST} B: nothing is sent"),
             "what stands between both ends, and which MTU does it have?",
         ),
-        ("confirmed", _) if let Some(ns) = session.unheard_ns => bad(
+        ("unheard", _) => bad(
             format!(
                 "the peer does not hear us: {who} is heard, and has missed all that was sent for {}",
-                rounded(Duration::from_nanos(ns))
+                rounded(Duration::from_nanos(session.unheard_ns.unwrap_or_default()))
             ),
             "the path works in one direction: what drops datagrams on the way there, a firewall or a route?",
         ),
-        ("confirmed", _) => findings.good("peer", format!("the session with {who} is confirmed")),
+        ("confirmed", _) if let Some(asked) = asked.filter(|asked| !was_reached(peer, *asked)) => {
+            bad(
+                format!(
+                    "{who} does not answer: it was asked for {}, and heard last what left {} ago; its session counts as confirmed \
+                 until it is silent for long",
+                    rounded(asked),
+                    rounded(Duration::from_nanos(session.reached_ns.unwrap_or_default()))
+                ),
+                "does the other end still run, and is there still a way in both directions?",
+            )
+        }
+        ("confirmed", _) => findings.good(
+            "peer",
+            match asked {
+                Some(_) => format!("the session with {who} is confirmed: it answers"),
+                None => format!("the session with {who} is confirmed"),
+            },
+        ),
         ("accepted", _) => {
             let found = format!("the session with {who} has begun, and is not confirmed yet");
             findings.add("peer", Grade::Warning, found, "");
@@ -273,6 +374,9 @@ fn called(
                 "its peer-key has to be {}, or the private key of this end is not the one that it knows",
                 ours.unwrap_or("the public key of this end")
             ),
+            CallFault::Ourselves => {
+                "write the address of the other end here; where both are behind one translator, the one inside".to_owned()
+            }
             CallFault::OtherPreshared => {
                 "name the same preshared-key in both files, a copy of one file with the same text, or none in either"
                     .to_owned()

@@ -76,6 +76,7 @@ fn sample() -> Status {
             disconnections: 1,
             disconnected_ns: None,
             unheard_ns: None,
+            reached_ns: None,
             rtt_ns: Some(25_000_000),
             refused: None,
             other_protocol: None,
@@ -102,6 +103,7 @@ fn sample() -> Status {
         },
         underlay: UnderlayReport {
             listen: "0.0.0.0:7007".parse().unwrap(),
+            left_port: Some(7007),
             interface: Some(InterfaceReport {
                 name: "wlan0".to_owned(),
                 ether_type: "0x88b5".to_owned(),
@@ -221,6 +223,8 @@ fn the_text_is_open_metrics() {
         "airlane_link_sending_rate_bytes_per_second{link=\"hill-top\",peer=\"mill\"} 750000.0",
         "airlane_session_state{link=\"hill-top\",peer=\"farm\",state=\"confirmed\"} 1.0",
         "airlane_session_state{link=\"hill-top\",peer=\"mill\",state=\"refused\"} 0.0",
+        "airlane_session_state{link=\"hill-top\",peer=\"mill\",state=\"unheard\"} 0.0",
+        "airlane_underlay_port_left{link=\"hill-top\"} 1.0",
         "airlane_dropped_total{link=\"hill-top\",reason=\"truncated\"} 0",
         "airlane_dropped_total{link=\"hill-top\",peer=\"mill\",reason=\"wrong-source\"} 72",
         "airlane_peer_bytes_total{link=\"hill-top\",peer=\"farm\",direction=\"in\"} 84",

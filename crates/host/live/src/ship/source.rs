@@ -1,7 +1,7 @@
 //! The files that are sent.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use airlane_ship::{Entry, Kind, Manifest};
@@ -11,13 +11,22 @@ use super::ShipError;
 /// Read ahead of what leaves.
 const AHEAD: usize = 256 << 10;
 
+/// What lies in a folder and is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why not.
+    pub why: String,
+}
+
 /// Files and folders of this machine.
 #[derive(Debug)]
 pub struct Source {
     manifest: Manifest,
     starts: Vec<u64>,
     paths: Vec<PathBuf>,
-    skipped: Vec<PathBuf>,
+    skipped: Vec<Skipped>,
     /// The file that was read last.
     open: Option<(usize, File)>,
     /// Bytes of the row from a place on.
@@ -64,8 +73,8 @@ impl Source {
         &self.manifest
     }
 
-    /// What is neither file nor folder, such as links and sockets, and is not sent.
-    pub fn skipped(&self) -> &[PathBuf] {
+    /// What lies in the folders and is not sent.
+    pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
@@ -118,20 +127,49 @@ impl Source {
 struct List {
     entries: Vec<Entry>,
     paths: Vec<PathBuf>,
-    skipped: Vec<PathBuf>,
+    skipped: Vec<Skipped>,
 }
 
 impl List {
+    fn skip(&mut self, path: &Path, why: impl ToString) {
+        let (path, why) = (path.to_owned(), why.to_string());
+        self.skipped.push(Skipped { path, why });
+    }
+
     fn add(&mut self, path: &Path, name: &Path) -> Result<(), ShipError> {
         // What is named may be a link; what lies in a folder and is one is not followed.
-        let facts = match name.components().count() == 1 {
+        let is_named = name.components().count() == 1;
+        let facts = match is_named {
             true => fs::metadata(path),
             false => fs::symlink_metadata(path),
         };
         let facts = facts.map_err(ShipError::file(path, "look"))?;
         if !facts.is_file() && !facts.is_dir() {
-            self.skipped.push(path.to_owned());
+            let kind = match facts.file_type() {
+                kind if kind.is_symlink() => "a symbolic link",
+                kind if kind.is_fifo() => "a FIFO",
+                kind if kind.is_socket() => "a socket",
+                _ => "a device",
+            };
+            if is_named {
+                let path = path.display();
+                return Err(ShipError::Input(format!("{path}: {kind} cannot be sent")));
+            }
+            self.skip(path, kind);
             return Ok(());
+        }
+        // What is named must be readable; of what lies in a folder the rest is sent.
+        let opened = match facts.is_dir() {
+            true => fs::read_dir(path).map(|_| ()),
+            false => File::open(path).map(|_| ()),
+        };
+        match opened {
+            Err(error) if is_named => return Err(ShipError::file(path, "open")(error)),
+            Err(error) => {
+                self.skip(path, error);
+                return Ok(());
+            }
+            Ok(()) => {}
         }
         let text = name.to_str().ok_or_else(|| {
             ShipError::Input(format!(
@@ -215,7 +253,13 @@ mod tests {
                 "root/c"
             ]
         );
-        assert_eq!(source.skipped(), [root.join("link")]);
+        let [skipped] = source.skipped() else {
+            panic!("{:?}", source.skipped());
+        };
+        assert_eq!(
+            (&skipped.path, &*skipped.why),
+            (&root.join("link"), "a symbolic link")
+        );
         let mut bytes = [0; 11];
         source.read(0, &mut bytes).unwrap();
         assert_eq!(&bytes, b"hello world");
@@ -227,6 +271,43 @@ mod tests {
         fs::write(root.join("c"), "w").unwrap();
         let error = source.read(5, &mut bytes[..4]).unwrap_err().to_string();
         assert!(error.contains("changed meanwhile"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_skipped_in_a_folder_and_refused_where_it_is_named() {
+        use std::os::unix::fs::PermissionsExt as _;
+        use std::os::unix::net::UnixListener;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("shut")).unwrap();
+        fs::write(root.join("a"), "sent").unwrap();
+        fs::write(root.join("secret"), "not sent").unwrap();
+        let socket = root.join("socket");
+        let _listens = UnixListener::bind(&socket).unwrap();
+        for shut in ["secret", "shut"] {
+            fs::set_permissions(root.join(shut), fs::Permissions::from_mode(0)).unwrap();
+        }
+        let source = Source::new(std::slice::from_ref(&root)).unwrap();
+        let why: Vec<_> = source
+            .skipped()
+            .iter()
+            .map(|skipped| &*skipped.why)
+            .collect();
+        // Root may read everything.
+        let all = [
+            "Permission denied (os error 13)",
+            "Permission denied (os error 13)",
+            "a socket",
+        ];
+        assert!(
+            why == all || rustix::process::geteuid().is_root() && why == all[2..],
+            "{why:?}"
+        );
+        let refused = Source::new(std::slice::from_ref(&socket))
+            .unwrap_err()
+            .to_string();
+        assert!(refused.ends_with("a socket cannot be sent"), "{refused}");
+        fs::set_permissions(root.join("shut"), fs::Permissions::from_mode(0o700)).unwrap();
     }
 
     #[test]

@@ -23,6 +23,16 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::QueueFull,
+        Self::CoDel,
+        Self::WindowFull,
+        Self::Disconnected,
+        Self::TooOld,
+        Self::TooBig,
+    ];
+
     /// The reason's name, as in results: `queue-full`.
     pub const fn name(self) -> &'static str {
         match self {

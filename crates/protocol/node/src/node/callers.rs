@@ -49,6 +49,7 @@ impl Callers {
         let (why, key) = match reason {
             Reason::SecureUnknownKey => (CallFault::UnknownKey, key),
             Reason::SecureMac => (CallFault::OtherKey, None),
+            Reason::SecureOwn | Reason::HelloReflected => (CallFault::Ourselves, None),
             Reason::SecurePreshared => (CallFault::OtherPreshared, None),
             Reason::OtherAddress => (CallFault::OtherAddress, None),
             Reason::PeerWithoutKeys => (CallFault::WithoutKeys, None),

@@ -39,6 +39,8 @@ reasons! {
     SecureLength = "secure-length",
     /// A handshake of somebody who does not know our public key.
     SecureMac = "secure-mac",
+    /// A handshake of our own that came back: the peer's address is that of this host.
+    SecureOwn = "secure-own",
     /// A handshake without a cookie while there are many.
     SecureLoad = "secure-load",
     /// A handshake of an address that sends too many, while there are many.
@@ -190,6 +192,7 @@ impl From<Refused> for Reason {
         match refused {
             Refused::Length => Self::SecureLength,
             Refused::Mac1 => Self::SecureMac,
+            Refused::Own => Self::SecureOwn,
             Refused::Load => Self::SecureLoad,
             Refused::Rate => Self::SecureRate,
             Refused::Forged => Self::SecureForged,
@@ -329,6 +332,43 @@ mod tests {
         named.sort_unstable();
         names.sort_unstable();
         assert_eq!(named, names);
+    }
+
+    /// A word of several parts in a document for operators is a counter or stands in a file.
+    #[test]
+    fn the_documents_name_no_counter_that_there_is_not() {
+        let reference = include_str!("../../../../../docs/reference/live.md");
+        let of_packets = airlane_link::DropReason::ALL
+            .iter()
+            .map(|reason| reason.name());
+        let counters: Vec<_> = Reason::ALL.iter().map(|reason| reason.name()).collect();
+        let counters: Vec<_> = (counters.into_iter())
+            .chain(of_packets)
+            .chain(["journal-ended"])
+            .collect();
+        for (document, text) in [
+            (
+                "operations",
+                include_str!("../../../../../docs/operations.md"),
+            ),
+            ("security", include_str!("../../../../../docs/security.md")),
+        ] {
+            // Between fences are commands and files.
+            let prose: String = text.split("```").step_by(2).collect();
+            let words = prose.split('`').skip(1).step_by(2);
+            let is_name = |word: &&str| {
+                let mut parts = word.split('-');
+                word.contains('-')
+                    && parts.all(|part| {
+                        !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase())
+                    })
+            };
+            let unknown: Vec<_> = words
+                .filter(is_name)
+                .filter(|word| !counters.contains(word) && !reference.contains(word))
+                .collect();
+            assert_eq!(unknown, [""; 0], "docs/{document}.md");
+        }
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub struct Node {
     /// Since when there is the present port, and when the log spoke of another.
     port_since: Instant,
     port_said: Quiet,
+    swallowed_said: Quiet,
     /// Where random numbers come from.
     random: ChaCha12Rng,
     pool: Pool,

@@ -23,6 +23,8 @@ impl Node {
         let UnderlayConfig::Udp { listen, .. } = &self.config.link.underlay else {
             return;
         };
+        let listen = *listen;
+        self.mention_port(now);
         // Who owes nothing was heard through it since something was sent.
         let owed = self.links.iter().map(|link| link.session.owed());
         let Some(owed) = owed.collect::<Option<Vec<_>>>() else {
@@ -41,6 +43,42 @@ impl Node {
         self.port_since = now;
         let port = if is_own { 0 } else { listen.port() };
         self.below.requests.push_back(Request::Port(port));
+    }
+
+    /// The port of the file, if this end has left it.
+    pub(crate) fn left_port(&self) -> Option<u16> {
+        let UnderlayConfig::Udp { listen, .. } = &self.config.link.underlay else {
+            return None;
+        };
+        let port = listen.port();
+        (port != 0 && self.below.underlay.port() != Some(port)).then_some(port)
+    }
+
+    /// Warns that the path swallows the port of the file, as soon as somebody is heard through another.
+    fn mention_port(&mut self, now: Instant) {
+        let Some(port) = self.left_port() else {
+            return;
+        };
+        let heard =
+            (self.links.iter()).find(|link| link.is_heard() && link.heard > self.port_since);
+        if let Some(link) = heard
+            && self.swallowed_said.speak(now, || 0).is_some()
+        {
+            let (peer, listen) = (link.who(), self.below.underlay.listen());
+            tracing::warn!(
+                %peer, port, %listen,
+                help = "port 0 in link.underlay.listen takes a free one at every start",
+                "the path swallows what comes to the port of the file; the peer answers another"
+            );
+        }
+    }
+
+    /// Asks every peer at once whether it is there: how many.
+    pub fn ask_peers(&mut self, now: Instant) -> usize {
+        for link in self.links.iter_mut() {
+            link.session.ask(now);
+        }
+        self.links.iter().count()
     }
 
     /// This end listens there from now on, or cannot leave its port, as the driver was asked for another.

@@ -42,6 +42,8 @@ impl Node {
             Err(_) if self.below.guard.is_none() && is_handshake(datagram) => {
                 self.refuse(now, came.from, Reason::PeerWithKeys, datagram);
             }
+            // Without keys, who comes back is at a peer's address.
+            Err(reason @ Reason::HelloReflected) => self.refuse(now, came.from, reason, datagram),
             Err(reason) => link.drops.count(now, reason),
             Ok(()) => {}
         }

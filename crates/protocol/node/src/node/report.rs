@@ -57,6 +57,7 @@ impl Node {
             underlay: UnderlayReport {
                 listen: below.underlay.listen(),
                 interface: None,
+                left_port: self.left_port(),
                 security: match below.guard {
                     Some(_) => "noise-ik".to_owned(),
                     None => "none".to_owned(),
@@ -152,6 +153,7 @@ impl PeerLink {
                 disconnections: self.disconnections,
                 disconnected_ns: self.disconnected_since.map(since),
                 unheard_ns: self.session.unheard_since().map(since),
+                reached_ns: self.session.reached().map(since),
                 rtt_ns: self.session.srtt().map(Duration::as_nanos),
                 refused: self.refused.clone(),
                 other_protocol: self.session.other_version(),

@@ -116,6 +116,7 @@ impl Node {
             journals: None,
             port_since: now,
             port_said: Quiet::NEW,
+            swallowed_said: Quiet::NEW,
             plane: StatusPlane::new(),
             delivered: VecDeque::new(),
             random,

@@ -3,7 +3,8 @@
 use airlane_base::Duration;
 
 use super::world::{DELAY, Fate, World, address, key, node};
-use crate::{AcceptedDatagram, Limits, PeersError, Refused, SealError, SecurePeer};
+
+use crate::{AcceptedDatagram, Limits, PeersError, Refused, SealError, SecurePeer, Wall};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -300,12 +301,31 @@ fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
         assert!(world.is_established(), "{knows:?}");
         world.assert_works();
     }
-    // With another pre-shared key there is no answer, as before.
-    let mut world = World::new([false, true]);
-    world.preshare([Some(1), Some(2)]);
-    world.ends[0].only_ask();
-    world.run_for(SECOND * 8);
-    assert!(!world.ends[0].is_established(world.now, world.peer(0)));
+    // With another pre-shared key, or one at one end alone, there is no answer, and the end that asks knows why.
+    for preshared in [[Some(1), Some(2)], [Some(1), None], [None, Some(1)]] {
+        let mut world = World::new([false, true]);
+        world.preshare(preshared);
+        world.ends[0].only_ask();
+        world.run_for(SECOND * 8);
+        assert!(!world.ends[0].is_established(world.now, world.peer(0)));
+        let refused = world.ends[0].counters().refused;
+        assert!(refused.of(Refused::Preshared) > 0, "{preshared:?}");
+    }
+}
+
+#[test]
+fn an_initiation_that_comes_back_is_known_as_our_own() {
+    let mut world = World::new([true, false]);
+    let wall = Wall::from_unix(Duration::from_secs(1));
+    world.ends[0].handle_timeout(world.now, wall);
+    let call = world.ends[0].poll_transmit().unwrap();
+    let mut plain = [0; 64];
+    let back = world.ends[0].handle_datagram(world.now, call.to, call.bytes(), &mut plain);
+    assert_eq!(back, Err(Refused::Own));
+    // Another node with the same key takes it for a peer's, of which it has no valid MAC.
+    let mut twin = node(world.now, 0, None, Limits::default(), 200);
+    let other = twin.handle_datagram(world.now, call.to, call.bytes(), &mut plain);
+    assert_eq!(other, Err(Refused::Mac1));
 }
 
 #[test]

@@ -98,6 +98,10 @@ impl Served for Sample {
         Ok(vec![format!("{change:?}")])
     }
 
+    fn ask_peers(&mut self) -> usize {
+        2
+    }
+
     fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String> {
         Ok(vec![format!("{rate}")])
     }
@@ -123,6 +127,7 @@ fn sample() -> Status {
         underlay: UnderlayReport {
             listen: "0.0.0.0:7007".parse().unwrap(),
             interface: None,
+            left_port: None,
             security: "none".to_owned(),
             secure: None,
             rate_bps: 1,
@@ -165,6 +170,7 @@ fn sample() -> Status {
                 disconnections: 0,
                 disconnected_ns: None,
                 unheard_ns: None,
+                reached_ns: None,
                 rtt_ns: None,
                 refused: None,
                 other_protocol: None,

@@ -82,7 +82,17 @@ impl PeerLink {
             return false;
         };
         let (peer, path_mtu) = (self.who(), self.path.mtu());
-        tracing::info!(%peer, path_mtu, was, why = "the path to the peer changed", "path MTU changed");
+        let search = self.path.search.as_ref();
+        match path_mtu < was && search.is_some_and(PathSearch::is_black_hole) {
+            true => tracing::warn!(
+                %peer, path_mtu, was,
+                why = "what is longer vanishes on the way, and no router says so: a black hole",
+                "path MTU changed"
+            ),
+            false => {
+                tracing::info!(%peer, path_mtu, was, why = "the path to the peer changed", "path MTU changed");
+            }
+        }
         self.narrowed += u64::from(path_mtu < was);
         self.port.path_changed(now);
         true
