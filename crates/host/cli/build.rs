@@ -1,7 +1,7 @@
 //! Names the commit that the program is built of, and puts the page of `airlane lab` into it. A package that is built without
 //! git names the commit in `AIRLANE_COMMIT`; otherwise it is unknown.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const COMMIT: &str = "AIRLANE_COMMIT";
@@ -16,9 +16,14 @@ fn main() {
     name_commit();
 }
 
+/// The checkout. It is read at run time, since two checkouts may share what was built of this file.
+fn root() -> PathBuf {
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../..")
+}
+
 /// Writes a list of the page's files, empty if one is missing.
 fn put_site() {
-    let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../web/site");
+    let site = root().join("web/site");
     println!("cargo::rerun-if-changed={}", site.display());
     let mut list = String::from("const SITE: &[(&str, &[u8])] = &[\n");
     if SITE.iter().all(|name| site.join(name).is_file()) {
@@ -38,7 +43,7 @@ fn name_commit() {
         return;
     }
     // A tarball unpacked inside of another project's repository is not of that commit.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let root = root();
     if !root.join(".git").exists() {
         return;
     }

@@ -1,10 +1,10 @@
 //! The scenarios that come with the page, and the glossary's words.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let scenarios = root.join("scenarios");
+    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let scenarios = here.join("../../../scenarios");
     println!("cargo::rerun-if-changed={}", scenarios.display());
     let entries = std::fs::read_dir(&scenarios)
         .into_iter()
