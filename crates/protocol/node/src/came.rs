@@ -1,14 +1,14 @@
-//! Both ends of a datagram that came.
+//! The two addresses of a received datagram.
 
 use std::net::IpAddr;
 
 use airlane_secure::PeerAddress;
 
-/// Where a datagram came from, and to which address of this machine, where the underlay has several.
+/// The source of a received datagram, and its destination address where the underlay has several.
 #[derive(Clone, Copy, Debug)]
 pub struct Came {
-    /// Where it came from.
+    /// Source address.
     pub from: PeerAddress,
-    /// The address of ours that it came to, where that is known.
+    /// Destination address on this machine, if known.
     pub to: Option<IpAddr>,
 }

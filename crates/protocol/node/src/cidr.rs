@@ -1,4 +1,4 @@
-//! An address with the length of its prefix.
+//! An IP address with a prefix length.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,17 +6,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An address and the length of its prefix. In files: `"10.7.0.1/24"`, `"fd07::1/64"`.
+/// An address and a prefix length. In files: `"10.7.0.1/24"`, `"fd07::1/64"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
-    /// The address; in a route, that of the network.
+    /// The address; in a route, the network address.
     pub address: IpAddr,
-    /// How many leading bits name the network.
+    /// Prefix length, bits.
     pub prefix: u8,
 }
 
 impl Cidr {
-    /// The network's address: all bits behind the prefix are zero.
+    /// The network address: all host bits are zero.
     pub fn network(self) -> IpAddr {
         let host_bits = |bits: u8| u32::from(bits - self.prefix);
         match self.address {
@@ -33,8 +33,8 @@ impl Cidr {
 }
 
 impl Cidr {
-    /// Whether this is everything, or one of the halves that stand for it (`0.0.0.0/1`; of IPv6 what is given out,
-    /// `2000::/3`): the way of frames themselves is in it.
+    /// Whether this is a default route or one of the halves that replace it (`0.0.0.0/1`; in IPv6 the global
+    /// unicast range `2000::/3`). Such a prefix also covers the outer addresses of the link itself.
     pub fn is_wide(self) -> bool {
         self.prefix <= if self.address.is_ipv4() { 1 } else { 3 }
     }

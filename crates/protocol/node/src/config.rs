@@ -1,4 +1,4 @@
-//! The file behind `airlane up FILE`.
+//! The file that `airlane up FILE` reads.
 //!
 //! ```toml
 //! schema = 1
@@ -22,9 +22,9 @@
 //! service = "files"
 //! ```
 //!
-//! The shortest has `schema`, `tun`, and of `link` the underlay and the security: there is a service for
-//! each goal then. Services, classes and schedulers are the types of the scenario files. A base station lists its peers
-//! under `[[peers]]` instead, see [`peers`].
+//! The shortest file has `schema`, `tun`, and under `link` the underlay and the security; it then gets one
+//! service for each goal. Services, classes and schedulers have the types of the scenario files. A base
+//! station lists its peers under `[[peers]]` instead, see [`peers`].
 
 pub mod endpoint;
 mod fragment;
@@ -62,67 +62,65 @@ pub use peer::PeerPlace;
 pub use security::{Keys, NoSecurity, Security};
 pub use underlay::UnderlayConfig;
 
-/// What can be written for `security`, and what it means.
+/// The values that `security` takes, for the message about a missing one.
 const NO_SECURITY: &str = "make a key with `airlane keygen FILE` and write security = \
     { private-key = \"FILE\", peer-key = \"THE PEER'S PUBLIC KEY\" } under [link], of several peers the \
     keys under [[peers]]; or security = \
     \"none\": frames then travel unencrypted and unauthenticated, and whoever is on the path can \
     read and forge them";
 
-/// A full packet where the path is not known yet: Ethernet's.
+/// Assumed length of a full packet while the path is unknown: the MTU of Ethernet.
 pub const USUAL_PACKET: usize = 1500;
-/// What a Unix socket's address takes, without the zero at its end.
+/// Longest path in a Unix socket address (`sun_path`), without the terminating zero.
 const LONGEST_SOCKET: usize = 107;
-/// Where control sockets are, unless the file says otherwise.
+/// Default directory of control sockets.
 const RUN_DIRECTORY: &str = "/run/airlane";
-/// The least that IPv6 asks of a link (RFC 8200, section 5).
+/// Minimum link MTU of IPv6 (RFC 8200, section 5).
 pub const IPV6_MIN_MTU: usize = 1280;
-/// The least that IPv4 asks of a link (RFC 791).
+/// Minimum link MTU of IPv4 (RFC 791).
 pub const IPV4_MIN_MTU: usize = 68;
 
 /// One end of a live link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LiveConfig {
-    /// The file format has this version, 1.
+    /// Version of the file format, 1.
     #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
-    /// This end has this name, of letters, digits, `.`, `_` and `-`.
-    /// Left out: that of the interface.
+    /// The name of this end, of letters, digits, `.`, `_` and `-`. Left out: that of the interface.
     #[schemars(example = &"hill-top")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The network interface above is described here.
+    /// The TUN interface above the link.
     pub tun: TunConfig,
-    /// The link below is described here.
+    /// The link below the interface.
     pub link: LinkConfig,
-    /// Who is at the other end, where these are several.
+    /// The peers of a base station.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<PeerConfig>,
-    /// Where the running node's metrics can be scraped: a loopback address with its port. Left out:
-    /// nowhere.
+    /// The loopback address and port where the running node's metrics can be scraped. Left out: nowhere.
     #[schemars(example = &"127.0.0.1:9107")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
-    /// How to ask the running node.
+    /// Control of the running node.
     #[serde(default)]
     pub control: ControlConfig,
 }
 
-/// The network interface above, `[tun]`.
+/// The TUN interface above the link, `[tun]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TunConfig {
-    /// The interface has this name, of 1 to 15 bytes.
+    /// The name of the interface, 1 to 15 bytes.
     #[serde(default = "default_tun")]
     pub name: String,
-    /// This end has these addresses, with their prefixes.
+    /// The addresses of this end, with their prefix lengths.
     #[serde(default)]
     pub addresses: Vec<Cidr>,
-    /// These networks are reached through the other end.
+    /// Networks that are reached through the other end.
     #[serde(default)]
     pub routes: Vec<Cidr>,
-    /// Packets are at most this long; with `"auto"` the underlay decides.
+    /// The longest packet; with `"auto"` the underlay decides.
     #[serde(default)]
     pub mtu: Mtu,
 }
@@ -134,10 +132,10 @@ fn default_tun() -> String {
 /// The interface's MTU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mtu {
-    /// What the path to the peer leaves.
+    /// Follows the path to the peer.
     #[default]
     Auto,
-    /// Bytes.
+    /// A fixed size, bytes.
     Fixed(Size),
 }
 
@@ -189,20 +187,20 @@ impl Serialize for Mtu {
     }
 }
 
-/// How to ask the running node, `[control]`.
+/// Control of the running node, `[control]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlConfig {
-    /// The Unix socket stands at this path. Left out: `/run/airlane/NAME.sock`.
+    /// The path of the Unix socket. Left out: `/run/airlane/NAME.sock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// Whose members may read status over it, and change nothing. Nobody, if it is not given: then root
-    /// and the user of the node alone may ask.
+    /// A group whose members may read the status through the socket, but change nothing. Without it, only
+    /// root and the node's user may ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
-/// Path of the control socket of the node `name` where its file gives none.
+/// Default path of the control socket of the node `name`.
 pub fn default_socket(name: &str) -> PathBuf {
     Path::new(RUN_DIRECTORY).join(format!("{name}.sock"))
 }
@@ -219,7 +217,7 @@ impl LiveConfig {
         self.name.as_deref().unwrap_or(&self.tun.name)
     }
 
-    /// Takes files that it names, and that have no folder, as those beside it: it stands in `folder`.
+    /// Resolves the file names without a directory against `folder`, where the configuration file is.
     #[must_use]
     pub fn in_folder(mut self, folder: &Path) -> Self {
         let in_folder = |path: &mut PathBuf| *path = folder.join(&*path);
@@ -319,7 +317,8 @@ impl Validate for LiveConfig {
 }
 
 impl LiveConfig {
-    /// Whoever reaches the metrics may read them, so nobody on the network does.
+    /// Refuses a metrics address that other machines could reach, as metrics are served without
+    /// authentication.
     fn check_metrics(&self, problems: &mut Problems) {
         let Some(address) = self.metrics else { return };
         if !address.ip().is_loopback() {
@@ -393,7 +392,7 @@ impl Validate for TunConfig {
 }
 
 impl LinkConfig {
-    /// A rate of this link as its file has it: `auto` where it is found and not stated.
+    /// The text for a rate of this link: `auto` where the rate is measured instead of stated.
     pub fn said(&self, rate: Rate) -> String {
         match rate == RateLimit::UNSTATED && self.rate_limit == RateLimit::Found {
             true => "auto".to_owned(),
@@ -401,7 +400,7 @@ impl LinkConfig {
         }
     }
 
-    /// The headers of its frames: with keys, the secure session says which session they belong to.
+    /// The header format of its frames: with keys, the secure session identifies the session.
     pub const fn header(&self) -> HeaderProfile {
         match self.security {
             Some(Security::Keys(_)) => HeaderProfile::Sealed,
@@ -409,16 +408,16 @@ impl LinkConfig {
         }
     }
 
-    /// Services that no class leads to.
+    /// Services that no class refers to.
     pub fn unreached(&self) -> Vec<Unreached> {
-        // Of those that are there by themselves nobody has asked for any.
+        // The default services were not asked for one by one, so an unused one is no mistake.
         if self.services == config::by_goal() {
             return Vec::new();
         }
         unreached(&self.services, &self.classes.rules(&self.services), None)
     }
 
-    /// The name of the ready-made classes that the link has, if it has these and no others.
+    /// The name of the ready-made classes, if the link uses exactly one such set.
     pub fn ready_made(&self) -> Option<String> {
         let rules = self.classes.rules(&self.services);
         let names = ["behaviour", "heuristic", "dscp"];
@@ -429,12 +428,12 @@ impl LinkConfig {
         names.into_iter().find(same).map(str::to_owned)
     }
 
-    /// Where the services' shares come from.
+    /// Source of the services' shares.
     pub fn rates(&self) -> Rates {
         self.rates.unwrap_or_default()
     }
 
-    /// What is wrong with the services and classes.
+    /// Problems of the services and classes.
     pub fn table_problems(&self, mtu: Mtu) -> Vec<ConfigError> {
         let facts = LiveFacts {
             rate: self.rate,
@@ -488,7 +487,7 @@ impl LinkConfig {
         }
     }
 
-    /// Whether packets may travel in parts: no service watches whole ones.
+    /// Whether packets may be fragmented: no scheme needs to look into whole packets.
     pub fn cuts(&self) -> bool {
         !self.services.iter().any(|s| s.scheme.looks_into_packets())
     }

@@ -1,4 +1,4 @@
-//! Which frames of an interface are ours: the EtherType (IEEE 802, clause 9.2).
+//! The EtherType of our frames on an interface (IEEE 802, clause 9.2).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct EtherType(pub u16);
 
 impl Default for EtherType {
-    /// IEEE 802's first local experimental EtherType: nobody's, so everybody's within a network of
-    /// one's own.
+    /// IEEE 802's first local experimental EtherType: not assigned to any protocol, and free for use within
+    /// one's own network.
     fn default() -> Self {
         Self(0x88b5)
     }
 }
 
-/// Least value that is an EtherType; below it is the length of an IEEE 802.3 frame.
+/// Least EtherType; smaller values are the length of an IEEE 802.3 frame.
 const LEAST: u16 = 0x0600;
 
-/// Those that other protocols are known by, as the IEEE's public list has them.
+/// EtherTypes of other protocols, from the IEEE's public list.
 const TAKEN: &[(u16, u16, &str)] = &[
     (0x0800, 0x0800, "IPv4"),
     (0x0806, 0x0806, "ARP"),
@@ -78,7 +78,7 @@ const TAKEN: &[(u16, u16, &str)] = &[
 ];
 
 impl EtherType {
-    /// What speaks against it, if anything.
+    /// The reason not to use it, if there is one.
     pub fn objection(self) -> Option<String> {
         if self.0 < LEAST {
             return Some(format!(
@@ -148,7 +148,7 @@ impl<'de> Deserialize<'de> for EtherType {
     }
 }
 
-/// As text, since people know it in hexadecimal digits.
+/// Serializes as text, because EtherTypes are usually written in hexadecimal.
 impl Serialize for EtherType {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
@@ -175,7 +175,7 @@ mod tests {
             let objection = EtherType(taken).objection().unwrap();
             assert!(objection.contains(why), "{objection}");
         }
-        // In order and disjoint, so that each has one owner.
+        // The ranges are sorted and disjoint, so each value has one owner.
         for pair in TAKEN.windows(2) {
             assert!(pair[0].0 <= pair[0].1 && pair[0].1 < pair[1].0, "{pair:?}");
         }

@@ -1,14 +1,15 @@
 //! One end of one or many live links, sans-IO: what `airlane up` runs, without the operating system.
 //!
 //! ```text
-//! down   handle_packet   ─► whose? ─► port: classify, queue
+//! down   handle_packet   ─► route ─► port: classify, queue
 //!        transmit        ◄─ batch ◄─ seal ◄─ port.poll_transmit ◄─ a turn of the shared link
-//! up     handle_datagram ─► open ─► whose? ─► port.handle_frame        poll_deliver ◄─ from there? ◄─ port
-//! time   handle_timeout(now) when poll_timeout says so;  poll_request: what it wants from its driver
+//! up     handle_datagram ─► open ─► which peer? ─► port.handle_frame   poll_deliver ◄─ source check ◄─ port
+//! time   handle_timeout(now) when poll_timeout says so;  poll_request: what the node asks of its driver
 //! ```
 //!
-//! [`Node`] reads no clock, draws its random numbers from a seed, and opens nothing: its driver tells it the time,
-//! gives it bytes, sends what leaves and answers its requests. `airlane-live` is the driver on Linux.
+//! [`Node`] reads no clock, draws its random numbers from a seed, and opens no socket or file. Its driver
+//! passes in the time and the bytes, sends what the node emits and answers its requests. `airlane-live` is
+//! the driver on Linux.
 
 mod came;
 mod cidr;

@@ -1,5 +1,5 @@
-//! IP packets as the live node carries them: a reference-counted buffer out of a pool, and the
-//! flow that the classifier sees, read once.
+//! IP packets in the live node: a reference-counted buffer from a pool, and the flow key for the classifier,
+//! parsed once.
 
 pub mod ecn;
 mod headers;
@@ -19,22 +19,23 @@ pub use headers::{Headers, addresses};
 pub use mss::{clamp_mss, needs_clamping};
 pub use pool::{Buffer, Lease, Pool};
 
-/// One IP packet, several, a part of one, or what a frame carried of it. A clone shares the bytes.
+/// One IP packet, an aggregate of several, a fragment, or the payload of a received frame. A clone shares the
+/// bytes.
 #[derive(Clone, Debug)]
 pub struct LivePacket {
     buffer: Buffer,
     start: u32,
     end: u32,
-    /// None for what came from the link: it is delivered, not classified.
+    /// `None` for a packet from the link, which is delivered without classification.
     flow: Option<FlowKey>,
-    /// What the datagram was marked with that brought it. Its bytes stay as they were sent, for services
-    /// that compute others out of them, until it leaves the tunnel.
+    /// ECN mark of the outer header that the packet arrived under. The bytes stay as they were sent until the
+    /// packet leaves the tunnel, because FEC computes lost packets from them.
     mark: Ecn,
 }
 
 impl LivePacket {
-    /// The first `len` bytes of `lease`, a packet from the kernel. Gives the lease back if they
-    /// are no IP packet.
+    /// Takes the first `len` bytes of `lease` as a packet from the kernel. Returns the lease if they are not
+    /// an IP packet.
     pub fn from_kernel(lease: Lease, len: usize) -> Result<Self, Lease> {
         match lease.bytes().get(..len).and_then(Headers::parse) {
             Some(headers) => Ok(Self {
@@ -48,7 +49,7 @@ impl LivePacket {
         }
     }
 
-    /// What stands in `buffer` from `start` to `end`: what a frame from the link carried.
+    /// Takes the bytes of `buffer` from `start` to `end` as the payload of a frame from the link.
     pub fn from_link(buffer: Buffer, start: usize, end: usize) -> Self {
         debug_assert!(start <= end && end <= buffer.bytes().len());
         Self {
@@ -60,25 +61,25 @@ impl LivePacket {
         }
     }
 
-    /// Marks the packet as one out of a datagram with this mark.
+    /// Records the ECN mark of the datagram that carried the packet.
     #[must_use]
     pub fn under(self, mark: Ecn) -> Self {
         Self { mark, ..self }
     }
 
-    /// What leaves the tunnel: the packet with the mark that it has after its datagram's.
+    /// Returns the packet that leaves the tunnel, with its ECN mark combined with that of the datagram.
     ///
     /// # Errors
-    /// If it is to be dropped.
+    /// If the packet must be dropped.
     pub fn leaving(self, outer: Outer) -> Result<Self, Unmarkable> {
         match outer.left_with(self.bytes(), self.mark)? {
-            // The buffer may be shared, and few packets get another mark.
+            // The buffer may be shared, and few packets change their mark.
             Some(class) => Ok(self.changed(|bytes| ecn::set_traffic_class(bytes, class))),
             None => Ok(self),
         }
     }
 
-    /// A copy, changed by `change`.
+    /// Copies the packet and applies `change` to the copy.
     pub fn changed<T>(&self, change: impl FnOnce(&mut [u8]) -> T) -> Self {
         let bytes = self.bytes();
         self.written(bytes.len(), |copy| {
@@ -87,8 +88,8 @@ impl LivePacket {
         })
     }
 
-    /// The traffic class (or TOS) byte of the packet, or of the first of several. Of a fragment, whose
-    /// header went with another, the DS code point alone: those are not ECN-capable.
+    /// The traffic class (or TOS) byte of the packet, or of the first in an aggregate. For a fragment without
+    /// the header, only the DSCP: such fragments are sent as Not-ECT.
     pub fn traffic_class(&self) -> Option<u8> {
         let bytes = self.bytes();
         match self.contents() {
@@ -104,7 +105,7 @@ impl LivePacket {
         }
     }
 
-    /// `len` bytes of a pool that `write` writes, of the same flow.
+    /// Takes `len` bytes from the pool, filled by `write`, as a packet of the same flow.
     fn written(&self, len: usize, write: impl FnOnce(&mut [u8])) -> Self {
         let mut lease = self.buffer.another(len);
         write(&mut lease.bytes_mut()[..len]);
@@ -117,7 +118,7 @@ impl LivePacket {
         }
     }
 
-    /// The packet.
+    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer.bytes()[self.start as usize..self.end as usize]
     }
@@ -301,11 +302,11 @@ mod tests {
         assert_eq!(all(&together), each);
         assert_eq!(together.traffic_class(), Some(MARKED));
         assert_eq!(together.flow(), packets[0].flow());
-        // Redundancy gives it back like a packet.
+        // FEC recovers an aggregate as it does a packet.
         let bytes = together.bytes().to_vec();
         assert!(together.recovered(&bytes, bytes.len()).is_some());
         assert!(together.recovered(&bytes, bytes.len() - 1).is_none());
-        // A mark on the datagram is each packet's.
+        // A mark on the datagram applies to every packet in it.
         let mut marked = Vec::new();
         together.under(Ecn::Ce).packets(&mut |p| marked.push(p));
         for (packet, before) in marked.into_iter().zip(each) {
@@ -346,11 +347,11 @@ mod tests {
         let again = again.leaving(ECN).unwrap();
         assert_eq!(again.traffic_class(), Some(MARKED | 0b11));
         assert_eq!(again.bytes()[2..], whole.bytes()[2..]);
-        // Without its first part it is none.
+        // Fragments without the first one cannot be reassembled.
         assert!(LivePacket::reassembled(&parts[1..]).is_none());
     }
 
-    /// A segment of 900 bytes with the number of its first byte in every one of them.
+    /// A segment of 900 bytes, each of which holds the low byte of its number.
     fn segment(pool: &Pool, class: u8, n: u32) -> LivePacket {
         let mut bytes = Vec::new();
         let len = if n.is_multiple_of(9) { 0 } else { 900 };
@@ -367,7 +368,7 @@ mod tests {
         LivePacket::from_kernel(lease, bytes.len()).unwrap()
     }
 
-    /// Frames are lost both ways, all are marked, and the link begins anew in the midst of it.
+    /// Frames are lost in both directions, all are marked CE, and the link is reset in between.
     #[test]
     fn short_headers_come_out_as_they_were_over_a_link_that_loses() {
         let pool = Pool::new(2_048, 64);
@@ -400,7 +401,7 @@ mod tests {
                         ends[from].handle_timeout(now);
                         while let Some(frame) = ends[from].poll_transmit(now) {
                             frames += 1;
-                            // One in five, never in step with what is sent again.
+                            // One frame in five is lost, out of step with the retransmissions.
                             if frames % 5 != frames / 37 % 5 {
                                 let frame = frame.map_packet(|p| p.under(Ecn::Ce));
                                 ends[1 - from].handle_frame(now, frame);
@@ -431,7 +432,8 @@ mod tests {
         }
     }
 
-    /// What IP has cut goes where its ports say, either way, and is one flow beside packets that are whole.
+    /// IP fragments are classified by their ports in either direction, and share a flow with the unfragmented
+    /// packets.
     #[test]
     fn fragments_of_a_flow_are_part_of_it() {
         let pool = Pool::new(2_048, 64);
@@ -481,7 +483,7 @@ mod tests {
         }
     }
 
-    /// A datagram of UDP, or the fragment of one that begins at a byte.
+    /// A UDP datagram, or the IP fragment of one at a byte offset.
     fn datagram(pool: &Pool, id: u16, cut: Option<u16>) -> LivePacket {
         let mut bytes = Vec::new();
         PacketBuilder::ipv4([10, 7, 0, 1], [10, 7, 0, 2], 64)
@@ -491,7 +493,7 @@ mod tests {
         bytes[4..6].copy_from_slice(&id.to_be_bytes());
         let offset = match cut {
             None => 0,
-            // What stands where ports would is none.
+            // Later fragments have payload bytes in the place of ports.
             Some(from) => (from / 8) | if from < 2_000 { 0x2000 } else { 0 },
         };
         if offset & 0x1fff != 0 {
@@ -503,7 +505,8 @@ mod tests {
         LivePacket::from_kernel(lease, bytes.len()).unwrap()
     }
 
-    /// Frames are lost both ways and repairs come late; the receiving host says what it has without a hole.
+    /// Frames are lost in both directions and repairs arrive late; the receiving host acknowledges what it
+    /// has in order.
     #[test]
     fn short_headers_need_no_order_where_hosts_acknowledge() {
         let pool = Pool::new(2_048, 64);
@@ -569,7 +572,8 @@ mod tests {
         assert!(sent.spared_bytes > 400 * 20, "{}", sent.spared_bytes);
     }
 
-    /// What is computed out of others is what was sent, whatever a router has marked on their way.
+    /// Packets recovered from parity equal those that were sent, even if routers marked the others on the
+    /// way.
     #[test]
     fn marks_are_in_no_parity() {
         let pool = Pool::new(2_048, 64);
@@ -592,7 +596,7 @@ mod tests {
                 while let Some(frame) = ends[0].poll_transmit(now) {
                     let original = frame.header.kind.is_packet();
                     sent += u32::from(original);
-                    // One of each block is lost, the others have met a queue.
+                    // One packet of each block is lost, and the others were marked CE by a queue.
                     if !original || sent % 4 != 2 {
                         let frame = match original {
                             true => frame.map_packet(received),
@@ -617,7 +621,7 @@ mod tests {
         }
     }
 
-    /// As it comes from the link, marked there.
+    /// The payload as received from the link, marked CE.
     fn received(payload: LivePacket) -> LivePacket {
         payload.under(Ecn::Ce)
     }

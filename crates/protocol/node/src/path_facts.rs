@@ -1,19 +1,19 @@
-//! What the kernel knows of the way to a peer.
+//! The kernel's knowledge of the path to a peer.
 
-/// What a path takes until more is known of it.
+/// Assumed MTU until the path is known.
 const ETHERNET_MTU: usize = 1500;
 
-/// What the kernel knows of a path: lengths of IP packets, or of what Ethernet frames carry.
+/// The kernel's knowledge of a path, in lengths of IP packets or of Ethernet payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFacts {
-    /// What the interface takes: no more ever leaves whole.
+    /// MTU of the interface, the upper limit of what leaves unfragmented.
     pub interface: usize,
-    /// What it has heard from routers, or from whoever says that he is one.
+    /// Path MTU that ICMP messages report; nobody authenticates them.
     pub said: usize,
 }
 
 impl PathFacts {
-    /// One of which nothing is known but that nearly every path begins with Ethernet, or something like it.
+    /// The assumption for an unknown path: nearly every path begins with Ethernet or a similar link.
     pub const UNKNOWN: Self = Self {
         interface: ETHERNET_MTU,
         said: ETHERNET_MTU,

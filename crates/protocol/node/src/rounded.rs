@@ -1,14 +1,14 @@
-//! Measured numbers as people read them: three digits.
+//! Measured numbers for people: rounded to three digits.
 
 use airlane_base::Duration;
 
-/// The number, rounded to three digits.
+/// Rounds the number to three digits.
 pub fn three_digits(n: u64) -> u64 {
     let step = 10_u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(2));
     (n / step + u64::from(n % step >= step.div_ceil(2) && step > 1)) * step
 }
 
-/// The span, rounded to three digits.
+/// Rounds the duration to three digits.
 pub fn rounded(span: Duration) -> Duration {
     Duration::from_nanos(three_digits(span.as_nanos()))
 }

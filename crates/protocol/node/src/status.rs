@@ -1,4 +1,4 @@
-//! What a live node tells about itself: while it runs over the control socket, and at its end.
+//! Status reports of a live node: over the control socket while it runs, and once when it ends.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,56 +13,59 @@ use airlane_session::LossReport;
 pub use airlane_session::Offer;
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol between two ends.
+/// Version of the protocol between two nodes.
 pub const PROTOCOL: u8 = airlane_session::VERSION;
 
 static COMMIT: OnceLock<&str> = OnceLock::new();
 
-/// The commit that this program was built of; its status and its peers are told. The first word stands.
+/// Sets the commit that the program was built from, which its status and its peers report. The first call
+/// wins.
 pub fn set_commit(commit: &'static str) {
     let _first = COMMIT.set(commit);
 }
 
-/// The commit, if the program has said it.
+/// The commit, if the program has set it.
 pub fn commit() -> Option<&'static str> {
     COMMIT.get().copied()
 }
 
-/// A version of the program with its commit.
+/// A program version with its commit.
 pub fn build(version: &str, commit: Option<&str>) -> String {
     format!("{version}, commit {}", commit.unwrap_or("unknown"))
 }
 
-/// Everything about one node. Raw numbers carry their unit in the name.
+/// The status of one node. Raw numbers carry their unit in the name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Version of this format: 2.
     pub schema: u32,
     /// Version of the program.
     pub version: String,
-    /// Of which commit that was built, if its builder knew.
+    /// Commit that the program was built from, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Version of the protocol between two ends; only equal ones have a session ([`PROTOCOL`]).
+    /// Version of the protocol between two nodes; only nodes with equal versions have a session
+    /// ([`PROTOCOL`]).
     #[serde(default)]
     pub protocol: u8,
     /// Name of the node.
     pub name: String,
-    /// Since when it runs.
+    /// Time since the node was started.
     pub uptime_ns: u64,
-    /// The interface above.
+    /// The TUN interface.
     pub tun: TunReport,
-    /// The datagrams below.
+    /// The datagrams on the underlay.
     pub underlay: UnderlayReport,
-    /// Which packets go to which service; the first that matches decides, and without one it is service 0.
+    /// Rules that assign packets to services; the first match decides, and packets without one go to service
+    /// 0.
     #[serde(default)]
     pub classes: Vec<ClassConfig>,
-    /// Everybody at the other ends.
+    /// The peers.
     pub peers: Vec<PeerStatus>,
-    /// What was dropped before it was known which peer it was of, by reason. Reasons that never occurred
+    /// Drops of datagrams and packets that belong to no known peer, by reason. Reasons with a count of zero
     /// are left out.
     pub drops: BTreeMap<String, u64>,
-    /// Who called last and was refused for its key or its address.
+    /// Recent callers that were refused for their key or address, the last first.
     #[serde(default)]
     pub callers: Vec<CallerReport>,
 }
@@ -72,60 +75,61 @@ pub struct Status {
 pub struct PeerFlows {
     /// The peer's name.
     pub peer: String,
-    /// Those of the most bytes, these first.
+    /// The flows with the most bytes, in descending order.
     pub flows: Vec<FlowStatus>,
-    /// How many more are known.
+    /// Number of other flows.
     pub others: u64,
-    /// The ready-made classes of the link, such as `behaviour`, if it has these and no others.
+    /// Name of the ready-made classes, such as `behaviour`, if the link uses exactly that set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<String>,
 }
 
-/// What a flow that was registered is told of the interfaces on its way (Gopal 2007, section 3.3), each of the last
-/// interval.
+/// The report to a registered flow about the interfaces on its path (Gopal 2007, section 3.3), each over the
+/// last interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowOffer {
-    /// The peer that its destination is behind.
+    /// The peer that the flow's destination is behind.
     pub peer: String,
-    /// The service that it gets.
+    /// The flow's service.
     pub service: String,
-    /// Flows that are told of this service, each for its equal part.
+    /// Registered flows of this service, each of which gets an equal part.
     pub flows: u32,
-    /// How long an interval is.
+    /// Length of an interval.
     pub interval_ns: u64,
-    /// What this node did. None within the first interval.
+    /// Counts of this node. `None` within the first interval.
     pub local: Option<Offer>,
-    /// The least that nodes on its way did, this one among them. None before a probe has come back.
+    /// Minimum over the nodes of the path, this one included. `None` until a probe has come back.
     pub route: Option<RouteOffer>,
 }
 
-/// What a probe along a path has brought back.
+/// The result of a probe along a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteOffer {
-    /// The least: `out_bytes` with its underflows of one node, `room_bytes` of one.
+    /// The minima: `out_bytes`, with the underflows, of one node, and `room_bytes` of possibly another.
     pub least: Offer,
-    /// Which node took the fewest bytes, by its place on the path; 0 is this one.
+    /// Node that took the fewest bytes, by its position on the path; 0 is this node.
     pub least_out_node: u8,
-    /// Which node has the least room.
+    /// Node that has the least room.
     pub least_room_node: u8,
-    /// Whether the probe has been to the node that has the destination. Otherwise nobody knew the way further.
+    /// Whether the probe reached the destination's node. Otherwise the last node that it reached had no
+    /// route.
     pub complete: bool,
-    /// How long ago it came back.
+    /// Time since the probe came back.
     pub age_ns: u64,
 }
 
-/// Somebody who was refused. Nobody has authenticated any of it.
+/// A refused caller. None of it is authenticated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallerReport {
-    /// Where it called from.
+    /// Source address.
     pub address: PeerAddress,
-    /// What was wrong.
+    /// Why it was refused.
     pub why: CallFault,
-    /// What its key begins with, if that is unknown.
+    /// First characters of its key, if the key is unknown.
     pub key: Option<String>,
-    /// How often it called.
+    /// Number of calls.
     pub calls: u64,
-    /// When it did so last.
+    /// Time since the last call.
     pub ago_ns: u64,
 }
 
@@ -133,24 +137,24 @@ pub struct CallerReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallFault {
-    /// Its key is no peer's.
+    /// Its key belongs to no peer.
     UnknownKey,
-    /// It called another key than this end's.
+    /// It called a key other than this end's.
     OtherKey,
-    /// It is this end, whose own call came back.
+    /// It is this end itself, whose own call came back.
     Ourselves,
-    /// It has the right key, and no pre-shared key, or another than this end, or this end has none.
+    /// Its key is right, but the pre-shared keys of the two ends differ, or only one end has one.
     OtherPreshared,
-    /// Its address is no peer's, and there are no keys.
+    /// There are no keys, and its address belongs to no peer.
     OtherAddress,
-    /// It has no keys, and this end has some.
+    /// It has no keys, but this end has.
     WithoutKeys,
-    /// It has keys, and this end has none.
+    /// It has keys, but this end has none.
     WithKeys,
 }
 
 impl CallerReport {
-    /// A sentence about it. `expected`: a peer should be at its address.
+    /// Describes the caller in one sentence. `expected`: a peer without a session has this address.
     pub fn says(&self, expected: bool) -> String {
         let Self { address, key, .. } = self;
         let key = key.as_deref().unwrap_or("?");
@@ -182,7 +186,7 @@ impl CallerReport {
 }
 
 impl Status {
-    /// What was dropped outside of the services, of every peer and of nobody known, by reason.
+    /// All drops outside the services, of known peers and unknown senders together, by reason.
     pub fn all_drops(&self) -> BTreeMap<String, u64> {
         let mut all = self.drops.clone();
         for (reason, count) in self.peers.iter().flat_map(|peer| &peer.drops) {
@@ -195,74 +199,75 @@ impl Status {
 /// The link with one peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerStatus {
-    /// Its name; `peer` where the file has no list.
+    /// Its name; `peer` in a file without a list.
     pub name: String,
-    /// Where it is, as far as is known.
+    /// Its address, if known.
     pub address: Option<PeerAddress>,
-    /// Which address of this end it called, and is answered from; none: as the kernel chooses.
+    /// The local address that it called, which answers leave from; `None` lets the kernel choose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_from: Option<IpAddr>,
-    /// The name of its host with the port, where the file has that.
+    /// Its host name and port, if the file gives a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Why that could not be looked up the last time, if it could not.
+    /// Why the last lookup of the host name failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved: Option<String>,
     /// Its public key, where the link is secured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Age of the keys in use; none: there are none yet.
+    /// Age of the keys in use; `None` without keys.
     pub keys_age_ns: Option<u64>,
-    /// Version and commit of its program, once it has said so in the session.
+    /// Version and commit of its program, once received in the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Addresses of its interface, once it has said so.
+    /// Addresses of its TUN interface, once received in the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tunnel_addresses: Vec<String>,
     /// Networks behind it.
     pub prefixes: Vec<String>,
     /// Its share of the link, relative to the other peers'.
     pub weight: f64,
-    /// The most that it may be sent, over whole Ethernet frames.
+    /// Rate limit for the peer, over whole Ethernet frames.
     pub rate_bps: u64,
-    /// The most that its port sends now: less where `rate-limit = "estimated"` and the link cannot do more.
+    /// Rate at which its port sends now; lower than the limit where `rate-limit = "estimated"` and the link
+    /// carries less.
     pub sending_rate_bps: u64,
-    /// What the link is found to carry, and why not more; none where its rate is stated.
+    /// Measured rate of the link and what limits it; `None` where the rate is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_rate: Option<FoundRate>,
-    /// Peers that are behind the same bottleneck, as far as found: they share it by their weights.
+    /// Peers with the same bottleneck, as far as detected: they share it by their weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares_with: Vec<String>,
-    /// Path MTU to it when it was last asked for.
+    /// Path MTU to the peer when last determined.
     pub path_mtu_bytes: usize,
-    /// Whether it takes less than 256 B, so that nothing is sent.
+    /// Whether the path takes less than 256 B, so that nothing is sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub path_too_narrow: bool,
-    /// How often the path had become narrower than a frame.
+    /// Times that the path MTU fell below the length of a frame already built.
     pub path_narrowed: u64,
-    /// Datagrams with frames sent to it.
+    /// Datagrams with frames sent to the peer.
     pub datagrams_sent: u64,
-    /// Bytes of them, without UDP, IP and Ethernet.
+    /// Bytes of those datagrams, without UDP, IP and Ethernet headers.
     pub sent_bytes: u64,
-    /// Datagrams received from it: authentic ones, where the link is secured.
+    /// Datagrams received from the peer; only authentic ones where the link is secured.
     pub datagrams_received: u64,
-    /// Bytes of them.
+    /// Bytes of those datagrams.
     pub received_bytes: u64,
     /// The session with it.
     pub session: SessionReport,
     /// Each service, both directions.
     pub services: Vec<ServiceReport>,
-    /// What was dropped outside of the services, by reason.
+    /// Drops outside the services, by reason.
     pub drops: BTreeMap<String, u64>,
 }
 
 /// The session with the peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionReport {
-    /// `waiting`, `accepted`, `confirmed`, `unheard` (confirmed with a peer that does not hear this end), `disconnected` or
-    /// `refused`.
+    /// `waiting`, `accepted`, `confirmed`, `unheard` (confirmed, but the peer does not receive from this
+    /// end), `disconnected` or `refused`.
     pub state: String,
-    /// Number that frames carry, if there is a session.
+    /// Session identifier in frames, if there is a session.
     pub id: Option<u32>,
     /// Our epoch, hexadecimal.
     pub epoch: String,
@@ -272,43 +277,43 @@ pub struct SessionReport {
     pub age_ns: Option<u64>,
     /// Sessions since the start; more than one means that the peer was restarted.
     pub sessions: u64,
-    /// How often the peer of a session was not heard for three keepalives and more.
+    /// Times that a session's peer was silent for three keepalives or more.
     pub disconnections: u64,
-    /// For how long nothing has been heard, while it is disconnected.
+    /// Duration of the current silence, while disconnected.
     pub disconnected_ns: Option<u64>,
-    /// For how long the peer, which is heard, has not heard this end, as its hellos tell.
+    /// Time for which the peer, which is received, has not received this end, by its hellos.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unheard_ns: Option<u64>,
-    /// How long ago the newest hello left that the peer is known to have heard.
+    /// Age of the newest hello that the peer is known to have received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached_ns: Option<u64>,
-    /// Smoothed round trip of hellos, waiting in the receiver's loop included.
+    /// Smoothed round trip of hellos, including the wait in the receiver's loop.
     pub rtt_ns: Option<u64>,
-    /// Our table of services and the peer's, where they differ.
+    /// Service tables of both ends, if they are incompatible.
     pub refused: Option<RefusedTables>,
-    /// The version of the protocol that the peer speaks, if it is another than ours.
+    /// The peer's protocol version, if it differs from ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_protocol: Option<u8>,
-    /// Whose private key two hosts have, as far as the last minutes tell.
+    /// The private key that two hosts use, if the last minutes show one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_key: Option<SharedKey>,
 }
 
-/// A private key that two hosts have: each takes the session from the other.
+/// A private key in use on two hosts: each takes the session from the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharedKey {
-    /// The peer's: it calls from these two places by turns.
+    /// The peer's key: calls alternate between these two addresses.
     Peer([PeerAddress; 2]),
-    /// That of this end: the peer leaves its sessions for another's, again and again.
+    /// This end's key: the peer repeatedly leaves our session for another host's.
     Own,
 }
 
 impl SharedKey {
-    /// What to do.
+    /// What the operator should do.
     pub const HELP: &str = "make a key for one of them with `airlane keygen`, and write it where the other end lists its peers";
 
-    /// A sentence about it.
+    /// Describes the finding in one sentence.
     pub fn says(&self, peer: &str) -> String {
         match self {
             Self::Peer([a, b]) => {
@@ -321,100 +326,100 @@ impl SharedKey {
     }
 }
 
-/// Two tables of services that do not fit each other.
+/// Two incompatible service tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedTables {
-    /// Ours, one line for each service.
+    /// Ours, one service per line.
     pub ours: String,
     /// The peer's.
     pub theirs: String,
 }
 
-/// The interface above.
+/// The TUN interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunReport {
     /// Its name.
     pub name: String,
     /// Largest packet.
     pub mtu_bytes: usize,
-    /// Packets from the kernel.
+    /// Packets read from the kernel.
     pub packets_read: u64,
-    /// Bytes of them.
+    /// Bytes of those packets.
     pub read_bytes: u64,
-    /// Packets given to the kernel.
+    /// Packets written to the kernel.
     pub packets_written: u64,
-    /// Bytes of them.
+    /// Bytes of those packets.
     pub written_bytes: u64,
-    /// TCP SYNs, from either side, whose maximum segment size was lowered.
+    /// TCP SYNs, in either direction, whose maximum segment size was lowered.
     pub mss_clamped: u64,
 }
 
-/// The datagrams below.
+/// The datagrams on the underlay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnderlayReport {
-    /// Where this end listens.
+    /// Local address.
     pub listen: PeerAddress,
-    /// The interface, where frames travel straight on one.
+    /// The interface, if frames travel straight on Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceReport>,
-    /// The port of the file, which this end has left as nothing came to it.
+    /// The port in the file, if this end has left it because no answers arrived there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_port: Option<u16>,
-    /// How frames are protected: `none` or `noise-ik`.
+    /// Protection of frames: `none` or `noise-ik`.
     pub security: String,
-    /// The sessions of `noise-ik`.
+    /// Counters of the sessions of `noise-ik`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secure: Option<SecureReport>,
     /// The rate that all peers share, over whole Ethernet frames.
     pub rate_bps: u64,
     /// Bytes that UDP, IP and Ethernet add to each frame.
     pub frame_overhead_bytes: usize,
-    /// Datagrams sent to anybody, handshakes among them.
+    /// Datagrams sent, handshakes included.
     pub datagrams_sent: u64,
-    /// Bytes of them, without UDP, IP and Ethernet.
+    /// Bytes of those datagrams, without UDP, IP and Ethernet headers.
     pub sent_bytes: u64,
-    /// Datagrams received from anywhere.
+    /// Datagrams received from any source.
     pub datagrams_received: u64,
-    /// Bytes of them.
+    /// Bytes of those datagrams.
     pub received_bytes: u64,
 }
 
-/// The interface below a raw Ethernet underlay.
+/// The interface of a raw Ethernet underlay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceReport {
     /// Its name.
     pub name: String,
-    /// Which of its frames are ours: `0x88b5`.
+    /// EtherType of our frames: `0x88b5`.
     pub ether_type: String,
-    /// Whether it exists and is switched on.
+    /// Whether the interface exists and is up.
     pub up: bool,
-    /// Whether it has somebody to send to, as far as the driver knows.
+    /// Whether the driver reports a carrier.
     pub carrier: bool,
-    /// How often it went down or away.
+    /// Times that the interface went down or disappeared.
     pub losses: u64,
-    /// Frames of ours that the kernel dropped, as they came faster than they were read.
+    /// Our frames that the kernel dropped because they arrived faster than they were read.
     pub missed_frames: u64,
 }
 
-/// The secure sessions of all peers.
+/// Counters of the secure sessions with all peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecureReport {
     /// Public key of this end.
     pub key: String,
-    /// Handshakes that this end began.
+    /// Handshakes initiated by this end.
     pub handshakes_begun: u64,
-    /// Handshakes that this end answered.
+    /// Handshakes answered by this end.
     pub handshakes_answered: u64,
-    /// Cookies for others, under load.
+    /// Cookies sent under load.
     pub cookies_sent: u64,
-    /// Datagrams refused; the reasons are among the drops.
+    /// Refused datagrams; the drops give the reasons.
     pub refused: u64,
 }
 
 /// One service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceReport {
-    /// Number.
+    /// Service number.
     pub number: u8,
     /// Name from the file.
     pub name: String,
@@ -424,36 +429,36 @@ pub struct ServiceReport {
     pub rate: f64,
     /// Being removed.
     pub draining: bool,
-    /// Not used: the peer has no such service, or another one of its number.
+    /// Unused: the peer has no such service, or a different one of this number.
     #[serde(default)]
     pub waiting: bool,
-    /// Packets that wait.
+    /// Packets in the queue.
     pub queue_packets: usize,
-    /// Bytes of them.
+    /// Bytes in the queue.
     pub queue_bytes: usize,
     /// Smoothed round trip of the link, where the service measures it.
     pub srtt_ns: Option<u64>,
-    /// What it did, in both directions.
+    /// Packet counts in both directions.
     pub ledger: ServiceLedger,
-    /// What its scheme told of, by name.
+    /// Events of its scheme, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub events: BTreeMap<String, u64>,
-    /// What it offers: goodput of the packets sent here, loss and delay of those received here.
+    /// Measurements: goodput of the packets sent here, loss and delay of those received here.
     pub metrics: ServiceMetrics,
-    /// What the peer received of the packets sent here, if it said so.
+    /// The peer's counts of the packets sent here, once reported.
     pub peer: Option<PeerReport>,
-    /// e = g (1 - l) of the packets sent here, with the loss that the peer sees.
+    /// e = g (1 - l) of the packets sent here, with the loss that the peer reports.
     pub effective_goodput: Option<f64>,
-    /// Of the packets from the peer since the start, the part that the link lost: those that a repair brought, and those
-    /// lost for good. None where the service cannot see its losses.
+    /// Share of the peer's packets that the link lost since the start, whether a repair recovered them or
+    /// they were lost for good. `None` where the service cannot detect losses.
     #[serde(default)]
     pub loss_before_repair: Option<f64>,
 }
 
-/// What the peer received.
+/// Packets received by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerReport {
-    /// Packets that its service delivered.
+    /// Packets that the peer's service delivered.
     pub received_packets: u64,
     /// Packets that it lost for good.
     pub lost_packets: u64,
@@ -462,7 +467,7 @@ pub struct PeerReport {
 }
 
 impl ServiceReport {
-    /// What status says of a service, with the peer's reports.
+    /// Combines the status of a service with the peer's reports.
     pub fn new(status: ServiceStatus, reports: &[LossReport]) -> Self {
         let report = reports
             .iter()
@@ -501,7 +506,7 @@ impl ServiceReport {
     }
 }
 
-/// What part of the packets that came was lost before repair and after it, by the services that can see their losses.
+/// Shares of arriving packets lost before and after repair, over the services that can detect losses.
 fn losses<'a>(
     services: impl IntoIterator<Item = (&'a ServiceMetrics, &'a ServiceLedger)>,
 ) -> [Option<f64>; 2] {
@@ -523,7 +528,7 @@ fn losses<'a>(
 }
 
 impl PeerStatus {
-    /// What part of the packets from this peer was lost before repair, and after it, since the start.
+    /// Shares of the packets from this peer lost before and after repair, since the start.
     pub fn losses(&self) -> [Option<f64>; 2] {
         losses(self.services.iter().map(|s| (&s.metrics, &s.ledger)))
     }

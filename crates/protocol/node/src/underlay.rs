@@ -1,28 +1,28 @@
-//! What datagrams travel in, as far as a node has to know.
+//! The underlay, as far as a node needs to know it.
 
 use std::net::SocketAddr;
 
 use airlane_secure::{EthernetAddress, PeerAddress};
 
-/// Bytes of headers.
+/// Header lengths, bytes.
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 const UDP: usize = 8;
 
-/// What datagrams travel in, and this end's address there.
+/// The underlay and this end's address on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Underlay {
     /// UDP over IP.
     Udp {
-        /// This end listens there.
+        /// Local address and port.
         listen: SocketAddr,
     },
-    /// Frames of a segment.
+    /// Raw Ethernet frames.
     Ethernet {
-        /// This end's interface has this address.
+        /// Address of the local interface.
         address: EthernetAddress,
-        /// Bytes of the MTU that are not the datagram's.
+        /// Bytes of the MTU that the datagram cannot use.
         overhead: usize,
     },
 }
@@ -36,7 +36,7 @@ impl Underlay {
         }
     }
 
-    /// The UDP port, where there is one.
+    /// The UDP port, if there is one.
     pub(crate) const fn port(self) -> Option<u16> {
         match self {
             Self::Udp { listen } => Some(listen.port()),
@@ -44,7 +44,7 @@ impl Underlay {
         }
     }
 
-    /// Where a peer can be called while nobody knows where it is.
+    /// The broadcast address to call a peer at while its own address is unknown, if there is one.
     pub(crate) const fn anyone(self) -> Option<PeerAddress> {
         match self {
             Self::Udp { .. } => None,
@@ -52,12 +52,12 @@ impl Underlay {
         }
     }
 
-    /// Whether there is more to a path than its interface.
+    /// Whether a path may lead through routers, with a smaller MTU than its interface.
     pub(crate) const fn is_routed(self) -> bool {
         matches!(self, Self::Udp { .. })
     }
 
-    /// Bytes of the path MTU to a peer that are not the datagram's; at most, while nobody knows where the peer is.
+    /// Bytes of the path MTU that headers take; the largest value while the peer's address is unknown.
     pub const fn overhead(self, peer: Option<PeerAddress>) -> usize {
         match (self, peer) {
             (Self::Ethernet { overhead, .. }, _) => overhead,
@@ -78,7 +78,7 @@ impl Underlay {
         }
     }
 
-    /// Bytes that the layers below add to each datagram for a peer, the Ethernet header included.
+    /// Bytes that the layers below add to each datagram for a peer, Ethernet header included.
     pub const fn wire_overhead(self, peer: Option<PeerAddress>) -> usize {
         ETHERNET + self.overhead(peer)
     }

@@ -1,4 +1,4 @@
-//! Where a peer is, as a file says it: an address, or the name of a host that has one at the moment.
+//! A peer's address as a file gives it: an address, or a host name to look up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,30 +6,30 @@ use std::str::FromStr;
 use airlane_secure::PeerAddress;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Longest name, and longest label of one (RFC 1035, section 2.3.4).
+/// Longest host name, and longest label (RFC 1035, section 2.3.4).
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
-/// Where a peer is, as a file says it.
+/// A peer's address as a file gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerEndpoint {
-    /// At this address.
+    /// A fixed address.
     Address(PeerAddress),
-    /// At whatever address the host of this name has.
+    /// A host name that is looked up.
     Host(HostPort),
 }
 
-/// The name of a host and a port: `gate.example.org:7007`.
+/// A host name and a port: `gate.example.org:7007`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostPort {
-    /// Its name, as the system's resolver takes it.
+    /// Host name for the system's resolver.
     pub host: String,
-    /// The UDP port there.
+    /// UDP port.
     pub port: u16,
 }
 
 impl PeerEndpoint {
-    /// The address, where the file has one.
+    /// The address, if the file gives one.
     pub const fn address(&self) -> Option<PeerAddress> {
         match self {
             Self::Address(address) => Some(*address),
@@ -37,7 +37,7 @@ impl PeerEndpoint {
         }
     }
 
-    /// The name, where the file has one.
+    /// The host name, if the file gives one.
     pub const fn host(&self) -> Option<&HostPort> {
         match self {
             Self::Address(_) => None,
@@ -46,8 +46,8 @@ impl PeerEndpoint {
     }
 }
 
-/// Whether names of hosts look like this (RFC 1123, section 2.1; underscores are in use, too). The last
-/// label of an address in digits and dots is a number, so that a mistyped one is no name.
+/// Whether `name` has the form of a host name (RFC 1123, section 2.1; underscores are accepted as well). A
+/// name whose last label is a number is refused, because it is a mistyped IPv4 address.
 fn is_host(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let label = |label: &str| {

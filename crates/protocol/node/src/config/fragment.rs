@@ -1,4 +1,4 @@
-//! `link.fragment`: whether packets longer than a frame travel in parts.
+//! `link.fragment`: whether packets longer than a frame are fragmented.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,22 +6,22 @@ use std::str::FromStr;
 use airlane_base::Size;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// `fragment = "auto"`, `"adaptive"`, or a size.
+/// The value of `fragment`: `"auto"`, `"adaptive"`, or a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentConfig {
-    /// Datagrams are as long as the path takes.
+    /// Datagrams are as long as the path MTU allows.
     Auto,
-    /// And as short as services choose, by what becomes of their frames.
+    /// Within the path MTU, each service chooses a length by the loss of its frames.
     Adaptive,
-    /// No longer than this, with their IP header.
+    /// Datagrams are at most this long, IP header included.
     Datagram(Size),
 }
 
-/// The shortest datagrams worth cutting packets for: less than half of them is headers.
+/// The shortest datagram worth fragmenting for: less than half of it is headers.
 pub(super) const LEAST_DATAGRAM: u64 = 160;
 
 impl FragmentConfig {
-    /// How long a datagram may be on a path that takes `path_mtu` bytes.
+    /// The longest datagram on a path with this MTU, bytes.
     pub fn datagram(self, path_mtu: usize) -> usize {
         match self {
             Self::Auto | Self::Adaptive => path_mtu,

@@ -1,4 +1,4 @@
-//! `[link]`: what people write about a link, and what is there where they leave it out.
+//! `[link]`: the settings of a link and their defaults.
 
 use std::fmt;
 
@@ -14,85 +14,86 @@ use super::underlay::UnderlayConfig;
 use crate::config::Security;
 use crate::packet::ecn::Outer;
 
-/// Shorter than translators of addresses keep a mapping.
+/// Shorter than the mapping timeout of common NATs.
 const USUAL_KEEPALIVE: Duration = Duration::from_secs(25);
-/// Busy links say hello so often; and by then keys have to be renewed.
+/// Limits of `keepalive`: the interval of a busy link, and the time after which keys must be renewed.
 pub const KEEPALIVES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
-/// More than nearly every link: it paces nothing by itself.
+/// Longer than on nearly every link, so that it paces nothing by itself.
 pub const USUAL_DELAY: Duration = Duration::from_millis(50);
 
-/// The link below, `[link]`.
+/// The link below the interface, `[link]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "WrittenLink", rename_all = "kebab-case")]
 pub struct LinkConfig {
-    /// Its rate, counted over whole Ethernet frames.
+    /// Its rate, counted over whole Ethernet frames, bit/s.
     pub rate: Rate,
-    /// Whether both ends find what the link carries of that.
+    /// Whether both ends estimate how much of the rate the link carries.
     pub rate_limit: RateLimit,
-    /// Its one-way delay.
+    /// One-way delay.
     pub delay: Duration,
-    /// How often it says hello while it idles.
+    /// Interval of hellos while the link is idle.
     pub keepalive: Duration,
-    /// What frames travel in.
+    /// What carries the frames.
     pub underlay: UnderlayConfig,
-    /// Whether packets longer than a frame travel in parts.
+    /// Whether packets longer than a frame are fragmented.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fragment: Option<FragmentConfig>,
-    /// How frames are protected; none was said where this is missing, which is refused.
+    /// Protection of frames. A file without it is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
-    /// What the outer IP header of a datagram takes from the packet inside.
+    /// Which fields of the outer IP header are copied from the inner packet.
     pub outer: Outer,
-    /// Which service's frame leaves next.
+    /// The scheduler that chooses the service whose frame leaves next.
     pub scheduler: SchedulerConfig,
-    /// Where the services' shares come from.
+    /// Source of the services' shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
     /// The services.
     pub services: Vec<ServiceConfig>,
-    /// Which packets get which service.
+    /// Rules that assign packets to services.
     pub classes: ClassesConfig,
 }
 
-/// The link below, `[link]`.
+/// The link below the interface, `[link]`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenLink {
-    /// The link carries this at most, counted over whole Ethernet frames, or `"auto"`: what both ends find. The port
-    /// shapes to it. Left out: `"auto"`.
+    /// The rate of the link, counted over whole Ethernet frames: the port shapes to it. With `"auto"` both
+    /// ends measure what the link carries. Left out: `"auto"`.
     #[serde(default, deserialize_with = "rate_or_auto")]
     #[schemars(with = "Option<RateOrAuto>")]
     rate: Option<Rate>,
-    /// Whether both ends find what the link carries of that rate, up and down: `fixed`, `estimated` or `found`. Left
-    /// out: `estimated`, and `found` where the rate is `"auto"`.
+    /// Whether both ends estimate, for each direction, what the link carries of that rate: `fixed`,
+    /// `estimated` or `found`. Left out: `estimated`, and `found` where the rate is `"auto"`.
     rate_limit: Option<RateLimit>,
-    /// The link has this one-way delay, which fixed timers use, and all others until round trips were
+    /// The one-way delay of the link. Fixed timers use it, and the others do until a round trip has been
     /// measured. Left out: 50 ms.
     delay: Option<Duration>,
-    /// While nothing is sent, this end asks so often whether the other is there, which keeps the mappings of address
-    /// translators and firewalls open: `"1 s"` to `"2 min"`. Left out: 25 s.
+    /// The interval of hellos while nothing is sent. They test whether the peer is there and keep the
+    /// mappings of NATs and firewalls open: `"1 s"` to `"2 min"`. Left out: 25 s.
     keepalive: Option<Duration>,
-    /// What frames travel in.
+    /// What carries the frames.
     underlay: UnderlayConfig,
-    /// Whether packets longer than a frame travel in parts, and how long a datagram may be then: what the
-    /// path takes, or less; `"adaptive"`: as services choose by what becomes of their frames. Left out: no packet is longer.
+    /// Whether packets longer than a frame are fragmented, and the longest datagram then: the path MTU with
+    /// `"auto"`, or a smaller size; with `"adaptive"` each service chooses by the loss of its frames. Left
+    /// out: packets are limited to one frame.
     fragment: Option<FragmentConfig>,
-    /// How frames are protected; it must be said. Left out: the file is refused.
+    /// How frames are protected. It has no default. Left out: the file is refused.
     security: Option<Security>,
-    /// What the outer IP header of a datagram takes from the packet inside: `dscp` and `ecn`.
+    /// Which fields of the outer IP header are copied from the inner packet: `dscp` and `ecn`.
     #[serde(default)]
     outer: Outer,
-    /// The scheduler says which service's frame leaves next. Source: Xylomenos 1999, section 6.2.3.
+    /// The scheduler that chooses the service whose frame leaves next. Source: Xylomenos 1999, section 6.2.3.
     #[serde(default)]
     scheduler: SchedulerConfig,
-    /// Where the services' shares come from: their `rate` (`fixed`, if left out), or their part of the traffic
-    /// in the last second (`measured`), which suits services that always send.
+    /// Source of the services' shares: their `rate` (`fixed`, if left out), or their part of the traffic in
+    /// the last second (`measured`), which suits services that always send.
     rates: Option<Rates>,
-    /// The services of the link are these. Left out: 1 `files` (bulk), 2 `pages` (web), 3 `calls`
-    /// (voice), 4 `interactive`, 5 `video` and 6 `paced`, each by its goal, beside 0 `default`.
+    /// The services of the link. Left out: 1 `files` (bulk), 2 `pages` (web), 3 `calls` (voice), 4
+    /// `interactive`, 5 `video` and 6 `paced`, each by its goal, beside 0 `default`.
     services: Option<Vec<ServiceConfig>>,
-    /// These rules, of which the first match decides, or ready-made ones by their name say which
-    /// packets get which service. A list may end with such a name. Left out: `behaviour`.
+    /// The rules that assign packets to services, of which the first match decides, or ready-made ones by
+    /// name. A list may end with such a name. Left out: `behaviour`.
     classes: Option<ClassesConfig>,
 }
 
@@ -105,7 +106,7 @@ airlane_base::schema_of!(RateOrAuto, "RateOrAuto", {
     "x-unit": "bit/s, kbit/s, Mbit/s, Gbit/s, or \"auto\"",
 });
 
-/// None: `"auto"`.
+/// Returns `None` for `"auto"`.
 fn rate_or_auto<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
     struct Text;
     impl de::Visitor<'_> for Text {
@@ -128,7 +129,7 @@ impl From<WrittenLink> for LinkConfig {
         let services = written.services.unwrap_or_else(by_goal);
         let usual = ClassesConfig::Profile(ClassProfile::Behaviour);
         let usual = match usual.rules(&services).is_empty() {
-            // Nothing would suit any of these services.
+            // None of the ready-made rules refers to one of these services.
             true => ClassesConfig::default(),
             false => usual,
         };

@@ -1,11 +1,11 @@
-//! What may be a name in a live file.
+//! Checks of the names in a live file.
 
 use airlane_base::config::Problems;
 
-/// Longest name of a network interface in Linux, with the zero after it.
+/// Size of an interface name in Linux (`IFNAMSIZ`), terminating zero included.
 const LONGEST_NAME: usize = 16;
 
-/// What is wrong with the name of an interface.
+/// Checks the name of a network interface.
 pub(super) fn check_interface_name(path: &str, name: &str, such_as: &str, problems: &mut Problems) {
     let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
     let fits = (1..LONGEST_NAME).contains(&name.len());
@@ -18,7 +18,7 @@ pub(super) fn check_interface_name(path: &str, name: &str, such_as: &str, proble
     }
 }
 
-/// Whether nodes and peers can be called so.
+/// Whether a node or peer may have this name.
 pub(super) fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     !name.is_empty() && !name.starts_with('.') && name.chars().all(plain)

@@ -1,4 +1,4 @@
-//! One peer of several, an entry of `[[peers]]`.
+//! One peer, an entry of `[[peers]]`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -17,34 +17,34 @@ use crate::Cidr;
 /// Why a peer without keys needs an address.
 pub(super) const NOBODY: &str =
     "only a peer with keys may call from anywhere: without them nobody knows who calls";
-/// Whoever is at one of several other ends.
+/// One of several peers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
-    /// It is called so here, with letters, digits, `.`, `_` and `-`.
+    /// The name of the peer on this node, of letters, digits, `.`, `_` and `-`.
     #[schemars(example = &"station")]
     pub name: String,
-    /// It has this public key. Source: RFC 7748.
+    /// Its public key. Source: RFC 7748.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PublicKey>,
-    /// This file has the secret that it and this end have beside their keys. Left out: they have none.
+    /// The file with the pre-shared key of the peer and this end. Left out: there is none.
     #[serde(
         default,
         rename = "preshared-key",
         skip_serializing_if = "Option::is_none"
     )]
     pub preshared_key: Option<PathBuf>,
-    /// Where it is. A host's name is looked up, and again while nothing is heard from there. Left out: it
-    /// calls.
+    /// The address of the peer. A host name is looked up at the start, and again while nothing is received
+    /// from the peer. Left out: the peer calls this end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<PeerEndpoint>,
-    /// These networks are behind it, its own address in the tunnel among them.
+    /// The networks behind the peer, its own address in the tunnel among them.
     pub prefixes: Vec<Cidr>,
-    /// It gets this share of the link while others want theirs.
+    /// Its share of the link while other peers have traffic as well.
     #[serde(default = "one")]
     #[schemars(extend("x-unit" = "relative"))]
     pub weight: f64,
-    /// It is sent at most this much. Left out: the link's rate.
+    /// The most that is sent to it. Left out: the link's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
@@ -54,7 +54,7 @@ const fn one() -> f64 {
 }
 
 impl PeerConfig {
-    /// What is wrong with it, where the link has this underlay and this rate.
+    /// Checks the peer against the underlay and the link's rate.
     pub fn check(
         &self,
         underlay: &UnderlayConfig,
@@ -135,17 +135,17 @@ impl PeerConfig {
         }
     }
 
-    /// Where it is, if the file has its address.
+    /// The address, if the file gives one.
     pub fn fixed_address(&self) -> Option<PeerAddress> {
         self.address.as_ref()?.address()
     }
 
-    /// The name of the host that it is at, if the file has that.
+    /// The host name, if the file gives one.
     pub fn host(&self) -> Option<&HostPort> {
         self.address.as_ref()?.host()
     }
 
-    /// Whether every packet is this peer's.
+    /// Whether its prefixes cover every address of both IP versions.
     pub fn has_everything(&self) -> bool {
         let all = |v4: bool| {
             let mut prefixes = self.prefixes.iter();
@@ -155,12 +155,12 @@ impl PeerConfig {
     }
 }
 
-/// Where a peer is, without what else an address may carry, to tell peers apart by it.
+/// A peer's address without the other fields of a socket address (scope, flow label): a key to compare peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeerPlace {
     /// Over UDP.
     Udp(IpAddr, u16),
-    /// On a segment.
+    /// On an Ethernet segment.
     Ethernet([u8; 6]),
 }
 

@@ -1,18 +1,18 @@
-//! Who is at the other end: one peer, as `link.underlay.peer` and `peer-key` say, or those listed under
-//! `[[peers]]`.
+//! The peers: one peer, from `link.underlay.peer` and `peer-key`, or those listed under `[[peers]]`.
 //!
 //! ```toml
 //! [[peers]]
 //! name = "farm"
 //! key = "mYoY…2RM="                                # with security alone
 //! address = "192.0.2.7:7007"                       # left out: it calls
-//! prefixes = ["10.7.0.2/32", "192.168.40.0/24"]    # what is behind it
+//! prefixes = ["10.7.0.2/32", "192.168.40.0/24"]    # networks behind it
 //! weight = 2                                       # share of link.rate, relative to the others'
 //! rate = "5 Mbit/s"                                # its own limit; left out: link.rate
 //! ```
 //!
-//! Prefixes are what WireGuard calls allowed IPs: packets for them go to the peer, by the longest that
-//! matches, and packets from the peer must come from them. The one peer of a file without a list has all.
+//! Prefixes are what WireGuard calls allowed IPs: a packet goes to the peer with the longest matching prefix,
+//! and a packet from a peer must have its source in one of the peer's prefixes. The only peer of a file
+//! without a list has every address.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -24,13 +24,13 @@ use super::peer::{NOBODY, PeerConfig};
 use crate::Cidr;
 use crate::config::Security;
 
-/// Name of the peer in a file that lists none.
+/// Name of the peer in a file without a list.
 const ONLY: &str = "peer";
-/// Peers at most.
+/// Maximum number of peers.
 pub const MOST_PEERS: usize = SharedLink::PORTS;
 
 impl LiveConfig {
-    /// Everybody at the other ends, in the order of the file.
+    /// All peers, in the order of the file.
     pub fn peers(&self) -> Vec<PeerConfig> {
         if !self.peers.is_empty() {
             return self.peers.clone();
@@ -54,9 +54,9 @@ impl LiveConfig {
         }]
     }
 
-    /// What the interface is the way to: `tun.routes`, and the prefixes of listed peers that neither
-    /// these nor its addresses lead to. A prefix of everything is not made a route: the way to the peer
-    /// itself would lead into the tunnel.
+    /// Routes of the interface: `tun.routes`, and the prefixes of listed peers that neither these routes nor
+    /// its addresses cover. A default prefix is not made a route, because the outer path to the peer itself
+    /// would then lead into the tunnel.
     pub fn routes(&self) -> Vec<Cidr> {
         let mut routes = self.tun.routes.clone();
         for prefix in self.peers.iter().flat_map(|peer| &peer.prefixes) {
@@ -69,13 +69,14 @@ impl LiveConfig {
         routes
     }
 
-    /// Whether this end can be found again from wherever it calls: it knows where every peer is, and they know its key.
+    /// Whether this end may change its own address: it knows every peer's address, and they know it by its
+    /// key.
     pub fn calls(&self) -> bool {
         let keys = matches!(self.link.security, Some(Security::Keys(_)));
         keys && self.peers().iter().all(|peer| peer.address.is_some())
     }
 
-    /// Says what is wrong with the list of peers.
+    /// Checks the list of peers.
     pub fn check_peers(&self, problems: &mut Problems) {
         let underlay = &self.link.underlay;
         if underlay.takes_any_port() && !self.calls() {
@@ -135,7 +136,7 @@ impl LiveConfig {
         }
     }
 
-    /// What no two peers may share.
+    /// Checks what two peers must not have in common.
     fn check_unique(&self, i: usize, peer: &PeerConfig, problems: &mut Problems) {
         let before = &self.peers[..i];
         let mut twice = |at: &str, what: String, other: Option<&PeerConfig>, help: &str| {
@@ -218,7 +219,7 @@ rate = "5 Mbit/s"
             let all = config.resolve();
             let text = toml::to_string(&all).unwrap();
             assert_eq!(load(&text).unwrap(), all, "{text}");
-            // 10.7.0.0/24 is there by the interface's address.
+            // The address of the interface already covers 10.7.0.0/24.
             assert_eq!(all.routes(), ["192.168.40.0/24".parse().unwrap()]);
         }
     }

@@ -1,4 +1,4 @@
-//! `link.security`: how frames are protected, as the file says it.
+//! `link.security`: protection of frames.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,9 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize, de};
     "peer-key": "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=",
 }]))]
 pub enum Security {
-    /// Encrypted and authenticated, by static keys.
+    /// Encrypted and authenticated with static keys.
     Keys(Keys),
-    /// As the word says.
+    /// A keyword.
     Word(NoSecurity),
 }
 
@@ -51,25 +51,25 @@ impl<'de> Deserialize<'de> for Security {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Keys {
-    /// This file has the private key of this end, as `airlane keygen` writes it. Source: RFC 7748.
+    /// The file with the private key of this end, as `airlane keygen` writes it. Source: RFC 7748.
     #[schemars(example = &"/etc/airlane/left.key")]
     pub private_key: PathBuf,
-    /// The other end has this public key. Source: RFC 7748. Left out: several ends have theirs under
-    /// `peers`.
+    /// The public key of the other end. Source: RFC 7748. Left out: several peers have theirs under `peers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_key: Option<PublicKey>,
-    /// This file has a secret that both ends have beside their keys, as `airlane keygen --preshared` writes
-    /// it: what is recorded today stays unread even if X25519 is broken one day. Source: The Noise Protocol
-    /// Framework, revision 34, section 9. Left out: they have none, or it stands under `peers`.
+    /// The file with a pre-shared key of both ends, as `airlane keygen --preshared` writes it: recorded
+    /// traffic then stays confidential even if X25519 is broken later. Source: The Noise Protocol Framework,
+    /// revision 34, section
+    /// 9. Left out: there is none, or it is under `peers`.
     #[schemars(example = &"/etc/airlane/left-right.psk")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preshared_key: Option<PathBuf>,
 }
 
-/// The word for no protection.
+/// The keyword for no protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoSecurity {
-    /// Not at all.
+    /// No encryption and no authentication.
     None,
 }

@@ -34,13 +34,13 @@ fn a_good_file_is_read_and_resolved() {
     let all = config.resolve();
     assert_eq!(all.socket(), Path::new("/run/airlane/hill-top.sock"));
     assert_eq!(all.link.services.len(), 2, "the raw service is added");
-    // What `explain` prints is a file that means the same.
+    // The file that `explain` prints has the same meaning.
     let text = toml::to_string(&all).unwrap();
     assert!(text.contains("mtu = \"auto\""), "{text}");
     assert_eq!(load(&text).unwrap(), all);
 }
 
-/// What nobody says is there by itself.
+/// Settings that are left out get their defaults.
 #[test]
 fn the_shortest_file_is_a_whole_link() {
     let shortest = "schema = 1\ntun = { addresses = [\"10.7.0.1/24\"] }\n[link]\n\
@@ -64,7 +64,7 @@ fn the_shortest_file_is_a_whole_link() {
     assert_eq!(host, "gate.example.org:7007".parse().ok());
     let all = config.resolve();
     assert_eq!(load(&toml::to_string(&all).unwrap()).unwrap(), all);
-    // What is written counts, and services that are written have no classes by themselves.
+    // Explicit settings win, and explicit services get no default classes.
     let written = load(&format!("{shortest}rate = \"2 Mbit/s\"\nservices = []\n")).unwrap();
     assert_eq!(written.link.rate_limit, RateLimit::Estimated);
     assert_eq!(written.link.classes, ClassesConfig::default());
@@ -158,7 +158,7 @@ fn frames_may_travel_straight_on_an_interface() {
         panic!("{config:?}");
     };
     assert_eq!(*ether_type, EtherType(0x88b5));
-    // With keys nobody has to know the other's address.
+    // With keys, neither end needs the other's address.
     let keys = format!(
         "{{ private-key = \"a.key\", peer-key = \"{}\" }}",
         airlane_secure::PrivateKey::generate([1; 32]).public()
@@ -225,7 +225,7 @@ fn what_cannot_work_live_is_refused_with_its_line_and_the_reason() {
     let queue = |queue: &str| format!("{scheme}\nqueue = {queue}");
     let timers = |more: &str| format!("scheme = {{ kind = \"sr-m2\", {more} }}");
     for (good, bad, line, expected) in [
-        // Of scenarios only.
+        // Settings of scenarios only.
         (
             "rate = \"20",
             "header = \"study\"\nrate = \"20",
@@ -268,7 +268,7 @@ fn what_cannot_work_live_is_refused_with_its_line_and_the_reason() {
             8,
             "airlane air",
         ),
-        // Of no end.
+        // A live link has no first and second end.
         (
             scheme,
             &snoop.replace("here", "first"),
@@ -301,7 +301,7 @@ fn what_cannot_work_live_is_refused_with_its_line_and_the_reason() {
             15,
             "multiplier",
         ),
-        // Numbers that would repeat.
+        // Sequence numbers that would repeat.
         (scheme, &timers("window = 16385"), 15, "1 to 16384"),
         ("\"files\"", "\"default\"", 13, "the raw service"),
         // Addresses.
@@ -346,7 +346,7 @@ fn ready_made_classes_become_rules_that_stand_in_a_file() {
     let ClassesConfig::Rules(found) = &all.link.classes else {
         panic!("{all:?}");
     };
-    // Speech has no service here.
+    // The link has no service for speech.
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found.iter().all(|class| class.service == "files"));
     assert_eq!(all.link.rates, Some(Rates::Fixed));

@@ -1,4 +1,4 @@
-//! `link.underlay`: what frames travel in.
+//! `link.underlay`: what carries the frames.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -11,39 +11,39 @@ use super::endpoint::PeerEndpoint;
 use super::names::check_interface_name;
 use crate::EtherType;
 
-/// What frames travel in.
+/// What carries the frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum UnderlayConfig {
     /// UDP datagrams, one frame each.
     Udp {
-        /// This end listens at this address and port; an unspecified address means all of this
-        /// machine's. Port 0 is one that is free, for an end with keys that has the addresses of all peers.
+        /// The address and port where this end listens; an unspecified address means all addresses of this
+        /// machine. Port 0 chooses a free one, for an end with keys that has the addresses of all peers.
         #[schemars(example = &"0.0.0.0:7007")]
         listen: SocketAddr,
-        /// The other end listens at this address and port, or at this port of the host of this name. Left
-        /// out: that one calls, has our address, and is known by its key wherever it calls from.
+        /// The address and port where the other end listens, or its host name and port. Left out: the other
+        /// end calls this address, and is identified by its key wherever it calls from.
         #[schemars(example = &"192.0.2.7:7007")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<PeerEndpoint>,
     },
     /// Ethernet frames, straight on an interface.
     Ethernet {
-        /// The frames go over this interface.
+        /// The interface that carries the frames.
         #[schemars(example = &"wlan0")]
         interface: String,
-        /// The other end's interface has this address. Left out: both ends call everybody on the
-        /// segment, and know each other by their keys.
+        /// The address of the other end's interface. Left out: both ends broadcast their calls on the
+        /// segment, and identify each other by their keys.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<EthernetAddress>,
-        /// Which frames on the interface are Airlane's.
+        /// The EtherType of Airlane's frames on the interface.
         #[serde(default, rename = "ether-type")]
         ether_type: EtherType,
     },
 }
 
 impl UnderlayConfig {
-    /// Where the peer is, if the file says so.
+    /// The peer's address, if the file gives one.
     pub fn peer(&self) -> Option<PeerEndpoint> {
         match self {
             Self::Udp { peer, .. } => peer.clone(),
@@ -53,7 +53,7 @@ impl UnderlayConfig {
         }
     }
 
-    /// Gives the underlay without a peer: what only a new start can change.
+    /// Returns the underlay without its peer: the settings that only a restart can change.
     #[must_use]
     pub fn without_peer(&self) -> Self {
         let mut all = self.clone();
@@ -64,7 +64,7 @@ impl UnderlayConfig {
         all
     }
 
-    /// Says what is wrong with it.
+    /// Checks the settings.
     pub fn check(&self, problems: &mut Problems) {
         match self {
             Self::Udp { listen, .. } => check_udp(listen, problems),
@@ -76,12 +76,12 @@ impl UnderlayConfig {
         }
     }
 
-    /// Whether it takes whichever port is free.
+    /// Whether the port is chosen at each start.
     pub const fn takes_any_port(&self) -> bool {
         matches!(self, Self::Udp { listen, .. } if listen.port() == 0)
     }
 
-    /// An address as peers have it here.
+    /// An example of a peer's address on this underlay, for messages.
     pub const fn such_as(&self) -> &'static str {
         match self {
             Self::Udp { .. } => {
@@ -91,7 +91,7 @@ impl UnderlayConfig {
         }
     }
 
-    /// What is wrong with a peer's address, which stands at `at`.
+    /// Checks the peer's address, which the file has at `at`.
     pub fn check_peer(&self, peer: &PeerEndpoint, at: &str, problems: &mut Problems) {
         use PeerAddress::{Ethernet, Udp};
         use PeerEndpoint::{Address, Host};
@@ -123,7 +123,7 @@ impl UnderlayConfig {
     }
 }
 
-/// What is wrong with where UDP datagrams come in.
+/// Checks the address where UDP datagrams are received.
 fn check_udp(listen: &SocketAddr, problems: &mut Problems) {
     if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast()) {
         problems.add(
@@ -134,7 +134,7 @@ fn check_udp(listen: &SocketAddr, problems: &mut Problems) {
     }
 }
 
-/// What is wrong with an interface for frames and their EtherType.
+/// Checks an interface for frames and their EtherType.
 fn check_ethernet(interface: &str, ether_type: EtherType, problems: &mut Problems) {
     check_interface_name("underlay.interface", interface, "wlan0", problems);
     if let Some(objection) = ether_type.objection() {
@@ -146,7 +146,7 @@ fn check_ethernet(interface: &str, ether_type: EtherType, problems: &mut Problem
     }
 }
 
-/// What is wrong with a peer's address, which stands at `at`.
+/// Checks the peer's address, which the file has at `at`.
 fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut Problems) {
     if !reaches(listen, peer) {
         problems.add(
@@ -178,8 +178,8 @@ fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut P
     }
 }
 
-/// Whether datagrams for `peer` can leave by a socket that listens there: one for all addresses of IPv6 is
-/// for those of IPv4, too (RFC 3493, section 3.7).
+/// Whether a socket bound to `listen` can send to `peer`: one bound to the unspecified IPv6 address also
+/// serves IPv4 (RFC 3493, section 3.7).
 pub fn reaches(listen: &SocketAddr, peer: &SocketAddr) -> bool {
     listen.is_ipv4() == peer.is_ipv4() || listen.ip() == Ipv6Addr::UNSPECIFIED
 }

@@ -1,4 +1,4 @@
-//! What stands in a journal, on its way in and out.
+//! The format of a journal, for writing and reading.
 
 use airlane_base::{Instant, varint};
 use airlane_link::wire::LIVE_HEADER_ROOM;
@@ -9,15 +9,15 @@ use crate::packet::LivePacket;
 
 pub(super) const MAGIC: &[u8; 8] = b"airjrnal";
 pub(super) const VERSION: u8 = 2;
-/// Bytes in front of a block's records: length, checksum.
+/// Bytes before a block's records: length and checksum.
 pub(super) const BLOCK_HEAD: usize = 8;
-/// Longest head and longest block that are read.
+/// Longest head and longest block that the reader accepts, bytes.
 pub(super) const LONGEST: usize = 1 << 24;
 
 pub(super) const BLOCK_CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 static OUTPUT_CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
-/// What goes into a port.
+/// An input of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Input {
@@ -25,29 +25,29 @@ pub(super) enum Input {
     Packet = 0,
     /// A frame from the link.
     Frame = 1,
-    /// Time has passed.
+    /// A timeout.
     Timeout = 2,
-    /// It was asked for a frame.
+    /// A poll for a frame.
     Transmit = 3,
-    /// It was asked for a packet.
+    /// A poll for a packet.
     Deliver = 4,
     /// A new session.
     Reset = 5,
-    /// No input: what the outputs must have been until here.
+    /// No input: the checksum of the outputs so far.
     Check = 6,
-    /// Another table of services: JSON of services and classes.
+    /// A new service table: JSON of services and classes.
     Services = 7,
-    /// What the peer offers at the begin of a session: JSON.
+    /// The peer's offers at the start of a session: JSON.
     Agreement = 8,
-    /// What it offers later.
+    /// The peer's later offers: JSON.
     Offers = 9,
-    /// How long the payload of a frame may be from now on: a number.
+    /// A new limit on the payload of a frame, bytes.
     Room = 10,
-    /// The link has another rate: bits a second.
+    /// A new rate of the link, bit/s.
     Rate = 11,
-    /// The port's share of a bottleneck: bits a second.
+    /// The port's share of a bottleneck, bit/s.
     Share = 12,
-    /// The path takes longer or shorter frames.
+    /// The path MTU changed.
     Path = 13,
 }
 
@@ -73,7 +73,7 @@ impl Input {
     }
 }
 
-/// A checksum of all that a port gave.
+/// A checksum of all outputs of a port.
 #[derive(Clone)]
 pub(super) struct Outputs {
     crc: Digest<'static, u64>,
@@ -99,7 +99,7 @@ impl Outputs {
         }
     }
 
-    /// A frame, or that there was none.
+    /// Adds a frame, or that a poll returned none.
     pub(super) fn transmitted(
         &mut self,
         port: &Port<LivePacket>,
@@ -117,7 +117,7 @@ impl Outputs {
         self.bytes(frame.packet().map_or(&[], LivePacket::bytes));
     }
 
-    /// A packet, or that there was none.
+    /// Adds a packet, or that a poll returned none.
     pub(super) fn delivered(&mut self, packet: Option<&LivePacket>) {
         self.crc.update(&[2 + u8::from(packet.is_some())]);
         if let Some(packet) = packet {
@@ -136,7 +136,7 @@ impl Outputs {
     }
 }
 
-/// Begins a journal: what stands before its blocks, of a port with this configuration.
+/// Begins a journal: writes what precedes its blocks, for a port with this configuration.
 ///
 /// # Errors
 /// If the configuration cannot be written as JSON.
@@ -148,7 +148,7 @@ pub fn write_head(config: &PortConfig, out: &mut Vec<u8>) -> serde_json::Result<
     Ok(())
 }
 
-/// Appends a block with these records.
+/// Appends a block of these records.
 pub fn write_block(records: &[u8], out: &mut Vec<u8>) {
     write_checked(records, out);
 }
@@ -159,7 +159,7 @@ fn write_checked(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Writes a frame's header; none belongs to a service that does not exist.
+/// Writes a frame's header and returns its length; 0 for a service that does not exist.
 pub(super) fn header_of(
     port: &Port<LivePacket>,
     frame: &Frame<LivePacket>,
@@ -198,7 +198,7 @@ impl JournalBlock {
             .for_each(|part| self.records.extend_from_slice(part));
     }
 
-    /// The block as it stands in the file, and an empty one in its place.
+    /// Takes the block in the file's format and leaves an empty one.
     pub(super) fn take(&mut self, capacity: usize) -> Vec<u8> {
         let records = std::mem::replace(self, Self::new(capacity)).records;
         let mut block = Vec::with_capacity(BLOCK_HEAD + records.len());

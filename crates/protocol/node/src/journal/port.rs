@@ -1,4 +1,4 @@
-//! A port whose inputs are kept, where a journal is wanted.
+//! A port that can record its inputs.
 
 use std::io;
 use std::ops::Deref;
@@ -14,18 +14,18 @@ use super::format::{Input, header_of};
 use super::write::{Journal, Sink};
 use crate::packet::LivePacket;
 
-/// A port, and the journal of what goes into it. What changes nothing is the port's own; whatever does
-/// is here, so that nothing gets past the journal.
+/// A port and the journal of its inputs. Methods that change nothing come from the port by `Deref`; every
+/// method that changes something is here, so that no input bypasses the journal.
 #[derive(Debug)]
 pub(crate) struct JournaledPort {
     port: Port<LivePacket>,
     journal: Option<Box<Journal>>,
-    /// What the journal is begun with.
+    /// Configuration for the head of the journal.
     config: PortConfig,
 }
 
 impl JournaledPort {
-    /// A port without state and without a journal.
+    /// Creates a port without a journal.
     pub(crate) fn new(config: PortConfig) -> Result<Self, Vec<ConfigError>> {
         let mut port = Port::new(config.clone())?;
         port.keep_events();
@@ -36,18 +36,18 @@ impl JournaledPort {
         })
     }
 
-    /// What it was made from, as the journal's head has it.
+    /// The configuration, as in the journal's head.
     pub(crate) const fn config(&self) -> &PortConfig {
         &self.config
     }
 
-    /// Keeps a journal from now on. Nothing has gone into the port yet.
+    /// Starts a journal. The port must not have had any input yet.
     pub(crate) fn keep_journal(&mut self, sink: Box<dyn Sink>) -> io::Result<()> {
         self.journal = Some(Box::new(Journal::begin(sink, &self.config)?));
         Ok(())
     }
 
-    /// Whether a journal was wanted and has ended.
+    /// Whether a journal was started and has ended early.
     pub(crate) fn has_lost_journal(&self) -> bool {
         let journal = self.journal.as_ref();
         journal.is_some_and(|journal| !journal.is_open())
@@ -155,17 +155,17 @@ impl JournaledPort {
         self.port.path_changed();
     }
 
-    /// See [`Port::services_changed`], a question that changes nothing that comes out.
+    /// See [`Port::services_changed`], a query that affects no output.
     pub(crate) fn services_changed(&mut self) -> bool {
         self.port.services_changed()
     }
 
-    /// See [`Port::take_events`], which changes nothing that comes out.
+    /// See [`Port::take_events`], which affects no output.
     pub(crate) fn take_events(&mut self) -> impl Iterator<Item = ServiceEvent> + '_ {
         self.port.take_events()
     }
 
-    /// Keeps what is rare and has many fields.
+    /// Records a rare input with many fields.
     fn keep_json(&mut self, now: Instant, what: Input, input: &impl Serialize) {
         if let Some(journal) = self.journal() {
             let json = serde_json::to_vec(input).unwrap_or_default();
@@ -185,9 +185,9 @@ impl JournaledPort {
         frame
     }
 
-    /// The port needs no time for it; the journal does, for its order.
+    /// See [`Port::poll_deliver`]. The journal needs the time for the order of its records.
     pub(crate) fn poll_deliver(&mut self, now: Instant) -> Option<LivePacket> {
-        // Of many ports most have nothing, which is not worth a record.
+        // Most of many ports have nothing to deliver, and polls without a result are not recorded.
         if self.port.deliveries() == 0 {
             return None;
         }

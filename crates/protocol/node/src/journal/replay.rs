@@ -1,4 +1,4 @@
-//! Doing again what a port did.
+//! Replays a journal.
 
 use airlane_base::{Duration, Instant, Rate, varint};
 use airlane_link::{ClassConfig, Port, PortConfig, ServiceConfig};
@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use super::format::{BLOCK_CRC, BLOCK_HEAD, Input, LONGEST, MAGIC, Outputs, VERSION};
 use crate::packet::{LivePacket, Pool};
 
-/// The longest packet or frame.
+/// Longest packet or frame, bytes.
 const LONGEST_INPUT: usize = 1 << 16;
-/// Buffers kept: the port's own queues hold more only for a while.
+/// Free buffers kept; the queues hold more only for a while.
 const BUFFERS: usize = 256;
 
-/// What a journal holds, once it was replayed to its end.
+/// Counts of a journal that was replayed to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Replayed {
     /// Packets from the kernel.
@@ -25,13 +25,13 @@ pub struct Replayed {
     pub packets_out: u64,
     /// Frames for the link.
     pub frames_out: u64,
-    /// Checks of the outputs that held.
+    /// Output checks that held.
     pub checks: u64,
     /// Checksum of all outputs.
     pub outputs_crc64: u64,
-    /// From the first input to the last.
+    /// Time from the first input to the last.
     pub duration_ns: u64,
-    /// Where the last block is cut off, if it is.
+    /// Offset at which the last block is truncated, if it is.
     pub cut_at_byte: Option<u64>,
 }
 
@@ -39,18 +39,18 @@ pub struct Replayed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// Something else.
+    /// The bytes are not a journal.
     #[error(
         "this is no journal: it does not begin with \"airjrnal\"; `airlane up --journal` makes one"
     )]
     Magic,
-    /// Another version.
+    /// The journal has another version.
     #[error("a journal of version {got}; this program reads version {VERSION}")]
     Version {
         /// The version found.
         got: u8,
     },
-    /// The configuration in the head makes no port.
+    /// The configuration in the head is invalid.
     #[error("the head of the journal is damaged: {problem}")]
     Head {
         /// What is wrong.
@@ -59,35 +59,35 @@ pub enum JournalError {
     /// A block or a record is damaged.
     #[error("the journal is damaged at byte {offset}: {problem}")]
     Damaged {
-        /// Where it stands in the journal.
+        /// Offset in the journal.
         offset: u64,
         /// What is wrong.
         problem: &'static str,
     },
-    /// The port did something else.
+    /// The outputs differ from the recorded ones.
     #[error(
         "the port does something else than it did: between {from} and {to} after the first input (byte \
          {offset}) its outputs have the checksum {got:016x}, live they had {stated:016x}; was it another \
          version of airlane?"
     )]
     Diverged {
-        /// Where the check stands.
+        /// Offset of the check in the journal.
         offset: u64,
-        /// When the last check held.
+        /// Time of the last check that held.
         from: Duration,
-        /// When this one was made.
+        /// Time of the failed check.
         to: Duration,
-        /// What the journal says.
+        /// Recorded checksum.
         stated: u64,
-        /// What the outputs give now.
+        /// Checksum of the replayed outputs.
         got: u64,
     },
 }
 
-/// Puts everything in a journal into a new port, and holds what comes out against what came out then.
+/// Feeds all inputs of a journal to a new port and compares its outputs with the recorded checksums.
 ///
 /// # Errors
-/// If the bytes are no journal, or the port does something else.
+/// If the bytes are not a journal, or the outputs differ.
 pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(JournalError::Magic)?;
     let (&version, rest) = rest.split_first().ok_or(JournalError::Magic)?;
@@ -184,7 +184,7 @@ impl Replay {
             let passed = varint::read(&mut rest).ok_or(damaged(ENDS))?;
             time = time.saturating_add(passed);
             let now = Instant::from_nanos(time);
-            // The far future is where times end; and a port's time never goes back.
+            // Times never go back, and the upper half of the range is reserved for the far future.
             if now < self.now || time > u64::MAX / 2 {
                 return Err(damaged("time goes back"));
             }
@@ -217,7 +217,7 @@ impl Replay {
                 Input::Services => {
                     let (services, classes): (Vec<ServiceConfig>, Vec<ClassConfig>) =
                         read_json(&mut rest).ok_or(damaged(NO_JSON))?;
-                    // Refused then, refused now.
+                    // A change that the live port refused is refused again.
                     let _changes = self.port.set_services(now, &services, &classes);
                 }
                 Input::Agreement => {

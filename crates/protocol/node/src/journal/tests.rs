@@ -1,4 +1,5 @@
-//! Two ports over a lossy channel: their journals give the same again, and nothing else does.
+//! Two ports over a lossy channel: replaying their journals gives the same outputs, and a changed journal
+//! does not.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use super::format::{BLOCK_CRC, BLOCK_HEAD};
 use super::*;
 use crate::packet::{LivePacket, Pool};
 
-/// Keeps the bytes, as many as it has room for.
+/// A sink that keeps as many bytes as its limit allows.
 #[derive(Clone, Debug, Default)]
 struct Kept(Rc<RefCell<Vec<u8>>>, usize);
 
@@ -48,7 +49,7 @@ fn config() -> PortConfig {
         .service(2, 0.3, "kind = \"rlp-oos\", window = 32, retries = 2", ROOM)
         .service(3, 0.3, "kind = \"rse\", block = 4, parity = 2", ROOM);
     PortConfig {
-        // As a node draws one: beyond what a float can say.
+        // A node draws all 64 bits; a float could not represent such a value.
         flow_salt: 0xfedc_ba98_7654_3211,
         ..setup.config
     }
@@ -61,14 +62,14 @@ fn packet(pool: &Pool, number: u64) -> LivePacket {
         .udp(5_000 + (number % 5) as u16, 5_005)
         .write(&mut bytes, &body)
         .unwrap();
-    // The code point chooses the service, the raw one included.
+    // The DSCP chooses the service, the raw one included.
     bytes[1] = ((number % 4) as u8) << 2;
     let mut lease = pool.lease();
     lease.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
     LivePacket::from_kernel(lease, bytes.len()).unwrap()
 }
 
-/// What a node does after each input.
+/// The steps of a node after each input.
 fn drain(
     port: &mut JournaledPort,
     now: Instant,
@@ -88,7 +89,7 @@ fn drain(
     }
 }
 
-/// Runs two ports that keep journals of at most so many bytes, and gives what the journals hold.
+/// Runs two ports with journals of at most `most` bytes and returns the journals.
 fn journals(most: usize) -> [Vec<u8>; 2] {
     let kept = [most; 2].map(Kept::of);
     let mut ports = kept.each_ref().map(|kept| {
@@ -158,7 +159,7 @@ fn journals(most: usize) -> [Vec<u8>; 2] {
     kept.map(|kept| kept.bytes())
 }
 
-/// Puts the checksum of each block right again.
+/// Applies `change` to each block and corrects its checksum.
 fn blocks(bytes: &mut [u8], mut change: impl FnMut(&mut [u8])) {
     let head = u32::from_be_bytes(bytes[9..13].try_into().unwrap()) as usize;
     let mut at = 17 + head;
@@ -183,26 +184,26 @@ fn what_ports_did_they_do_again() {
         assert!(end.duration_ns.abs_diff(5_000_000_000) < 10_000_000);
     }
     assert_ne!(replayed[0].outputs_crc64, replayed[1].outputs_crc64);
-    // And once more.
+    // Replaying twice gives the same.
     assert_eq!(replay(&journals[0]), Ok(replayed[0]));
 
-    // Cut off anywhere, what is before is good.
+    // A truncated journal is valid up to the cut.
     let cut = &journals[0][..journals[0].len() / 2 + 1];
     let half = replay(cut).unwrap();
     assert!(half.cut_at_byte.is_some() && half.checks > 0 && half.checks < replayed[0].checks);
 
-    // A byte that the disk changed.
+    // A corrupted byte.
     let mut bad = journals[0].clone();
     let middle = bad.len() / 2;
     bad[middle] ^= 1;
     let said = replay(&bad).unwrap_err().to_string();
     assert!(said.contains("checksum of the block"), "{said}");
 
-    // A byte of a packet that was another one.
+    // A changed byte in a packet.
     let mut bad = journals[0].clone();
     let mut at_once = true;
     blocks(&mut bad, |records| {
-        // The first packet: what, time, length (of one or two bytes), and then its bytes.
+        // The first packet record: type, time, length (one or two bytes), and the bytes.
         if std::mem::take(&mut at_once) {
             records[40] ^= 1;
         }
@@ -211,7 +212,7 @@ fn what_ports_did_they_do_again() {
     assert!(matches!(error, JournalError::Diverged { .. }), "{error}");
     assert!(error.to_string().contains("another version"), "{error}");
 
-    // Another port does something else.
+    // A port with another configuration.
     let mut bad = journals[0].clone();
     let len = u32::from_be_bytes(bad[9..13].try_into().unwrap()) as usize;
     let text = String::from_utf8(bad[17..17 + len].to_vec()).unwrap();
@@ -251,7 +252,7 @@ fn a_sink_that_takes_no_more_ends_the_journal_alone() {
     assert!(sent >= 80, "{sent}");
 }
 
-/// Which flows share a queue is drawn live, recorded, and decides what comes out.
+/// The salt that assigns flows to queues is drawn live and recorded, because it affects the outputs.
 #[test]
 fn flows_share_queues_as_the_journal_says() {
     let kept = Kept::of(1 << 20);
@@ -264,7 +265,7 @@ fn flows_share_queues_as_the_journal_says() {
         now += MS;
         while port.poll_transmit(now).is_some() {}
     }
-    // The journal has its checksum when some time has passed.
+    // The journal gets a checksum only after some time has passed.
     now += Duration::from_secs(2);
     port.handle_packet(now, packet(&pool, 0));
     while port.poll_transmit(now).is_some() {}

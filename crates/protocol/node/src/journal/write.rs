@@ -1,4 +1,4 @@
-//! A journal that is being kept: blocks for the sink.
+//! Writes a journal: collects records into blocks for the sink.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use airlane_link::PortConfig;
 
 use super::format::{Input, JournalBlock, Outputs, write_head};
 
-/// A block is finished when it has so many bytes, or began so long ago.
+/// A block is finished at this length in bytes, or at this age.
 const FULL: usize = 1 << 16;
 const OLD: Duration = Duration::from_secs(1);
-/// Room for the record that fills a block.
+/// Capacity of a block, with room for the record that fills it.
 const ROOM: usize = FULL + (1 << 12);
 
-/// Where a journal goes. What it drops it has finished.
+/// Destination of a journal. A sink that is dropped must finish what it has taken.
 pub trait Sink: std::fmt::Debug {
-    /// Takes the next bytes. Whether there may be more: otherwise the journal ends here.
+    /// Takes the next bytes. Returns `false` to end the journal.
     fn write(&mut self, bytes: Vec<u8>) -> bool;
 }
 
-/// A journal that is being kept.
+/// A journal being written.
 #[derive(Debug)]
 pub(super) struct Journal {
     sink: Option<Box<dyn Sink>>,
@@ -41,7 +41,7 @@ impl Journal {
         })
     }
 
-    /// An input without bytes.
+    /// Begins an input record without data.
     pub(super) fn input(&mut self, now: Instant, what: Input) -> &mut JournalBlock {
         if self.block.records.len() >= FULL || self.began.is_some_and(|began| now >= began + OLD) {
             self.finish_block(now);
@@ -51,7 +51,7 @@ impl Journal {
         &mut self.block
     }
 
-    /// Whether it is still being kept.
+    /// Whether it is still being written.
     pub(super) const fn is_open(&self) -> bool {
         self.sink.is_some()
     }
@@ -74,7 +74,7 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Whatever ends the node, a panic included, its last inputs are those that matter.
+    /// Writes the last block, even after a panic: the last inputs are the ones that explain it.
     fn drop(&mut self) {
         let last = self.began.unwrap_or(Instant::ORIGIN);
         self.finish_block(last);

@@ -1,8 +1,8 @@
-//! Marks that cross the tunnel: the DS code point (RFC 2474, RFC 2983) and explicit congestion
-//! notification (RFC 6040) of a packet in the outer header of the datagram that carries it.
+//! Marks that cross the tunnel: the DSCP (RFC 2474, RFC 2983) and explicit congestion notification (RFC
+//! 6040) of a packet, in the outer header of the datagram that carries it.
 //!
 //! ```text
-//! sending:    outer DSCP = none, the packet's, or one for all;   outer ECN = the packet's (normal mode)
+//! sending:    outer DSCP = none, the packet's, or a fixed one;   outer ECN = the packet's (normal mode)
 //! receiving:  the packet's DSCP stays; its ECN becomes
 //!
 //!             outer   Not-ECT   ECT(0)    ECT(1)    CE
@@ -12,40 +12,40 @@
 //!         CE          CE        CE        CE        CE
 //! ```
 //!
-//! A router below that marks the outer header so tells the endpoints of the connection inside, who alone
-//! can slow down. A CE above a packet whose endpoints do not know ECN stands for a drop, so it is one.
-//! Frames without a packet, and those with redundancy of several, are Not-ECT. Packets that share a frame
-//! have the same mark, where it is copied, and all get what the datagram has. Of a packet in parts the one
-//! with its header is marked as it is, and the others are Not-ECT. What a service repairs with redundancy
-//! met no router, so it keeps its mark.
+//! A router on the underlay that marks the outer header thus reaches the endpoints of the inner connection,
+//! which alone can slow down. CE on the datagram of a Not-ECT packet means what a drop would mean, so the
+//! packet is dropped. Frames without a packet, and parity frames, are Not-ECT. Packets that are aggregated
+//! have the same mark wherever marks are copied, and all take the mark of the datagram. Of a fragmented
+//! packet, the fragment with the IP header carries the packet's mark and the others are Not-ECT. A packet
+//! recovered from parity passed no router, so it keeps its own mark.
 //!
-//! Left out: reading and writing the outer header, which is the socket's.
+//! Left out: reading and writing the outer header, which the socket does.
 
 use airlane_link::classify::Dscp;
 use airlane_link::pack::headers::{self, CLASS_AT, Form};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The two bits of explicit congestion notification (RFC 3168).
+/// The ECN field (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// The endpoints do not use it.
+    /// The endpoints do not use ECN.
     NotEct,
-    /// They do; also the usual mark.
+    /// The endpoints use ECN; the usual code point.
     Ect0,
-    /// They do; also a second mark.
+    /// The endpoints use ECN; the second code point.
     Ect1,
-    /// Congestion was experienced.
+    /// A router marked congestion.
     Ce,
 }
 
-/// Congestion was experienced by a packet whose endpoints do not want to know: it is to be dropped.
+/// A router marked congestion on the datagram of a Not-ECT packet, which must be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("congestion marked above a packet that does not take marks")]
 pub struct Unmarkable;
 
 impl Ecn {
-    /// What a traffic class (or TOS) byte says.
+    /// Reads the field from a traffic class (or TOS) byte.
     pub const fn of(traffic_class: u8) -> Self {
         match traffic_class & 0b11 {
             0b00 => Self::NotEct,
@@ -55,7 +55,7 @@ impl Ecn {
         }
     }
 
-    /// Its two bits.
+    /// The two bits.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotEct => 0b00,
@@ -65,10 +65,10 @@ impl Ecn {
         }
     }
 
-    /// What a packet with this mark leaves the tunnel with (RFC 6040, figure 4).
+    /// Combines the mark of a packet with that of its datagram (RFC 6040, figure 4).
     ///
     /// # Errors
-    /// If the packet is to be dropped.
+    /// If the packet must be dropped.
     pub const fn leaving_under(self, outer: Self) -> Result<Self, Unmarkable> {
         match (self, outer) {
             (Self::NotEct, Self::Ce) => Err(Unmarkable),
@@ -80,32 +80,33 @@ impl Ecn {
     }
 }
 
-/// Where the outer DS code point comes from.
+/// Source of the outer DSCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OuterDscp {
-    /// All datagrams have 0.
+    /// Always 0.
     #[default]
     None,
-    /// From the packet inside: for networks below that keep the same classes.
+    /// Copied from the inner packet, for underlays with the same classes.
     Copy,
-    /// The same for all datagrams.
+    /// The same value for all datagrams.
     Fixed(Dscp),
 }
 
-/// What the outer IP header takes from the packet inside, such as `{ dscp = "copy", ecn = true }`.
+/// The fields of the outer IP header that are copied from the inner packet, such as `{ dscp = "copy", ecn =
+/// true }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outer {
-    /// Where the DS code point comes from: `"none"`, `"copy"`, or one such as `"EF"`.
+    /// Source of the outer DSCP: `"none"`, `"copy"`, or a code point such as `"EF"`.
     #[serde(default)]
     pub dscp: OuterDscp,
-    /// Whether ECN crosses the tunnel.
+    /// Whether ECN marks cross the tunnel.
     #[serde(default)]
     pub ecn: bool,
 }
 
 impl Outer {
-    /// The outer traffic class (or TOS) byte of a datagram with a packet of this one, or without any.
+    /// The outer traffic class (or TOS) byte of a datagram that carries a packet with this one, or no packet.
     pub fn traffic_class(self, inner: Option<u8>) -> u8 {
         let dscp = match (self.dscp, inner) {
             (OuterDscp::Fixed(dscp), _) => dscp.value() << 2,
@@ -116,7 +117,7 @@ impl Outer {
         dscp | ecn
     }
 
-    /// The bits of the traffic class that the outer header takes from the packet inside.
+    /// Mask of the traffic class bits that are copied from the inner packet.
     pub const fn taken(self) -> u8 {
         let dscp = match self.dscp {
             OuterDscp::Copy => 0b1111_1100,
@@ -125,11 +126,11 @@ impl Outer {
         dscp | if self.ecn { 0b11 } else { 0 }
     }
 
-    /// The traffic class that a packet leaves the tunnel with, out of a datagram with this mark; none if
-    /// it keeps its own.
+    /// The traffic class of a packet as it leaves the tunnel, given the mark of its datagram; `None` if it
+    /// does not change.
     ///
     /// # Errors
-    /// If the packet is to be dropped.
+    /// If the packet must be dropped.
     pub fn left_with(self, packet: &[u8], outer: Ecn) -> Result<Option<u8>, Unmarkable> {
         let Some(inner) = traffic_class(packet).filter(|_| self.ecn) else {
             return Ok(None);
@@ -140,8 +141,8 @@ impl Outer {
     }
 }
 
-/// The traffic class (or TOS) byte of an IP packet, also of one with a short header; none if the bytes are
-/// too few for a header.
+/// The traffic class (or TOS) byte of an IP packet, with a full or a compressed header; `None` if the bytes
+/// are too short for a header.
 pub fn traffic_class(packet: &[u8]) -> Option<u8> {
     match packet.first()? >> 4 {
         _ if headers::form(packet) == Some(Form::Short) => Some(packet[CLASS_AT]),
@@ -151,8 +152,8 @@ pub fn traffic_class(packet: &[u8]) -> Option<u8> {
     }
 }
 
-/// Writes the byte that [`traffic_class`] has read of a whole packet; the checksum of IPv4 follows
-/// (RFC 1624).
+/// Writes the byte that [`traffic_class`] reads from a packet with a full header, and updates the IPv4
+/// checksum (RFC 1624).
 pub fn set_traffic_class(packet: &mut [u8], class: u8) {
     if matches!(packet[0] >> 4, 6 | 7) {
         packet[0] = packet[0] & 0xf0 | class >> 4;
@@ -232,7 +233,7 @@ mod tests {
         ecn: true,
     };
 
-    /// A packet of either version with this traffic class.
+    /// A packet of either IP version with this traffic class.
     fn packet(v6: bool, class: u8) -> Vec<u8> {
         let builder = match v6 {
             false => PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64),
@@ -240,7 +241,7 @@ mod tests {
         };
         let mut bytes = Vec::new();
         builder.udp(1, 2).write(&mut bytes, b"payload").unwrap();
-        // Both directions of the code under test are checked against the library's below.
+        // The tests below compare both reading and writing with etherparse.
         if v6 {
             bytes[0] = 0x60 | class >> 4;
             bytes[1] = class << 4 | bytes[1] & 0x0f;
@@ -269,7 +270,7 @@ mod tests {
             }
             assert_eq!(Ecn::of(inner.bits()), inner);
         }
-        // The bits of RFC 3168, figure 1.
+        // The code points of RFC 3168, figure 1.
         assert_eq!(ALL.map(Ecn::bits), [0b00, 0b10, 0b01, 0b11]);
     }
 
@@ -336,7 +337,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rest of the packet stays, and the checksum holds.
+        /// The rest of the packet stays the same, and the checksum is valid.
         #[test]
         fn a_changed_mark_changes_nothing_else(v6: bool, class: u8, outer: u8) {
             let mut bytes = packet(v6, class);

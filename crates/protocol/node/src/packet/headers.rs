@@ -1,9 +1,9 @@
-//! A checked view of the headers that classification and MSS clamping need: IPv4 (RFC 791), IPv6
-//! and its extension headers (RFC 8200), the ports of TCP, UDP, UDP-Lite, DCCP and SCTP.
+//! A checked view of the headers that classification and MSS clamping need: IPv4 (RFC 791), IPv6 and its
+//! extension headers (RFC 8200), the ports of TCP, UDP, UDP-Lite, DCCP and SCTP.
 //!
-//! Every fragment of a packet has the same flow: the ports of all of them are zero, as later
-//! fragments do not carry any. Who remembers the first one joins them ([`Headers::ip_fragment`]).
-//! Left out: what lies inside tunnels and encrypted payloads.
+//! Later fragments of a packet carry no ports, so all fragments have the same flow key with ports of zero.
+//! [`Headers::ip_fragment`] lets a caller that remembers the first fragment find the ports of the others.
+//! Left out: headers inside tunnels and encrypted payloads.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,10 +24,10 @@ const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
-/// "More fragments" and the offset; the offset alone.
+/// Mask of "more fragments" and the offset; mask of the offset.
 const CUT_V4: u16 = 0x3fff;
 const OFFSET_V4: u16 = 0x1fff;
-/// A legal packet has fewer; a longer chain is not worth the walk.
+/// A legal packet has fewer extension headers.
 const MAX_EXTENSIONS: usize = 10;
 
 /// The IP headers of a packet.
@@ -38,15 +38,15 @@ pub struct Headers {
     dscp: u8,
     protocol: u8,
     ports: (u16, u16),
-    /// Where the transport header starts and the packet ends; none in a fragment.
+    /// Start of the transport header and end of the packet; `None` in a fragment.
     transport: Option<(usize, usize)>,
-    /// Number of the packet that this is a fragment of, and whether it is the first.
+    /// Identification of the fragmented packet, and whether this is its first fragment.
     fragment: Option<(u32, bool)>,
 }
 
 impl Headers {
-    /// Reads the headers. None if the bytes are no IPv4 or IPv6 packet of at least the length that
-    /// its header states.
+    /// Parses the headers. Returns `None` unless the bytes are an IPv4 or IPv6 packet of at least the length
+    /// that its header states.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
             4 => Self::parse_v4(packet),
@@ -103,7 +103,7 @@ impl Headers {
         let mut at = 40;
         for _ in 0..MAX_EXTENSIONS {
             let Some(&[next, length, high, low]) = packet[..total].get(at..at + 4) else {
-                // Nothing is left that could hold a port.
+                // No bytes are left for ports.
                 return Some(headers);
             };
             at += match headers.protocol {
@@ -112,7 +112,7 @@ impl Headers {
                 }
                 AUTHENTICATION => (usize::from(length) + 2) * 4,
                 FRAGMENT => {
-                    // Offset and "more fragments"; both are zero in an atomic fragment (RFC 6946).
+                    // Offset and "more fragments" flag; both are zero in an atomic fragment (RFC 6946).
                     let cut = u16::from_be_bytes([high, low]) & 0xfff9;
                     if cut != 0 {
                         let number = packet[..total].get(at + 4..).and_then(<[u8]>::first_chunk);
@@ -152,7 +152,7 @@ impl Headers {
         }
     }
 
-    /// What the classifier may match. Ports are zero where there are none, and in every fragment.
+    /// The flow key for the classifier. Ports are zero in fragments and in protocols without ports.
     pub fn flow(&self) -> FlowKey {
         self.flow_with(match self.fragment {
             None => self.ports,
@@ -160,7 +160,7 @@ impl Headers {
         })
     }
 
-    /// What the packet is a part of, if IP has cut it.
+    /// The fragment's identity, if the packet is an IP fragment.
     pub fn ip_fragment(&self) -> Option<IpFragment> {
         let (id, first) = self.fragment?;
         let flow = self.flow_with(self.ports);
@@ -178,24 +178,24 @@ impl Headers {
         }
     }
 
-    /// Where the TCP header and data stand, if this is TCP and not a fragment.
+    /// Start of the TCP header and end of the data, if this is TCP and not a fragment.
     pub fn tcp(&self) -> Option<(usize, usize)> {
         self.transport.filter(|_| self.protocol == TCP)
     }
 
-    /// Where the data of a datagram stand, if this is UDP and not a fragment.
+    /// Bounds of the UDP payload, if this is UDP and not a fragment.
     pub fn datagram(&self) -> Option<(usize, usize)> {
         let transport = self.transport.filter(|_| self.protocol == UDP);
         transport.map(|(start, end)| (start + UDP_HEADER, end))
     }
 
-    /// Whether they are of IPv4.
+    /// Whether this is IPv4.
     pub const fn is_v4(&self) -> bool {
         self.src.is_ipv4()
     }
 }
 
-/// Source and destination of a packet, read from where they stand; none if it is no IP.
+/// Source and destination of a packet; `None` if it is not an IP packet.
 pub fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     fn at<const N: usize>(packet: &[u8], from: usize) -> Option<[u8; N]> {
         packet.get(from..)?.first_chunk().copied()
@@ -207,7 +207,7 @@ pub fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     }
 }
 
-/// Whether a packet may be a fragment: all but few are known not to be by two bytes.
+/// Quickly rules out nearly all packets that are not fragments.
 pub(super) fn may_be_fragment(packet: &[u8]) -> bool {
     let Some(fixed) = packet.first_chunk::<8>() else {
         return false;
@@ -221,7 +221,7 @@ pub(super) fn may_be_fragment(packet: &[u8]) -> bool {
     }
 }
 
-/// Stands for bytes that are no IP packet.
+/// The flow key of bytes that are not an IP packet.
 pub(super) fn no_flow() -> FlowKey {
     FlowKey {
         dscp: 0,
@@ -269,12 +269,12 @@ mod tests {
         assert_eq!(first.flow(), later.flow());
         assert_eq!(first.flow().src_port, 0);
         assert_eq!((first.tcp(), first.datagram()), (None, None));
-        // What one needs to join them.
+        // The fields that join fragments.
         let [first, later] = [first, later].map(|headers| headers.ip_fragment().unwrap());
         assert_eq!((first.flow.src_port, first.flow.dst_port), (5004, 5005));
         assert_eq!((first.first, later.first), (true, false));
         assert_eq!((first.id, later.flow.src_port), (later.id, 0));
-        // "Don't fragment" is no fragment.
+        // A packet with only "don't fragment" set is not a fragment.
         let mut whole = udp_v4();
         whole[6] = 0x40;
         let whole = Headers::parse(&whole).unwrap();
@@ -351,7 +351,7 @@ mod tests {
             }
         }
 
-        /// A truncated packet is refused or has no ports that it does not hold.
+        /// A truncated packet is refused, or has no ports beyond its end.
         #[test]
         fn truncation_never_invents_ports(cut in 0usize..200) {
             for whole in [udp_v4(), tcp_v6(0, false)] {

@@ -1,5 +1,5 @@
-//! Lowers the maximum segment size that a TCP SYN announces (RFC 9293, section 3.7.1) to what fits
-//! the link, so that hosts behind the two routers never depend on ICMP to learn the path MTU.
+//! Lowers the maximum segment size in a TCP SYN (RFC 9293, section 3.7.1) to what fits the link, so that
+//! hosts behind the two routers never depend on ICMP to learn the path MTU.
 //!
 //! The checksum is updated incrementally (RFC 1624), so a SYN that was damaged stays damaged.
 
@@ -11,8 +11,7 @@ const FLAG_SYN: u8 = 0x02;
 const CHECKSUM: usize = 16;
 const FIXED: usize = 20;
 
-/// Where the value of the MSS option of a SYN stands, if it is above what `mtu` allows, and the
-/// start of the TCP header.
+/// Start of the TCP header, offset of the MSS value, and the limit that `mtu` sets, if a SYN exceeds it.
 fn excessive_mss(packet: &[u8], mtu: usize) -> Option<(usize, usize, u16)> {
     let headers = Headers::parse(packet)?;
     let (start, end) = headers.tcp()?;
@@ -43,12 +42,12 @@ fn excessive_mss(packet: &[u8], mtu: usize) -> Option<(usize, usize, u16)> {
     }
 }
 
-/// Whether the packet is a SYN whose MSS option is above what `mtu` allows.
+/// Whether the packet is a SYN whose MSS option exceeds what `mtu` allows.
 pub fn needs_clamping(packet: &[u8], mtu: usize) -> bool {
     excessive_mss(packet, mtu).is_some()
 }
 
-/// Lowers the MSS option of a SYN to what `mtu` allows. Whether anything was changed.
+/// Lowers the MSS option of a SYN to what `mtu` allows. Returns whether it changed.
 pub fn clamp_mss(packet: &mut [u8], mtu: usize) -> bool {
     let Some((tcp, value, limit)) = excessive_mss(packet, mtu) else {
         return false;
@@ -56,8 +55,8 @@ pub fn clamp_mss(packet: &mut [u8], mtu: usize) -> bool {
     let old = [packet[value], packet[value + 1]];
     let new = limit.to_be_bytes();
     packet[value..value + 2].copy_from_slice(&new);
-    // RFC 1624, equation 3. An option may start at an odd offset: then its bytes change places in
-    // the sum.
+    // RFC 1624, equation 3. An option may start at an odd offset; its bytes then have swapped places in the
+    // sum.
     let word = |bytes: [u8; 2]| match (value - tcp).is_multiple_of(2) {
         true => u32::from(u16::from_be_bytes(bytes)),
         false => u32::from(u16::from_le_bytes(bytes)),
@@ -107,7 +106,7 @@ mod tests {
         })
     }
 
-    /// The TCP checksum over pseudo header, header and data is right.
+    /// Whether the TCP checksum over pseudo-header, header and data is valid.
     fn checksum_holds(packet: &[u8]) -> bool {
         let sliced = SlicedPacket::from_ip(packet).unwrap();
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else {
@@ -164,7 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// Options before the MSS move it to even and odd offsets; the checksum holds at each.
+        /// Options before the MSS shift it to even and odd offsets; the checksum is valid at each.
         #[test]
         fn the_checksum_holds_at_any_offset(
             v4: bool,

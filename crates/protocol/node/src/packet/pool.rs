@@ -1,21 +1,21 @@
-//! Buffers of one size that come back to their pool when the last packet in them is dropped, so
-//! that a running node allocates nothing per packet.
+//! Buffers of one size that return to their pool when the last packet in them is dropped, so that a running
+//! node allocates nothing per packet.
 //!
-//! Single-threaded, as the port is: one thread owns it and all of its packets.
+//! Single-threaded like the port: one thread owns the pool and all of its packets.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-/// Where free buffers lie.
+/// A pool of free buffers.
 #[derive(Clone, Debug)]
 pub struct Pool(Rc<Shelf>);
 
 #[derive(Debug)]
 struct Shelf {
     size: usize,
-    /// Free buffers beyond this many are given back to the allocator.
+    /// Free buffers above this number go back to the allocator.
     keep: usize,
-    /// Buffers that somebody has.
+    /// Buffers in use.
     taken: Cell<usize>,
     free: RefCell<Vec<Rc<PooledBytes>>>,
 }
@@ -26,16 +26,16 @@ struct PooledBytes {
     home: Weak<Shelf>,
 }
 
-/// A buffer that may be read and shared. A clone shares it.
+/// A read-only buffer. A clone shares it.
 #[derive(Clone, Debug)]
 pub struct Buffer(Rc<PooledBytes>);
 
-/// A buffer that has one owner and may be written.
+/// A writable buffer with one owner.
 #[derive(Debug)]
 pub struct Lease(Buffer);
 
 impl Pool {
-    /// A pool of buffers of `size` bytes that keeps up to `keep` free ones.
+    /// Creates a pool of buffers of `size` bytes that keeps up to `keep` free ones.
     pub fn new(size: usize, keep: usize) -> Self {
         Self(Rc::new(Shelf {
             size,
@@ -45,7 +45,7 @@ impl Pool {
         }))
     }
 
-    /// A buffer with arbitrary content.
+    /// Takes a buffer with arbitrary content.
     pub fn lease(&self) -> Lease {
         let free = self.0.free.borrow_mut().pop();
         self.0.taken.set(self.0.taken.get() + 1);
@@ -57,12 +57,12 @@ impl Pool {
         })))
     }
 
-    /// Bytes of the buffers that somebody has.
+    /// Bytes of the buffers in use.
     pub fn taken_bytes(&self) -> usize {
         self.0.taken.get() * self.0.size
     }
 
-    /// How many buffers lie here.
+    /// Number of free buffers.
     #[cfg(test)]
     fn free(&self) -> usize {
         self.0.free.borrow().len()
@@ -75,7 +75,7 @@ impl Buffer {
         &self.0.bytes
     }
 
-    /// Another buffer of at least `len` bytes, from the same pool if its buffers are so long.
+    /// Takes another buffer of at least `len` bytes, from the same pool if its buffers are long enough.
     pub fn another(&self, len: usize) -> Lease {
         let home = self.0.home.upgrade().filter(|home| home.size >= len);
         home.map_or_else(
@@ -110,13 +110,13 @@ impl Lease {
         self.0.bytes()
     }
 
-    /// All of its bytes, to be written.
+    /// All of its bytes, writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let slot = Rc::get_mut(&mut self.0.0).expect("a lease is the only owner of its buffer");
         &mut slot.bytes
     }
 
-    /// Ends writing; from here on the buffer may be shared.
+    /// Makes the buffer read-only and shareable.
     pub fn share(self) -> Buffer {
         self.0
     }
@@ -154,7 +154,7 @@ mod tests {
         drop(free);
         let other = buffer.another(64);
         assert_eq!((other.bytes().as_ptr(), pool.free()), (address, 0));
-        // Too long for the pool, and nothing that it would keep.
+        // A buffer longer than those of the pool does not return to it.
         assert_eq!(buffer.another(65).bytes().len(), 65);
         assert_eq!(pool.free(), 0);
         drop((other, pool));

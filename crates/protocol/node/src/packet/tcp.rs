@@ -1,5 +1,5 @@
-//! What Snoop reads of a TCP segment (RFC 9293, section 3.1), and the first block of a selective
-//! acknowledgment in it (RFC 2018). Other options are passed over.
+//! The fields of a TCP segment that Snoop needs (RFC 9293, section 3.1), with the first SACK block (RFC
+//! 2018). Other options are skipped.
 
 use airlane_link::TcpView;
 
@@ -10,12 +10,12 @@ const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 
-/// Kinds of options (RFC 9293, section 3.1; RFC 2018, section 3).
+/// Option kinds (RFC 9293, section 3.1; RFC 2018, section 3).
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const SACK: u8 = 5;
 
-/// The segment in an IP packet. None if it is none, a fragment, or its header is cut short.
+/// The TCP segment in an IP packet; `None` for another protocol, a fragment, or a truncated header.
 pub(super) fn view(packet: &[u8]) -> Option<TcpView> {
     let (start, end) = Headers::parse(packet)?.tcp()?;
     let tcp = packet.get(start..end)?;
@@ -39,8 +39,8 @@ pub(super) fn view(packet: &[u8]) -> Option<TcpView> {
     })
 }
 
-/// The first block of selective acknowledgment among the options of a header. None if there is none, or what
-/// stands before it is no option.
+/// The first SACK block among the options of a header; `None` if there is none, or the options before it are
+/// malformed.
 fn first_block(mut options: &[u8]) -> Option<[u32; 2]> {
     loop {
         let (kind, rest) = options.split_first()?;
@@ -100,7 +100,7 @@ mod tests {
                 syn: tcp.syn,
                 rst: tcp.rst,
             }));
-            // The IP header states a length that is not there any more.
+            // The IP header states more bytes than are present.
             prop_assert_eq!(view(&bytes[..bytes.len() - 1]), None);
         }
     }
