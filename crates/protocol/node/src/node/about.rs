@@ -1,14 +1,14 @@
-//! What both ends say about themselves inside the session, so that `doctor` can compare them.
+//! The versions and addresses that the two ends exchange in a session, so that `doctor` can compare them.
 
 use airlane_session::About;
 
 use crate::Cidr;
 use crate::status::{build, commit};
 
-/// Hellos that go with a question; a peer that does not answer so many has no answer.
+/// Hellos that carry the question; a peer that does not answer any of them has no answer.
 const ASKED: u8 = 8;
 
-/// What this end says, and what the peer has said in this session.
+/// The description of this end, and of the peer once received in this session.
 #[derive(Debug)]
 pub(crate) struct AboutEnds {
     ours: About,
@@ -17,7 +17,7 @@ pub(crate) struct AboutEnds {
 }
 
 impl AboutEnds {
-    /// About an end whose interface has these addresses.
+    /// Describes an end whose interface has these addresses.
     pub(crate) fn new(addresses: &[Cidr]) -> Self {
         Self {
             ours: About {
@@ -31,12 +31,12 @@ impl AboutEnds {
         }
     }
 
-    /// Another session begins, with whoever is there now.
+    /// Forgets the peer's description when a new session begins, since the peer may have been replaced.
     pub(crate) fn forget(&mut self) {
         (self.theirs, self.asked) = (None, 0);
     }
 
-    /// A question for the peer in a session, as long as it has not said anything.
+    /// A question to the peer, until it has answered or the limit is reached.
     pub(crate) fn question(&mut self, session: u32) -> Option<About> {
         let asks = self.theirs.is_none() && self.asked < ASKED;
         self.asked += u8::from(asks);
@@ -46,7 +46,7 @@ impl AboutEnds {
         })
     }
 
-    /// What this end says about itself in a session.
+    /// This end's description for a session.
     pub(crate) fn answer(&self, session: u32) -> About {
         About {
             session,
@@ -54,7 +54,7 @@ impl AboutEnds {
         }
     }
 
-    /// Takes what the peer has said: the versions of both ends, if that was new and they differ.
+    /// Stores the peer's description. Returns both versions if it is the first one and they differ.
     pub(crate) fn take(&mut self, about: About) -> Option<[&str; 2]> {
         let is_new = self.theirs.is_none();
         let theirs = &self.theirs.insert(about).version;

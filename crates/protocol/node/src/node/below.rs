@@ -1,5 +1,5 @@
-//! What the links of a node share below their ports: the socket, the secure sessions, the batch of
-//! datagrams on their way, a recording.
+//! What the links of a node share below their ports: the socket, the secure sessions, the batch of datagrams
+//! to send, and a recording.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,40 +20,40 @@ use crate::Underlay;
 use crate::config::LinkConfig;
 use crate::packet::ecn::Outer;
 
-/// Where a link's datagrams go.
+/// Destination of a link's datagrams.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct To {
     /// Number of the link.
     pub(crate) link: u8,
-    /// Its secure session; none without keys.
+    /// Its secure session; `None` without keys.
     pub(crate) session: Option<PeerId>,
-    /// None until the peer has called.
+    /// `None` until the peer has called.
     pub(crate) address: Option<PeerAddress>,
-    /// Which of our addresses the peer called last, as whoever translates addresses between knows no other; none: as the
-    /// kernel chooses.
+    /// The local address that the peer called last. Answers must leave from it, because a NAT on the path
+    /// accepts no other; `None` lets the kernel choose.
     pub(crate) from: Option<IpAddr>,
-    /// Longest datagram that the path takes whole, without IP and UDP.
+    /// Longest datagram that the path takes unfragmented, without IP and UDP headers.
     pub(crate) longest: usize,
 }
 
-/// What is below the ports of a node.
+/// The part of a node below its ports.
 #[derive(Debug)]
 pub(crate) struct Below {
     pub(crate) underlay: Underlay,
-    /// None without security.
+    /// `None` without security.
     pub(crate) guard: Option<Guard>,
-    /// What does not wait for the frames of the batch.
+    /// Datagrams that do not wait for the frames of the batch.
     pub(crate) aside: VecDeque<Aside>,
-    /// One of those that was polled last.
+    /// The one of those that was polled last.
     pub(crate) leaving: Option<Aside>,
     pub(crate) transmit: TransmitBatch,
-    /// Who is told of the datagrams of one link.
+    /// Observer of the datagrams of one link.
     pub(crate) tap: Option<(u8, Rc<RefCell<dyn Tap>>)>,
     pub(crate) requests: VecDeque<Request>,
     pub(crate) outer: Outer,
-    /// Drops of datagrams and packets that are no peer's.
+    /// Drops of datagrams and packets that belong to no peer.
     pub(crate) drops: Drops,
-    /// Whose key or address was refused.
+    /// Callers that were refused for their key or address.
     pub(crate) callers: Callers,
     pub(crate) datagrams_sent: u64,
     pub(crate) bytes_sent: u64,
@@ -90,8 +90,8 @@ impl Below {
         }
     }
 
-    /// A datagram from `source` was refused: it is counted, and the log says what an operator can mend.
-    /// `peer` is who is expected there and has no session yet; `begins`: or has one since a moment.
+    /// Counts a refused datagram from `source`, and logs what an operator can fix. `peer`: the peer expected
+    /// at that address that has no session yet; `begins`: the session there began a moment ago.
     pub(crate) fn refuse(
         &mut self,
         now: Instant,
@@ -111,8 +111,8 @@ impl Below {
         }
     }
 
-    /// Puts a frame into the batch, sealed if the link is secured, and `bound` to the session if it
-    /// belongs to one. `waiting`: bytes of packets behind it.
+    /// Adds a frame to the batch, sealed if the link is secured, and `bound` to the session if it belongs to
+    /// one. `waiting`: bytes of packets queued after it.
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -142,7 +142,7 @@ impl Below {
         })
     }
 
-    /// Sends a frame of its own, which is not to be cut on its way. It bypasses the batch.
+    /// Sends one frame outside the batch; it must not be fragmented on the path.
     pub(crate) fn send_whole(&mut self, now: Instant, to: To, frame: &[u8]) {
         let Some(address) = to.address else { return };
         let mut sealed = vec![0; frame.len() + self.sealing()];
@@ -167,20 +167,20 @@ impl Below {
         });
     }
 
-    /// Whether anything waits to be sent.
+    /// Whether any datagram waits to be sent.
     pub(crate) fn has_datagrams(&self) -> bool {
         !self.aside.is_empty() || !self.transmit.is_empty()
     }
 
-    /// Says which session frames of a link belong to from now on.
+    /// Sets the session that frames of a link belong to from now on.
     pub(crate) fn bind(&mut self, to: To, session: Option<u32>) {
         if let (Some(guard), Some(peer)) = (&mut self.guard, to.session) {
             guard.bind(peer, session);
         }
     }
 
-    /// Longest datagram without IP and UDP, where the path takes so much; on raw Ethernet what is longer travels
-    /// in parts that nobody has to ask for.
+    /// Longest datagram without IP and UDP headers for this path MTU. On raw Ethernet longer frames are split
+    /// in any case.
     pub(crate) fn longest(&self, to: Option<PeerAddress>, path_mtu: usize) -> usize {
         match self.underlay.is_routed() {
             true => path_mtu.saturating_sub(self.underlay.overhead(to)),
@@ -188,7 +188,7 @@ impl Below {
         }
     }
 
-    /// What the path to a peer leaves of a datagram for what a frame carries.
+    /// Bytes of a datagram on the path to a peer that are left for the payload of a frame.
     pub(crate) fn left(
         &self,
         link: &LinkConfig,
@@ -200,12 +200,12 @@ impl Below {
         datagram.saturating_sub(self.underlay.overhead(to) + header + self.sealing())
     }
 
-    /// What sealing adds to a frame.
+    /// Bytes that sealing adds to a frame.
     pub(crate) fn sealing(&self) -> usize {
         self.guard.as_ref().map_or(0, |_| Guard::OVERHEAD)
     }
 
-    /// Does what is due for the secure sessions. Whether they may have something to say.
+    /// Handles the timers of the secure sessions. Returns whether they may have something to send.
     pub(crate) fn handle_timeout(&mut self, now: Instant, wall: Wall) -> bool {
         let Some(guard) = &mut self.guard else {
             return false;
@@ -218,20 +218,20 @@ impl Below {
     }
 }
 
-/// Who is told of the datagrams of this link.
+/// The observer of this link's datagrams, if it has one.
 fn tapped(tap: Option<&(u8, Rc<RefCell<dyn Tap>>)>, link: u8) -> Option<&Rc<RefCell<dyn Tap>>> {
     tap.filter(|(tapped, _)| *tapped == link)
         .map(|(_, tap)| tap)
 }
 
 impl Below {
-    /// Who is told of the datagrams of this link.
+    /// The observer of this link's datagrams, if it has one.
     pub(crate) fn tapped(&self, link: u8) -> Option<&Rc<RefCell<dyn Tap>>> {
         tapped(self.tap.as_ref(), link)
     }
 }
 
-/// Writes `parts` one after the other: their length together, if `room` is long enough.
+/// Writes `parts` one after the other. Returns their total length, or `None` if `room` is too short.
 fn write_parts(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
     let mut at = 0;
     for part in parts {

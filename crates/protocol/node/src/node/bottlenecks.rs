@@ -1,4 +1,4 @@
-//! Peers behind one bottleneck: what their ports find there is shared by the peers' weights.
+//! Peers with a common bottleneck share the capacity that their ports find there, by their weights.
 
 use airlane_base::Instant;
 use airlane_link::Below;
@@ -6,7 +6,7 @@ use airlane_link::Below;
 use super::Node;
 
 impl Node {
-    /// Looks which ports have one bottleneck, and moves what they found.
+    /// Detects ports with a common bottleneck, and shifts capacity between them.
     pub(crate) fn share_bottlenecks(&mut self, now: Instant) {
         if self.links.all.len() < 2 || now < self.bottlenecks.poll_timeout() {
             return;
@@ -40,7 +40,7 @@ impl Node {
         }
     }
 
-    /// Names of the peers that are behind the same bottleneck as the link of this number.
+    /// Names of the peers that share a bottleneck with the link of this number.
     pub(crate) fn shares_with(&self, number: u8) -> Vec<String> {
         let others = self.links.all.iter();
         let others = others.filter(|(other, _)| self.bottlenecks.are_together(number, **other));

@@ -1,8 +1,8 @@
-//! Who called and was refused for a key or an address: what an operator looks for who wrote down a wrong one.
+//! Callers that were refused for a key or an address: what an operator needs who has mistyped one.
 //!
-//! Nobody has authenticated any of it, and anybody may call from everywhere. So only [`MOST`] are remembered,
-//! those from where a peer is expected longest, and the log speaks of a caller once a minute, and of as many
-//! in a minute as are remembered.
+//! Callers are not authenticated, and anybody may call from anywhere. So only [`MOST`] are remembered, and
+//! callers from a peer's expected address are kept longest. The log mentions a caller once a minute, and at
+//! most [`MOST`] callers in a minute.
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{PeerAddress, PublicKey};
@@ -12,33 +12,33 @@ use crate::status::{CallFault, CallerReport};
 
 /// Callers that are remembered.
 const MOST: usize = 8;
-/// How often the log speaks of one.
+/// Log interval for one caller.
 const QUIET: Duration = Duration::from_secs(60);
-/// How long one is of interest that calls no more.
+/// Time after which a caller that has stopped calling is forgotten.
 const RECENT: Duration = Duration::from_secs(600);
-/// As much of a key as tells it from others.
+/// Characters of a key that are shown.
 const FIRST: usize = 8;
 
 #[derive(Debug)]
 struct Caller {
     report: CallerReport,
-    /// Whether it called from where a peer is expected that is not there.
+    /// Whether it called from the address of an expected peer that is absent.
     expected: bool,
     last: Instant,
     told: Option<Instant>,
 }
 
-/// Whoever called and was refused, as long as it is news; nobody by default.
+/// Recent callers that were refused.
 #[derive(Debug, Default)]
 pub struct Callers {
     all: Vec<Caller>,
-    /// When the present minute of the log began, and of how many it has spoken.
+    /// Start of the log's present minute, and callers mentioned in it.
     minute: (Instant, usize),
 }
 
 impl Callers {
-    /// Takes down that a datagram from `address` was refused for this reason, with the key that it said if it was
-    /// unknown: the caller, if the log shall speak of it.
+    /// Records that a datagram from `address` was refused for `reason`, with its key if that was unknown.
+    /// Returns the caller if the log should mention it.
     pub fn note(
         &mut self,
         now: Instant,
@@ -63,7 +63,7 @@ impl Callers {
                 if self.all.len() == MOST {
                     let least = self.all.iter().enumerate();
                     let least = least.min_by_key(|(_, c)| (c.expected, c.last));
-                    // The least important goes, which may be the new one.
+                    // The least important caller is evicted, possibly the new one.
                     match least {
                         Some((_, c)) if c.expected && !expected => return None,
                         Some((at, _)) => drop(self.all.swap_remove(at)),
@@ -101,7 +101,7 @@ impl Callers {
         Some(&caller.report)
     }
 
-    /// Lists who called not long ago, the last first.
+    /// Lists recent callers, the last first.
     pub fn report(&self, now: Instant) -> Vec<CallerReport> {
         let mut all: Vec<_> = self
             .all
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!((report.len(), report[0].calls), (1, 180));
         assert_eq!(report[0].ago_ns, 1_000_000_000);
         assert!(callers.report(at(900)).is_empty());
-        // What says nothing of keys and addresses is no caller.
+        // A refusal for another reason is not recorded as a caller.
         let forged = callers.note(at(180), address(3), (Reason::SecureForged, None), false);
         assert!(forged.is_none() && callers.report(at(180)).len() == 1);
     }

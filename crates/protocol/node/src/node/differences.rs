@@ -1,4 +1,4 @@
-//! What a changed file changes, in words.
+//! The changes that a new file makes, in words.
 
 use std::net::Ipv4Addr;
 
@@ -13,15 +13,15 @@ use super::reload::ReloadError;
 use crate::PathFacts;
 use crate::config::{LiveConfig, PeerConfig};
 
-/// A port that no service is known by.
+/// A port that no class matches.
 const ANY_PORT: u16 = 54_321;
 
 impl Node {
-    /// What `new` changes of how the node runs, keys aside, and which of it takes back what was changed by
-    /// commands since the last file.
+    /// Describes what `new` changes in the running node, keys aside. Marks the changes that undo commands
+    /// given since the last file.
     ///
     /// # Errors
-    /// If the services are of no use.
+    /// If the services are invalid.
     pub(crate) fn differences(
         &self,
         now: Instant,
@@ -42,7 +42,7 @@ impl Node {
         new: &LiveConfig,
     ) -> Result<Vec<String>, ReloadError> {
         let mut changes = of_peers(&old.peers(), &new.peers());
-        // A port that runs as the old file says knows what the new one asks of it.
+        // A port configured as in the old file can list what the new file changes.
         let path = Path::of_interface(now, PathFacts::UNKNOWN);
         if let Some(peer) = old.peers().first() {
             let mut link = PeerLink::new(now, peer, old, self.sizes, path, [0, 1])?;
@@ -62,7 +62,7 @@ impl Node {
     }
 }
 
-/// Of what transports of flows that no rule names something is repaired.
+/// Names the transport protocols whose unclassified flows get some repair.
 fn repaired(link: &PeerLink) -> Vec<&'static str> {
     let flow = |protocol| FlowKey {
         dscp: 0,
@@ -117,7 +117,7 @@ fn of_peer(old: &PeerConfig, new: &PeerConfig) -> Vec<String> {
     changes
 }
 
-/// Says which rates differ, of the link and of peers that stay.
+/// Describes changed rates, of the link and of peers in both files.
 pub(crate) fn of_rates(old: &LiveConfig, new: &LiveConfig) -> Vec<String> {
     let (is, was) = (new.link.rate, old.link.rate);
     let mut changes = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that a live node drops outside of its port, counted by reason.
+//! Everything that a live node drops outside its ports, counted by reason.
 
 use std::fmt::Display;
 
@@ -12,17 +12,17 @@ use super::quiet::Quiet;
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
-        /// Why something was dropped.
+        /// Reason for a drop.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Reason {
             $($(#[doc = $doc])+ $variant,)+
         }
 
         impl Reason {
-            /// All of them, in the order of their counters.
+            /// All reasons, in the order of their counters.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The name that status shows.
+            /// The name in status reports.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -35,109 +35,108 @@ macro_rules! reasons {
 reasons! {
     /// Not a message of the secure session.
     SecureType = "secure-type",
-    /// Not as long as a message of its type.
+    /// Its length is wrong for its type.
     SecureLength = "secure-length",
-    /// A handshake of somebody who does not know our public key.
+    /// A handshake whose sender does not know our public key.
     SecureMac = "secure-mac",
-    /// A handshake of our own that came back: the peer's address is that of this host.
+    /// Our own handshake came back: the peer's address belongs to this host.
     SecureOwn = "secure-own",
-    /// A handshake without a cookie while there are many.
+    /// A handshake without a cookie, under load.
     SecureLoad = "secure-load",
-    /// A handshake of an address that sends too many, while there are many.
+    /// A handshake from an address that sends too many, under load.
     SecureRate = "secure-rate",
-    /// A message that fails authentication: forged, damaged, or a frame of another session, sent before
-    /// one of the ends was restarted.
+    /// A message that fails authentication: forged, damaged, or from a session before one of the ends was restarted.
     SecureForged = "secure-forged",
-    /// A handshake of a key that is not the peer's.
+    /// A handshake with a key that is not the peer's.
     SecureUnknownKey = "secure-unknown-key",
-    /// A handshake with whoever has no pre-shared key, or another than this end, or this end has none.
+    /// A handshake where the pre-shared keys of the two ends differ, or only one end has one.
     SecurePreshared = "secure-preshared",
     /// A handshake that is not newer than the last one.
     SecureOldHandshake = "secure-old-handshake",
-    /// A message of no session of ours.
+    /// A message with an unknown session identifier.
     SecureUnknownSession = "secure-unknown-session",
-    /// A message under keys that have expired.
+    /// A message under expired keys.
     SecureExpired = "secure-expired",
-    /// A message that was received before.
+    /// A message whose number was received before.
     SecureReplayed = "secure-replayed",
-    /// A message too old to say whether it was received before.
+    /// A message older than the replay window.
     SecureBehindWindow = "secure-behind-window",
-    /// A frame that could not be sealed: there are no keys yet.
+    /// A frame that could not be sealed, because there are no keys yet.
     NoKeys = "no-keys",
-    /// A datagram that did not come from the peer's address and port.
+    /// A datagram that is not from the peer's address and port.
     OtherAddress = "other-address",
-    /// A hello without keys, at an end that has some.
+    /// An unprotected hello, while this end has keys.
     PeerWithoutKeys = "peer-without-keys",
-    /// A handshake, at an end without keys.
+    /// A handshake, while this end has no keys.
     PeerWithKeys = "peer-with-keys",
     /// Shorter than its header.
     Truncated = "truncated",
     /// Longer than any frame of this link.
     Oversized = "oversized",
-    /// A frame type without meaning here.
+    /// A frame of unknown type.
     UnknownType = "unknown-type",
-    /// A frame of a service that does not exist here.
+    /// A frame of a service that this end does not have.
     UnknownService = "unknown-service",
-    /// A frame without the packet that its type has, or with one that it has not.
+    /// A frame that lacks the packet of its type, or has a packet that its type does not allow.
     BadLength = "bad-length",
-    /// A number outside the sequence space.
+    /// A sequence number outside the sequence space.
     BadNumber = "bad-number",
-    /// A frame of another session: sent before one of the ends was restarted. With keys it fails
+    /// A frame of another session, sent before one of the ends was restarted. With keys it fails
     /// authentication instead.
     StaleSession = "stale-session",
-    /// A frame, but no session has been agreed on.
+    /// A frame before a session was agreed on.
     FrameWithoutSession = "frame-without-session",
-    /// A frame of a service that the peer had before, or has before it knows that we have it.
+    /// A frame of a service that the two ends do not have in common, because one of them has just changed it.
     ServiceNotAgreed = "service-not-agreed",
     /// A hello that ends too early.
     HelloTruncated = "hello-truncated",
-    /// A hello with bytes behind its end.
+    /// A hello with trailing bytes.
     HelloOversized = "hello-oversized",
     /// A hello of another version.
     HelloWrongVersion = "hello-wrong-version",
-    /// A hello that is none.
+    /// A malformed hello.
     HelloMalformed = "hello-malformed",
     /// Our own hello came back.
     HelloReflected = "hello-reflected",
-    /// A hello that is not newer than one before it.
+    /// A hello that is not newer than the last one.
     HelloOld = "hello-old",
-    /// A packet from the kernel that is no IP packet.
+    /// Bytes from the kernel that are not an IP packet.
     NotIp = "not-ip",
-    /// A super-packet from the kernel that could not be cut.
+    /// A super-packet from the kernel that could not be segmented.
     NotSegmentable = "not-segmentable",
-    /// A packet from the kernel to where no peer is.
+    /// A packet from the kernel to an address that no peer has.
     NoPeer = "no-peer",
-    /// A datagram for a peer that the kernel brought back: the way to the peer leads into the tunnel.
+    /// One of our own datagrams, which the kernel routed into the tunnel.
     OwnDatagram = "own-datagram",
-    /// A packet of a peer from where another is, or nobody. Or a status probe of a path whose end the peer has not.
+    /// A packet from a peer whose source is not behind that peer, or a status probe for such an address.
     WrongSource = "wrong-source",
-    /// A frame of a peer that has had its share of the time, while more comes than can be taken.
+    /// A frame of a peer that has used its share of the time, under load.
     OverShare = "over-share",
-    /// A packet from the kernel while there is no session.
+    /// A packet from the kernel without a session.
     PacketWithoutSession = "packet-without-session",
-    /// A packet from the kernel while those of all peers take as much memory as they may.
+    /// A packet from the kernel while packets use all of their memory.
     MemoryFull = "memory-full",
-    /// The network below marked congestion above a packet that takes no marks: RFC 6040 drops it.
+    /// A Not-ECT packet in a datagram marked CE, which RFC 6040 drops.
     Congested = "congestion-marked",
-    /// The kernel did not take a packet that came from the link.
+    /// A packet from the link that the kernel did not accept.
     NotDelivered = "not-delivered",
-    /// The kernel had no buffer for a datagram.
+    /// A datagram for which the kernel had no buffer.
     NoBuffer = "send-no-buffer",
-    /// A datagram did not fit the path, not even in fragments.
+    /// A datagram that did not fit the path, not even in fragments.
     TooBig = "send-too-big",
     /// The interface that frames leave by is down or gone.
     InterfaceAway = "interface-away",
-    /// The kernel did not send a datagram for another reason.
+    /// A datagram that the kernel did not send for another reason.
     NotSent = "send-failed",
     /// Receiving a datagram failed.
     NotReceived = "receive-failed",
-    /// Whoever records the link did not take a part of the recording in time.
+    /// A part of a recording that was not written in time.
     RecordMissed = "record-missed",
 }
 
 impl Reason {
-    /// Whether nearly every session begins with some of these: what was sent before both ends had keys, a session and
-    /// services in common.
+    /// Whether drops for this reason are normal at the beginning of a session, before both ends have keys, a
+    /// session and common services.
     const fn belongs_to_a_beginning(self) -> bool {
         matches!(
             self,
@@ -153,7 +152,7 @@ impl Reason {
 }
 
 impl Reason {
-    /// The reason to refuse a datagram, or that one end has keys and the other none, where the datagram shows that.
+    /// Replaces the reason where the datagram shows that only one end has keys.
     pub fn or_keys_at_one_end(self, have_keys: bool, datagram: &[u8]) -> Self {
         let is_hello = || {
             let decoded = Codec::new(HeaderProfile::Live).decode(datagram, |_| None);
@@ -226,15 +225,15 @@ impl From<&HelloError> for Reason {
 /// One counter for each reason.
 #[derive(Clone, Debug)]
 pub struct Drops {
-    /// Whose they are: a peer's, or nobody's known.
+    /// The peer they belong to, if known.
     peer: Option<String>,
     counts: [u64; Reason::ALL.len()],
-    /// When the log spoke of each reason.
+    /// Last log entry for each reason.
     warned: [Quiet; Reason::ALL.len()],
 }
 
 impl Drops {
-    /// Nothing was dropped yet, of this peer or of nobody known.
+    /// Counters of zero, of a peer or of unknown senders.
     pub(crate) const fn new(peer: Option<String>) -> Self {
         Self {
             peer,
@@ -243,7 +242,7 @@ impl Drops {
         }
     }
 
-    /// Counts one more, and says so in the log: the first of each reason, then once a minute.
+    /// Counts a drop, and logs the first for each reason, then one a minute.
     pub(crate) fn count(&mut self, now: Instant, reason: Reason) {
         self.note(now, reason, None, reason.belongs_to_a_beginning());
     }
@@ -253,8 +252,8 @@ impl Drops {
         self.note(now, reason, Some(address), reason.belongs_to_a_beginning());
     }
 
-    /// Counts a datagram from `address` that was refused. `begins`: a session with who is there has begun a moment ago. What
-    /// was under way then is bound to the one before and cannot be told from what is forged.
+    /// Counts a refused datagram from `address`. `begins`: a session there has begun a moment ago, so that
+    /// messages of the previous session are still in flight, and these look like forged ones.
     pub(crate) fn count_refused(
         &mut self,
         now: Instant,
@@ -280,7 +279,7 @@ impl Drops {
         }
     }
 
-    /// How many were dropped for this reason.
+    /// Number of drops for this reason.
     pub fn of(&self, reason: Reason) -> u64 {
         self.counts[reason as usize]
     }
@@ -291,7 +290,7 @@ impl Drops {
         all.zip(self.counts).filter(|(_, count)| *count > 0)
     }
 
-    /// All together.
+    /// Total over all reasons.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -334,7 +333,7 @@ mod tests {
         assert_eq!(named, names);
     }
 
-    /// A word of several parts in a document for operators is a counter or stands in a file.
+    /// Hyphenated words in the operators' documents are counters or file keys.
     #[test]
     fn the_documents_name_no_counter_that_there_is_not() {
         let reference = include_str!("../../../../../docs/reference/live.md");
@@ -353,7 +352,7 @@ mod tests {
             ),
             ("security", include_str!("../../../../../docs/security.md")),
         ] {
-            // Between fences are commands and files.
+            // Code fences hold commands and files.
             let prose: String = text.split("```").step_by(2).collect();
             let words = prose.split('`').skip(1).step_by(2);
             let is_name = |word: &&str| {

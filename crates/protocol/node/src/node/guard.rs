@@ -12,13 +12,13 @@ use super::error::NodeError;
 use crate::config::PeerConfig;
 use crate::status::SecureReport;
 
-/// What a node keeps to itself, and what its processor can do.
+/// A node's secrets, and a fact about its processor.
 pub struct Secrets {
     /// Its private key.
     pub private: PrivateKey,
-    /// What it has beside the keys with peers of these names.
+    /// Pre-shared keys by the peer's name.
     pub preshared: BTreeMap<String, PresharedKey>,
-    /// Whether AES is fast here.
+    /// Whether AES is fast on this processor.
     pub fast_aes: bool,
 }
 
@@ -28,17 +28,17 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-/// What an authentic datagram brought.
+/// The content of an authentic datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Who sent it.
+    /// Its sender.
     pub peer: PeerId,
-    /// Bytes of a frame, in the buffer for it, and whether it was bound to our session.
+    /// Length of the frame in the buffer, and whether it was bound to our session.
     pub frame: Option<(usize, bool)>,
 }
 
-/// Seals frames and opens them. A datagram belongs to the peer whose session it names and whose keys open
-/// it, wherever it came from.
+/// Seals and opens frames. A datagram belongs to the peer whose session identifier it has and whose keys open
+/// it, whatever its source address.
 pub struct Guard {
     secure: Secure,
 }
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// Those that have keys, and where to seek them: at `anyone` where nobody knows, if there is such a place.
+/// Lists the peers with keys and their addresses; `anyone` stands for an unknown address.
 fn list(peers: &[PeerConfig], secrets: &Secrets, anyone: Option<PeerAddress>) -> Vec<SecurePeer> {
     let keyed = peers.iter().filter_map(|peer| Some((peer, peer.key?)));
     let listed = keyed.map(|(peer, key)| SecurePeer {
@@ -62,13 +62,13 @@ fn list(peers: &[PeerConfig], secrets: &Secrets, anyone: Option<PeerAddress>) ->
 }
 
 impl Guard {
-    /// What each datagram is longer than its frame.
+    /// Bytes by which a datagram is longer than its frame.
     pub const OVERHEAD: usize = OVERHEAD;
 
-    /// Sessions with these peers, of which none has begun.
+    /// Creates the sessions with these peers; no handshake has begun.
     ///
     /// # Errors
-    /// If a key cannot be a peer's.
+    /// If a peer's key is invalid.
     pub fn new(
         now: Instant,
         secrets: &Secrets,
@@ -83,37 +83,37 @@ impl Guard {
         Ok(Self { secure })
     }
 
-    /// Only learns whether peers answer, so that they keep nothing of it.
+    /// Limits handshakes to probes of whether peers answer, so that the peers keep no state of them.
     pub fn only_ask(&mut self) {
         self.secure.only_ask();
     }
 
-    /// Forgets all keys, and draws new ones from a seed that only this machine knows.
+    /// Discards all keys, and draws new ones from a seed that is secret to this machine.
     pub fn renew(&mut self, now: Instant, seed: [u8; 32]) {
         self.secure.renew(now, seed);
     }
 
-    /// Our own public key, which the peers must have.
+    /// Our public key, which the peers must know.
     pub fn public_key(&self) -> PublicKey {
         *self.secure.public_key()
     }
 
-    /// The key that was refused last as unknown.
+    /// The last key that was refused as unknown.
     pub const fn last_stranger(&self) -> Option<&PublicKey> {
         self.secure.last_stranger()
     }
 
-    /// The session with whoever has this key.
+    /// The session with the peer of this key.
     pub fn peer(&self, key: &PublicKey) -> Option<PeerId> {
         self.secure.peer(key)
     }
 
-    /// Where a peer is, as far as is known.
+    /// A peer's address, if known.
     pub fn address(&self, peer: PeerId) -> Option<PeerAddress> {
         self.secure.address(peer)
     }
 
-    /// Replaces the list of peers; sessions of keys that stay go on.
+    /// Replaces the list of peers; sessions of keys in both lists continue.
     pub fn set_peers(
         &mut self,
         now: Instant,
@@ -124,23 +124,23 @@ impl Guard {
         Ok(self.secure.set_peers(now, &list(peers, secrets, anyone))?)
     }
 
-    /// The peer is sought at this address, by a handshake at once.
+    /// Sets the peer's address and starts a handshake there.
     pub fn seek(&mut self, now: Instant, peer: PeerId, address: PeerAddress) {
         self.secure.seek(now, peer, address);
     }
 
-    /// Begins a handshake with the peer, whatever keys there are.
+    /// Starts a handshake with the peer even if there are keys.
     pub fn call(&mut self, now: Instant, peer: PeerId) {
         self.secure.rekey(now, peer);
     }
 
-    /// The peer is sought where it was at the start.
+    /// Resets the peer's address to that at the start.
     pub fn forget_address(&mut self, peer: PeerId) {
         self.secure.forget_address(peer);
     }
 
-    /// Says which session frames of and for this peer belong to from now on: those of another cannot be
-    /// opened.
+    /// Sets the session that frames to and from this peer belong to from now on; frames of another session
+    /// fail authentication.
     pub fn bind(&mut self, peer: PeerId, session: Option<u32>) {
         self.secure.bind(peer, session.map(u64::from));
     }
@@ -150,10 +150,10 @@ impl Guard {
         self.secure.is_established(now, peer)
     }
 
-    /// Seals the bytes of `parts` into `out`: how long that is.
+    /// Seals the bytes of `parts` into `out` and returns the length.
     ///
     /// # Errors
-    /// If there are no keys, or too little room.
+    /// If there are no keys, or `out` is too short.
     pub fn seal(
         &mut self,
         now: Instant,
@@ -169,7 +169,7 @@ impl Guard {
         Ok(sealed.len)
     }
 
-    /// Takes a datagram from anywhere; the frame goes to `plain`.
+    /// Opens a datagram from any source, and writes its frame to `plain`.
     pub fn open(
         &mut self,
         now: Instant,
@@ -196,15 +196,15 @@ impl Guard {
         self.secure.poll_transmit()
     }
 
-    /// When [`Guard::handle_timeout`] wants to be called.
+    /// Time at which [`Guard::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.secure.poll_timeout()
     }
 
-    /// Does what is due; `wall` is what the clock on the wall says.
+    /// Handles what is due at `now`; `wall` is the wall-clock time.
     pub fn handle_timeout(&mut self, now: Instant, wall: Wall) {
         self.secure.handle_timeout(now, wall);
-        // A link is always wanted, with whoever can be asked.
+        // Peers with a known address and no session always get a handshake.
         let wanted = self.secure.status(now);
         let wanted = wanted.filter(|s| s.session_age.is_none() && s.address.is_some());
         let wanted: Vec<PeerId> = wanted.map(|status| status.peer).collect();
@@ -219,7 +219,7 @@ impl Guard {
         status.and_then(|status| status.session_age)
     }
 
-    /// What it has counted.
+    /// Its counters.
     pub fn report(&self) -> SecureReport {
         let counters = self.secure.counters();
         SecureReport {

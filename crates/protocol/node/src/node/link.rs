@@ -1,5 +1,5 @@
-//! The link with one peer: its port, its session, and what is counted of it. What all links share is the
-//! node's: [`Below`] the ports, the TUN device above them.
+//! The link with one peer: its port, its session, and its counters. The node has what all links share:
+//! [`Below`] the ports, and the TUN device above them.
 
 mod events;
 mod way;
@@ -34,29 +34,29 @@ use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket};
 use crate::status::RefusedTables;
 
-/// A hello a second while there is traffic, unless that is more than a hundredth of the link.
+/// Interval of hellos under traffic, unless they would take more than a hundredth of the link.
 pub const KEEPALIVE: Duration = Duration::from_secs(1);
-/// Keepalives in a row whose loss means that the link is disconnected (docs/spec/multi-service.md, 10.5),
-/// if nothing else was heard either.
+/// Keepalives lost in a row after which the link is disconnected (docs/spec/multi-service.md, 10.5), if no
+/// frame arrived either.
 const LOST_KEEPALIVES: u64 = 3;
-/// What is read at once leaves in a row, up to so much of the link's time.
+/// Packets read together may leave in one burst of up to this much link time.
 const BURST: Duration = Duration::from_millis(1);
-/// How much lost time the shaper makes up for: on a busy machine a thread wakes up several time slices late, and each
-/// time a few frames have to leave in a row, or the rate would not be reached. They stand in a queue below for as long, which
-/// may be 30 ms where a rate is found.
+/// Lost time that the shaper makes up for. On a busy machine a thread wakes several time slices late, and
+/// each time a few frames have to leave in a row to reach the rate. They wait in a queue below for as long;
+/// where the rate is measured, that queue may be 30 ms.
 pub(crate) const LATE: Duration = Duration::from_millis(20);
-/// Bytes of the hello of a session that goes on, with reports of its services and all that is below it. One with the
-/// table of services is longer, and leaves only until the peer has that.
+/// Length of a hello in an established session, bytes, with reports of its services and all lower headers. A
+/// hello with the table of services is longer, but is sent only until the peer has the table.
 const HELLO: usize = 200;
 
-/// What must be known of the way to a peer.
+/// Lengths on the path to a peer, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Longest packet.
     pub(crate) max_payload: usize,
-    /// What the path leaves of a datagram.
+    /// What is left for the payload of a frame.
     pub(crate) left: usize,
-    /// What is below a frame.
+    /// Overhead below a frame.
     pub(crate) frame_overhead: usize,
 }
 
@@ -69,29 +69,29 @@ pub(crate) struct PeerLink {
     pub(crate) session: Session,
     pub(crate) drops: Drops,
     pub(crate) told: Told,
-    /// What the log has said to limit the rate.
+    /// The rate limit that the log has mentioned.
     limit: Steady<Option<RateLimitCause>>,
     pub(crate) path: Path,
-    /// Frames and hellos that were cut, and parts of the peer's.
+    /// Number of fragmented frames and hellos, and reassembly of the peer's.
     cut: u32,
     parts: Reassembly,
     hello_parts: Reassembly,
-    /// No hello's IP packet is longer: it has to get there before anything is known of the path.
+    /// Longest IP packet for a hello, which must arrive before the path is known.
     hello_mtu: usize,
-    /// How often to say hello while the link idles.
+    /// Interval of hellos while the link is idle.
     keepalive: Duration,
-    /// The name of its host, where the file has that.
+    /// Lookup of its host name, if the file gives one.
     pub(crate) lookup: Option<Lookup>,
-    /// What the peer has cost in the present turn.
+    /// The peer's cost in the present turn.
     pub(crate) spent: Spent,
-    /// Longest payload of a frame, where longer packets are cut.
+    /// Longest payload of a frame, where longer packets are fragmented.
     room: Option<usize>,
-    /// What the path leaves for a packet, where the interface has more for the sake of others.
+    /// What the path leaves for a packet, where the interface allows more for other peers.
     narrow: Option<usize>,
-    /// While the peer is silent: since when it is sought where it is, and the other place where it may be.
+    /// While the peer is silent: since when it is sought at its present address, and the alternative address.
     sought: Instant,
     elsewhere: Option<PeerAddress>,
-    /// Where the peer was when the log last said so, and how often it has moved since.
+    /// The peer's address in the last log entry about it, and its moves since.
     moved: Option<(Option<PeerAddress>, u64)>,
 
     pub(crate) session_since: Option<Instant>,
@@ -101,10 +101,10 @@ pub(crate) struct PeerLink {
     pub(crate) disconnected_since: Option<Instant>,
     pub(crate) rivals: Rivals,
     pub(crate) about: AboutEnds,
-    /// Since when nothing is heard from the peer, and when the log last said so.
+    /// Start of the peer's silence, and the last log entry about it.
     silent: Option<(Instant, Instant)>,
 
-    /// When a datagram of the peer came last.
+    /// Time of the peer's last datagram.
     pub(crate) heard: Instant,
     pub(crate) datagrams_sent: u64,
     pub(crate) sent_bytes: u64,
@@ -114,8 +114,7 @@ pub(crate) struct PeerLink {
 }
 
 impl PeerLink {
-    /// A link with this peer, as `file` says, that has sent nothing yet. Its number and secure session are
-    /// the node's to give.
+    /// Creates a link with this peer, configured by `file`. The node sets its number and its secure session.
     pub(crate) fn new(
         now: Instant,
         peer: &PeerConfig,
@@ -197,7 +196,7 @@ impl PeerLink {
         Ok(link)
     }
 
-    /// Keeps a journal of what goes into the port, which has no state yet.
+    /// Starts the journal of the port, which must not have any state yet.
     pub(crate) fn keep_journal(
         &mut self,
         journals: &mut dyn Journals,
@@ -207,27 +206,27 @@ impl PeerLink {
         self.port.keep_journal(sink)
     }
 
-    /// The peer for the log.
+    /// The peer's name for the log.
     pub(crate) fn who(&self) -> String {
         who(&self.config.name, self.to.address.as_ref())
     }
 
     // ---- from below
 
-    /// A datagram of the peer has come.
+    /// Counts a datagram received from the peer.
     pub(crate) const fn count_received(&mut self, now: Instant, datagram: &[u8]) {
         self.heard = now;
         self.datagrams_received += 1;
         self.received_bytes += datagram.len() as u64;
     }
 
-    /// Whether something is heard from the peer.
+    /// Whether the peer is being received.
     pub(crate) fn is_heard(&self) -> bool {
         self.session.id().is_some() && !self.session.is_silent()
     }
 
-    /// A frame of the peer that is no hello, its bytes in the buffer up to a length; `bound` to our session
-    /// by the secure one, if that said so.
+    /// Handles a frame of the peer other than a hello, in the first `length` bytes of the buffer. `bound`:
+    /// the secure session has authenticated that it belongs to our session.
     pub(crate) fn handle_frame(
         &mut self,
         now: Instant,
@@ -239,7 +238,7 @@ impl PeerLink {
         let Some(ours) = self.session.id() else {
             return Err(Reason::FrameWithoutSession);
         };
-        // What was bound to another session could not be opened.
+        // A frame bound to another session would have failed authentication.
         let session = if bound { ours } else { decoded.session };
         if !self.session.check(now, session) {
             return Err(Reason::StaleSession);
@@ -279,15 +278,15 @@ impl PeerLink {
 
     // ---- time
 
-    /// When there is something to do without any input. The turns of ports that wait for the shared link are
-    /// its business.
+    /// Time at which something is due without any input. Ports that wait for their turn on the shared link
+    /// are not included.
     pub(crate) fn poll_timeout(&self, now: Instant, below: &Below, shared: &SharedLink) -> Instant {
-        // Without keys a hello has nowhere to go.
+        // Without keys no hello can be sent.
         if !below.is_open(now, self.to) {
             return Instant::FAR_FUTURE;
         }
         let hello = self.session.poll_timeout();
-        // Without a session, or with a full socket, the port's frames have nowhere to go.
+        // Without a session, or with a full socket, the port cannot send frames.
         if self.session.id().is_none() || below.transmit.is_blocked() || self.path.is_too_narrow() {
             return hello;
         }
@@ -298,7 +297,7 @@ impl PeerLink {
         hello.min(port.unwrap_or(Instant::FAR_FUTURE))
     }
 
-    /// What is due at `now`.
+    /// Handles what is due at `now`.
     pub(crate) fn on_time(&mut self, now: Instant, below: &mut Below) {
         self.session.handle_timeout(now);
         self.take_events(now, below);
@@ -323,7 +322,7 @@ impl PeerLink {
 
     // ---- to below
 
-    /// Has the port wait for its turn, if it has a frame that can leave and does not wait already.
+    /// Queues the port for a turn, if it has a frame that may leave and is not queued.
     pub(crate) fn offer(&self, now: Instant, below: &Below, shared: &mut SharedLink) {
         if shared.offered(self.to.link).is_none()
             && let Some(len) = self.port.next_frame_len(now)
@@ -338,8 +337,8 @@ impl PeerLink {
         self.session.id().is_some() && !self.path.is_too_narrow() && below.is_open(now, self.to)
     }
 
-    /// It is the port's turn: a frame goes into the batch, unless by now that is another one, whose turn
-    /// comes later.
+    /// Uses the port's turn to add a frame to the batch. If the port's next frame has changed since, the port
+    /// waits for another turn.
     pub(crate) fn take_turn(&mut self, now: Instant, below: &mut Below, shared: &mut SharedLink) {
         let next = self.port.next_frame_len(now);
         match next.filter(|_| self.is_open(now, below)) {
@@ -352,7 +351,7 @@ impl PeerLink {
                     self.stage(now, &frame, below);
                 }
                 let free = shared.pass(now).max(now);
-                // A port that its own rate holds back for longer comes again when it may.
+                // A port limited by its own lower rate queues again when that rate allows.
                 if let Some(next) = self.port.next_frame_len(free) {
                     shared.follow(self.to.link, next);
                 }
@@ -360,14 +359,14 @@ impl PeerLink {
         }
     }
 
-    /// Puts a frame's header before it and both into the batch.
+    /// Adds a frame with its header to the batch.
     fn stage(&mut self, now: Instant, frame: &Frame<LivePacket>, below: &mut Below) {
         let Some(session) = self.session.id() else {
             return;
         };
         let mut header = [0; LIVE_HEADER_ROOM];
         let length = self.port.encode_header(frame, session, &mut header);
-        // Only a service that was removed in between has no header; its frames go with it.
+        // Only a service that was removed in the meantime has no header; its frames are dropped.
         if let Some(length) = length {
             let payload = frame.packet().map_or(&[][..], LivePacket::bytes);
             let packet = frame.packet().filter(|_| frame.header.kind.is_packet());
@@ -382,7 +381,7 @@ impl PeerLink {
         }
     }
 
-    /// Puts a frame with a mark into the batch, bound to the session if it belongs to one.
+    /// Adds a frame with this traffic class to the batch, bound to the session if it belongs to one.
     fn push(&mut self, now: Instant, how: (u8, bool), parts: &[&[u8]], below: &mut Below) {
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         if length + below.sealing() > self.to.longest {
@@ -396,8 +395,8 @@ impl PeerLink {
         }
     }
 
-    /// Puts a frame into the batch in datagrams of at most `longest` bytes: one that was made before the path became
-    /// narrower, or a hello.
+    /// Adds a frame to the batch in datagrams of at most `longest` bytes: a frame built before the path
+    /// became narrower, or a hello.
     fn push_in_parts(
         &mut self,
         now: Instant,
@@ -421,7 +420,7 @@ impl PeerLink {
         }
     }
 
-    /// Takes a part of a frame: the frame, if it was the last of it.
+    /// Takes a part of a frame. Returns the frame when it is complete.
     pub(crate) fn handle_part(
         &mut self,
         now: Instant,
@@ -436,8 +435,8 @@ impl PeerLink {
         }
     }
 
-    /// Sends the hello that is due. It bypasses the schedulers: it must get through when the services
-    /// are stuck, and there is at most one a second.
+    /// Sends the hello that is due. It bypasses the schedulers, because it must leave even when the services
+    /// are stuck; there is at most one a second.
     fn say_hello(&mut self, now: Instant, below: &mut Below) {
         if !below.is_open(now, self.to) {
             return;
@@ -452,7 +451,7 @@ impl PeerLink {
         self.ask_about(now, below);
     }
 
-    /// Puts what travels as a hello does into the batch, beside the services.
+    /// Adds a hello, or a message sent like one, to the batch, outside the services.
     pub(crate) fn push_beside(&mut self, now: Instant, body: &[u8], below: &mut Below) {
         let (header, mark) = (self.hello_header(), below.outer.traffic_class(None));
         let longest = below.longest(self.to.address, self.hello_mtu);
@@ -466,7 +465,7 @@ impl PeerLink {
         }
     }
 
-    /// The header of a hello, or of what travels as one.
+    /// The header of a hello, or of a message sent like one.
     fn hello_header(&self) -> Vec<u8> {
         let mut header = vec![0; LIVE_HEADER_ROOM];
         let fields = Frame::<LivePacket>::new(Header::new(FrameKind::Hello, 0), None);
@@ -486,7 +485,7 @@ impl PeerLink {
         reports.collect()
     }
 
-    /// The socket has said what became of datagrams.
+    /// Handles the socket's report about sent datagrams.
     pub(crate) fn on_fate(&mut self, now: Instant, fate: SendFate) {
         match fate {
             SendFate::Sent { datagrams, bytes } => {
@@ -506,14 +505,14 @@ impl PeerLink {
 
     // ---- configuration
 
-    /// Takes over the rate of the link, where the peer has none of its own, or the peer's.
+    /// Sets the rate: the peer's own, or else that of the link.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
         self.port.set_link_rate(now, rate);
         let keepalives = keepalives(rate, self.keepalive);
         self.session.set_keepalives(keepalives);
     }
 
-    /// Takes over what changed of the peer, but for its rate.
+    /// Applies the peer's changed settings, except its rate.
     pub(crate) fn set_config(
         &mut self,
         now: Instant,
@@ -523,18 +522,18 @@ impl PeerLink {
     ) {
         let old = std::mem::replace(&mut self.config, new.clone());
         if old.address != new.address {
-            // Left out, it stays where it called from last.
+            // Without an address in the file, the peer's last address stays.
             self.to.address = new.fixed_address().or(self.to.address);
             self.lookup = new.host().map(|host| Lookup::new(now, host.clone()));
         }
         self.to.session = session;
-        // New keys know nothing of the session yet, which goes on.
+        // New keys must be bound to the session, which continues.
         below.bind(self.to, self.session.id());
     }
 }
 
-/// How often hellos leave at a rate, and how long the peer may be silent: half an interval more than so
-/// many, for the last of them to be late.
+/// Intervals of hellos at a rate, and the silence after which the peer counts as lost: half an interval more
+/// than [`LOST_KEEPALIVES`] intervals, as the last hello may be late.
 fn keepalives(rate: Rate, idle: Duration) -> Keepalives {
     let busy = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
     Keepalives {
@@ -544,7 +543,7 @@ fn keepalives(rate: Rate, idle: Duration) -> Keepalives {
     }
 }
 
-/// A peer for the log.
+/// A peer's name for the log.
 pub(crate) fn who(name: &str, address: Option<&impl Display>) -> String {
     format!("{name} {}", at(address))
 }

@@ -1,5 +1,5 @@
-//! All links of a node, and whose a datagram or a packet is: by the secure session, by the address where
-//! there are no keys, by the prefixes behind each peer. What leaves for all of them at once leaves here.
+//! All links of a node, and the mapping of datagrams and packets to them: by the secure session, by the
+//! address without keys, by the prefixes behind each peer. It also sends the datagrams of all links.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,12 +16,12 @@ use crate::Cidr;
 use crate::config::{PeerConfig, PeerPlace};
 use crate::packet::addresses;
 
-/// Handshakes and probes that wait for a full socket at most.
+/// Limit of handshakes and probes that wait for a full socket.
 const MOST_ASIDE: usize = 64;
-/// What was sent before a session began has arrived after this.
+/// Time after which everything sent before a session began has arrived.
 const BEGINNING: Duration = Duration::from_secs(2);
 
-/// The links by their numbers, which are those of their ports on the shared link.
+/// The links by number. A link has the number of its port on the shared link.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     pub(crate) all: BTreeMap<u8, PeerLink>,
@@ -31,7 +31,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Finds links by what they are now. To be called after any of them came, went or changed.
+    /// Rebuilds the indices. Must be called after links were added, removed or changed.
     pub(crate) fn index(&mut self) {
         let links = || self.all.iter();
         let sessions = links().filter_map(|(n, link)| Some((link.to.session?, *n)));
@@ -41,7 +41,7 @@ impl Links {
         self.prefixes = prefixes;
     }
 
-    /// The least number that no link has. A file has fewer peers than there are numbers.
+    /// The lowest free number. A file has fewer peers than there are numbers.
     pub(crate) fn free_number(&self) -> u8 {
         let mut numbers = 0..u8::MAX;
         let free = numbers.find(|number| !self.all.contains_key(number));
@@ -64,7 +64,7 @@ impl Links {
         missing.then_some(&*link.config.name)
     }
 
-    /// Whether the session with the peer at an address has begun a moment ago.
+    /// Whether a session with the peer at an address began a moment ago.
     pub(crate) fn begins_at(&self, now: Instant, address: PeerAddress) -> bool {
         let link = self.at(address).and_then(|at| self.all.get(&at));
         let since = link.and_then(|link| link.session_since);
@@ -92,11 +92,11 @@ impl Links {
         names.join(", ")
     }
 
-    /// Has what the secure sessions have to say sent, on account of a datagram that came, if one did. It does not
-    /// wait for the batch, whose frames need its keys.
+    /// Sends the messages of the secure sessions, in answer to the datagram `came` if there is one. They
+    /// bypass the batch, whose frames need their keys.
     pub(crate) fn send_session(&self, now: Instant, below: &mut Below, came: Option<Came>) {
         while let Some(message) = below.guard.as_mut().and_then(Guard::poll_transmit) {
-            // An empty message has a number, as those with frames have.
+            // An empty message has a sequence number like one with a frame.
             let tapped = below.tap.as_ref().and_then(|(link, _)| self.all.get(link));
             if let Some(link) = tapped.filter(|link| link.to.address == Some(message.to))
                 && let Some(tap) = below.tapped(link.to.link)
@@ -104,7 +104,7 @@ impl Links {
                 let waiting = link.port.waiting_bytes();
                 tap.borrow_mut().sent(now, message.bytes(), waiting);
             }
-            // An answer leaves from the address that was called, no matter who called.
+            // An answer leaves from the address that was called, whoever the caller is.
             let from = match came.filter(|came| came.from == message.to) {
                 Some(came) => came.to,
                 None => {
@@ -122,7 +122,7 @@ impl Links {
         }
     }
 
-    /// Gives the outlet what waits for it, and tells the links what became of theirs.
+    /// Sends the waiting datagrams, and reports the results to their links.
     pub(crate) fn flush(&mut self, now: Instant, below: &mut Below, outlet: &mut impl Outlet) {
         while let Some(aside) = below.aside.front() {
             let sent = aside.send(outlet);
@@ -142,7 +142,7 @@ impl Links {
                         link.on_fate(now, SendFate::Sent { datagrams, bytes });
                     }
                 }
-                // A probe that the interface does not take is one that the path does not take.
+                // A probe longer than the interface's MTU counts as lost on the path.
                 (Err(_), Some(_)) => {}
                 (Err(error), None) => below.drops.count(now, error.reason()),
             }
@@ -158,7 +158,7 @@ impl Links {
                 *datagrams_sent += datagrams;
                 *bytes_sent += bytes;
             }
-            // That of a peer that is gone by now is nobody's.
+            // The peer may have been removed in the meantime.
             if let Some(link) = self.get_mut(link) {
                 link.on_fate(now, fate);
             }
@@ -166,22 +166,22 @@ impl Links {
     }
 }
 
-/// Which peer an address is behind: that with the longest prefix.
+/// Finds the peer for an address: the one with the longest matching prefix.
 #[derive(Debug, Default)]
 pub(crate) struct Prefixes {
-    /// There is one peer, and everything is behind it.
+    /// The only peer, if it has every address.
     only: Option<u8>,
     networks: BTreeMap<(IpAddr, u8), u8>,
-    /// Lengths that there are, of IPv4 and of IPv6, the longest first.
+    /// Prefix lengths in use, of IPv4 and of IPv6, in descending order.
     lengths: [Vec<u8>; 2],
 }
 
-/// What an address is not behind.
+/// Why no peer was found for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nowhere {
-    /// It is none: the bytes are no packet.
+    /// The bytes are not an IP packet.
     NotIp,
-    /// Any peer.
+    /// No peer has the address.
     NoPeer(IpAddr),
 }
 
@@ -217,12 +217,12 @@ impl Prefixes {
         })
     }
 
-    /// The peer that an address is behind.
+    /// The peer that has an address.
     pub(crate) fn way_to(&self, address: IpAddr) -> Option<u8> {
         self.only.or_else(|| self.find(address))
     }
 
-    /// The peer that a packet of the kernel goes to.
+    /// The peer that a packet from the kernel goes to.
     pub(crate) fn toward(&self, packet: &[u8]) -> Result<u8, Nowhere> {
         if let Some(only) = self.only {
             return Ok(only);
@@ -231,7 +231,7 @@ impl Prefixes {
         self.find(destination).ok_or(Nowhere::NoPeer(destination))
     }
 
-    /// Whether a packet of this peer may have its source.
+    /// Whether a packet of this peer may have its source address.
     pub(crate) fn admits(&self, number: u8, packet: &[u8]) -> bool {
         self.only == Some(number)
             || addresses(packet).is_some_and(|(source, _)| self.find(source) == Some(number))
@@ -314,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// The table finds what a search of every prefix finds.
+        /// The table gives the same result as a linear search of all prefixes.
         #[test]
         fn a_look_finds_what_a_search_does(
             all in prop::collection::vec((0..=32u8, any::<[u8; 4]>(), 0..4usize), 1..20),

@@ -1,10 +1,10 @@
-//! When a peer's host name is looked up, and which of its addresses is tried. Sans-IO: the names
-//! themselves are the resolver's business.
+//! When to look up a peer's host name, and which of its addresses to try. Sans-IO: the resolver does the
+//! lookup itself.
 //!
-//! A name is looked up at the start, and again as long as nothing is heard from the peer, after a time that
-//! doubles from [`FIRST`] to [`LONGEST`]. Each answer moves on to the next address of the host, so that one
-//! that leads nowhere, or a family that does, keeps no link from coming up. While the peer is heard its
-//! name is of no interest: it may move, and is known by its keys.
+//! A name is looked up at the start, and again while nothing is received from the peer, at intervals that
+//! double from [`FIRST`] to [`LONGEST`]. Each answer moves on to the host's next address, so that one
+//! unreachable address, or IP version, does not keep the link down. While the peer is received, its name is
+//! not looked up: it may move, and is identified by its keys.
 
 use std::net::SocketAddr;
 
@@ -12,32 +12,32 @@ use airlane_base::{Duration, Instant};
 
 use crate::config::HostPort;
 
-/// How long an address is tried at first: some handshakes.
+/// Time for which an address is tried at first: a few handshakes.
 const FIRST: Duration = Duration::from_secs(3);
-/// How long it is tried at most.
+/// Longest time for which one is tried.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The name of a peer's host.
+/// The host name of a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     host: HostPort,
     due: Instant,
-    /// How long until the next.
+    /// Time until the next lookup.
     patience: Duration,
-    /// Whether an answer is waited for.
+    /// Whether a lookup is in progress.
     asked: bool,
-    /// What stood in the way the last time.
+    /// Error of the last lookup.
     obstacle: Option<String>,
 }
 
-/// What an answer is good for.
+/// The result of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing new.
     Nothing,
-    /// The peer is to be sought there.
+    /// Seek the peer at this address.
     Seek(SocketAddr),
-    /// For another reason than the last time there is nowhere to seek it.
+    /// There is no usable address, for a new reason.
     Obstacle(String),
 }
 
@@ -52,7 +52,7 @@ impl Lookup {
         }
     }
 
-    /// What stands in the way of an address.
+    /// Why there is no address.
     pub(crate) fn obstacle(&self) -> Option<&str> {
         self.obstacle.as_deref()
     }
@@ -64,7 +64,7 @@ impl Lookup {
         }
     }
 
-    /// The name to look up now, if it is time to. `heard`: whether the peer is.
+    /// The name to look up, if a lookup is due. `heard`: the peer is being received.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard: bool) -> Option<&HostPort> {
         if self.asked || now < self.due {
             return None;
@@ -77,8 +77,8 @@ impl Lookup {
         Some(&self.host)
     }
 
-    /// Takes an answer; `usable` are addresses that this end can send to, and `tried` is where the peer was
-    /// sought last.
+    /// Takes an answer. `usable`: whether this end can send to an address; `tried`: the address where the
+    /// peer was sought last.
     pub(crate) fn handle_answer(
         &mut self,
         now: Instant,
@@ -143,7 +143,7 @@ mod tests {
         all.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// When a name is asked for, with answers after `takes`, until `end`.
+    /// Times of lookups until `end`, if each answer takes `takes` ms.
     fn asked(lookup: &mut Lookup, takes: u64, end: u64, heard: impl Fn(u64) -> bool) -> Vec<u64> {
         let (mut all, mut now) = (Vec::new(), 0);
         loop {
@@ -203,7 +203,7 @@ mod tests {
         };
         assert!(why.contains("[::]:PORT"), "{why}");
         assert_eq!(ask(|_| false, Some(all[0])), Found::Nothing, "said once");
-        // It is gone, and all others were never tried.
+        // The address that was tried is no longer listed, and none of these has been.
         let gone = addresses(&["192.0.2.9:7007"]);
         assert_eq!(ask(|_| true, Some(gone[0])), Found::Seek(all[0]));
     }
@@ -221,8 +221,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the answers and whoever is heard: never twice within the shortest time, and a peer that
-        /// stays silent is asked for within the longest.
+        /// For any answers and receptions: lookups are at least the shortest interval apart, and a silent
+        /// peer is looked up within the longest.
         #[test]
         fn lookups_are_bounded_both_ways(
             steps in prop::collection::vec((any::<bool>(), 0..5_000u64, any::<bool>()), 1..60),

@@ -1,9 +1,9 @@
 //! The node, its inputs and its outputs.
 //!
 //! Invariants: after every input the ports are drained before anything leaves; no error of a single packet or
-//! datagram ends anything; a sender that is not known allocates and changes nothing.
+//! datagram ends the node; an unknown sender causes no allocation and no change of state.
 //!
-//! Left out: more than one thread. A port never has more than a part of one core.
+//! Left out: more than one thread. A port never uses more than a part of one core.
 
 mod about;
 mod below;
@@ -69,37 +69,37 @@ pub use tap::{Journals, Tap};
 use transmit::SendFate;
 pub use transmit::{Datagram, Outlet, Run, SEND_MAX, SendError};
 
-/// One end of a link, or of several.
+/// One end of one or several links.
 #[derive(Debug)]
 pub struct Node {
     name: String,
-    /// How it runs: the file, every default filled in, and what commands changed since.
+    /// The running configuration: the resolved file, and what commands changed since.
     config: LiveConfig,
-    /// The file that was read last, every default filled in.
+    /// The resolved file that was read last.
     file: LiveConfig,
     below: Below,
     links: Links,
     /// Gives the links' ports their turns.
     shared: SharedLink,
-    /// Which of them have one bottleneck below, and what each sees of it, by number and weight.
+    /// Links that share a bottleneck, and what each port sees of it, by link number and weight.
     bottlenecks: Bottlenecks,
     below_ports: Vec<PortBelow>,
     plane: StatusPlane,
-    /// Packets for the kernel that the ports had to give before it asked, and the link of each.
+    /// Packets for the kernel that were taken from the ports before it asked, each with its link.
     delivered: VecDeque<(u8, LivePacket)>,
-    /// Where ports keep journals, if they do.
+    /// Creates the ports' journals, if they are wanted.
     journals: Option<Box<dyn Journals>>,
-    /// Since when there is the present port, and when the log spoke of another.
+    /// Start of the present port's use, and when the log last mentioned a change of port.
     port_since: Instant,
     port_said: Quiet,
     swallowed_said: Quiet,
-    /// Where random numbers come from.
+    /// Source of random numbers.
     random: ChaCha12Rng,
     pool: Pool,
-    /// What all packets may take of memory, bytes.
+    /// Memory limit of all packets, bytes.
     most_memory: usize,
     pressure: Pressure,
-    /// Sizes of the widest path at the start, and what that takes.
+    /// Sizes of the widest path at the start, and its MTU.
     sizes: Sizes,
     widest: usize,
     started: Instant,
@@ -107,7 +107,7 @@ pub struct Node {
     /// Whether the MTU follows the paths.
     auto_mtu: bool,
     mtu: usize,
-    /// The MTU is neither lower, so that IPv6 goes on, nor higher, as the ports' frames end there.
+    /// Limits of the MTU: not lower, so that IPv6 keeps working, and not higher than the ports' frames allow.
     mtu_range: (usize, usize),
 
     packets_read: u64,
@@ -118,7 +118,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// When [`Node::handle_timeout`] wants to be called without any input.
+    /// Time at which [`Node::handle_timeout`] must be called in the absence of other input.
     pub fn poll_timeout(&self, now: Instant) -> Instant {
         let Self {
             below,
@@ -127,7 +127,7 @@ impl Node {
             ..
         } = self;
         let guard = below.guard.as_ref().and_then(Guard::poll_timeout);
-        // With a full socket a turn is of no use.
+        // A turn is of no use while the socket is full.
         let shared_free = shared.poll_timeout();
         let shared_free = shared_free.filter(|_| !below.transmit.is_blocked());
         links
@@ -145,7 +145,8 @@ impl Node {
             .min(self.plane.poll_timeout())
     }
 
-    /// Does what is due at `now`; `wall` is what the clock on the wall says, for handshakes, which compare machines.
+    /// Handles what is due at `now`. `wall` is the wall-clock time, which handshakes need because they
+    /// compare the times of two machines.
     pub fn handle_timeout(&mut self, now: Instant, wall: Wall) {
         if self.below.handle_timeout(now, wall) {
             self.links.send_session(now, &mut self.below, None);
@@ -161,12 +162,12 @@ impl Node {
         self.leave_port(now);
     }
 
-    /// What the node wants from its driver, in order.
+    /// The next request to the driver, in order.
     pub fn poll_request(&mut self) -> Option<Request> {
         self.below.requests.pop_front()
     }
 
-    /// Has the ports give frames, as long as there is room for them.
+    /// Takes frames from the ports while there is room for them.
     fn drain(&mut self, now: Instant) {
         let Self {
             below,
@@ -188,7 +189,7 @@ impl Node {
         }
     }
 
-    /// Sends what the ports and sessions have to say, as long as the socket takes it.
+    /// Sends the frames of the ports and the messages of the sessions until the socket is full.
     pub fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         loop {
             let Self { below, links, .. } = self;
@@ -230,15 +231,15 @@ impl Node {
         Some(datagram)
     }
 
-    /// Whether datagrams wait for a socket that is full.
+    /// Whether datagrams wait because the socket is full.
     pub fn is_blocked(&self) -> bool {
         self.below.transmit.is_blocked()
     }
 
-    /// The interface below was lost and is there again.
+    /// The interface below was lost and is back.
     pub fn handle_interface_back(&mut self, now: Instant) {
-        // While it was away peers may have got other addresses, and ours be another by now. Those whose
-        // place the file does not say are sought as at the start, and seek us.
+        // Meanwhile the peers' addresses, and ours, may have changed. Peers without an address in the file
+        // are sought as at the start, and seek this end likewise.
         let Self { below, links, .. } = self;
         for link in links.iter_mut() {
             if let (Some(guard), Some(session)) = (&mut below.guard, link.to.session)
@@ -251,8 +252,8 @@ impl Node {
         }
     }
 
-    /// Somebody else may have the keys by now, as the machine has slept or is a copy: forgets them, and draws new ones
-    /// from this seed.
+    /// Discards all keys and draws new ones from `seed`. After a suspend, or in a copy of a virtual machine,
+    /// another host may have the same keys.
     pub fn renew_keys(&mut self, now: Instant, seed: [u8; 32]) {
         self.random = ChaCha12Rng::from_seed(seed);
         if let Some(guard) = &mut self.below.guard {
@@ -267,7 +268,7 @@ impl Node {
         self.below.guard.is_some()
     }
 
-    /// Looks at the paths: each by itself, however often another peer moves.
+    /// Checks the paths: each at its own interval, however often another peer moves.
     fn check_paths(&mut self, now: Instant) {
         let Self { below, links, .. } = self;
         let mut any = false;
@@ -279,8 +280,8 @@ impl Node {
         }
     }
 
-    /// Has the interface follow the widest path, as it has one MTU for all, and the links of narrower ones
-    /// cut what is too long for them.
+    /// Sets the interface's MTU to that of the widest path, as there is one MTU for all peers. The links of
+    /// narrower paths fragment what is too long for them.
     fn follow_paths(&mut self, now: Instant) {
         let Self { below, links, .. } = self;
         let file = &self.config.link;
@@ -318,7 +319,7 @@ impl Node {
         }
     }
 
-    /// What packets take of memory, bytes.
+    /// Memory in use by packets, bytes.
     pub fn memory_bytes(&self) -> usize {
         self.pool.taken_bytes()
     }
@@ -328,7 +329,7 @@ impl Node {
         self.links.named(peer).map(|link| link.to.link)
     }
 
-    /// The services of a link as this end has them, with their ledgers; none if there is no such link.
+    /// The services of a link on this end, with their ledgers; none if there is no such link.
     pub fn services(&self, link: u8) -> impl Iterator<Item = ServiceStatus> + '_ {
         let link = self.links.all.get(&link).into_iter();
         link.flat_map(|link| link.port.services())
@@ -339,7 +340,7 @@ impl Node {
         &self.name
     }
 
-    /// How it runs: the file, and what commands changed since.
+    /// The running configuration: the file, and what commands changed since.
     pub const fn config(&self) -> &LiveConfig {
         &self.config
     }
@@ -349,12 +350,12 @@ impl Node {
         self.mtu
     }
 
-    /// The peers for the log, each with what its path takes.
+    /// The peers as the log names them, each with its path MTU.
     pub fn peers(&self) -> impl Iterator<Item = (String, usize)> + '_ {
         self.links.iter().map(|link| (link.who(), link.path.mtu()))
     }
 
-    /// The system knows this of the path to a peer.
+    /// Takes the kernel's answer about the path to a peer.
     pub fn handle_path(&mut self, now: Instant, link: u8, facts: PathFacts) {
         if let Some(link) = self.links.get_mut(link) {
             link.path.follow(now, facts);

@@ -1,4 +1,4 @@
-//! Names of the peers' hosts: when each is to be looked up, and what an answer means.
+//! Host names of the peers: when to look up each, and how to use an answer.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::config::HostPort;
 use crate::config::underlay::reaches;
 
 impl Node {
-    /// Wants the names looked up whose turn it is.
+    /// Requests the lookups that are due.
     pub(crate) fn look_up(&mut self, now: Instant) {
         let Self { links, below, .. } = self;
         for link in links.iter_mut() {
@@ -25,8 +25,8 @@ impl Node {
         }
     }
 
-    /// A name was looked up: where its peer is to be sought, if that is somewhere else than before. The driver sees
-    /// whether that is a place for a peer, and calls [`Node::seek`].
+    /// Takes an answer of the resolver. Returns the peer's link and new address, if the address is new. The
+    /// driver checks whether a peer can have that address, and then calls [`Node::seek`].
     pub fn handle_name(
         &mut self,
         now: Instant,
@@ -55,7 +55,7 @@ impl Node {
         }
     }
 
-    /// Seeks the peer of this link there.
+    /// Seeks the peer of this link at this address.
     pub fn seek(&mut self, now: Instant, link: u8, address: PeerAddress) {
         let Self { links, below, .. } = self;
         if let Some(link) = links.get_mut(link) {
@@ -66,13 +66,13 @@ impl Node {
         }
     }
 
-    /// Whether the host of a peer has not been looked up yet.
+    /// Whether a peer has no address yet because its host name has not been resolved.
     pub fn any_sought(&self) -> bool {
         let mut links = self.links.iter();
         links.any(|link| link.lookup.is_some() && link.to.address.is_none())
     }
 
-    /// Where peers are sought that are not heard.
+    /// Addresses of silent peers.
     pub fn unheard(&self) -> impl Iterator<Item = PeerAddress> {
         let unheard = self.links.iter().filter(|link| !link.is_heard());
         unheard.filter_map(|link| link.to.address)

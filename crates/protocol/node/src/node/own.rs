@@ -1,18 +1,18 @@
-//! Datagrams of this node that the kernel brings back: where the way to a peer leads into the tunnel that they carry,
-//! each would be sent again, longer, for ever.
+//! Detects datagrams of this node that the kernel routes into the tunnel. If the outer path to a peer leads
+//! into the tunnel itself, each datagram would be encapsulated again, without end.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const UDP: u8 = 17;
 const V6_HEADER: usize = 40;
 
-/// Where a packet of the kernel goes, if it is a datagram that leaves from this port. A look at two bytes, for nearly
-/// all.
+/// Destination of a packet from the kernel, if it is a UDP datagram from this port. For nearly all packets it
+/// reads only two bytes.
 pub(crate) fn from_port(packet: &[u8], port: u16) -> Option<SocketAddr> {
     let (at, ip): (usize, IpAddr) = match packet.first()? >> 4 {
         4 => {
             let (&[flags, offset], &protocol) = (packet.get(6..8)?.first_chunk()?, packet.get(9)?);
-            // Parts of one behind the first have no ports; without it they are of no use.
+            // Later fragments have no ports, and are of no use without the first.
             if protocol != UDP || flags & 0x1f != 0 || offset != 0 {
                 return None;
             }

@@ -1,29 +1,29 @@
-//! What is known of the way to one peer: how long a datagram it takes, and when to ask for its interface.
+//! The path to one peer: the longest datagram that it takes, and when to query its interface.
 //!
-//! Over UDP the path is probed ([`PathSearch`], RFC 8899). What the kernel knows of it is its interface's
-//! MTU, which no datagram can be longer than, and what ICMP messages say, which nobody authenticates and
-//! which is a hint to the search. On raw Ethernet the interface is the path.
+//! Over UDP the path is probed ([`PathSearch`], RFC 8899). The kernel contributes the MTU of the interface,
+//! which is an upper limit, and the path MTU in ICMP messages, which nobody authenticates and which is only a
+//! hint to the search. On raw Ethernet the interface is the path.
 //!
-//! Invariant: the kernel is asked at most once in [`AT_MOST_EVERY`], whatever the peer does.
+//! Invariant: the kernel is queried at most once in [`AT_MOST_EVERY`], whatever the peer does.
 
 use airlane_base::{Duration, Instant};
 use airlane_session::PathSearch;
 
 use crate::PathFacts;
 
-/// How often the kernel is asked without a reason.
+/// Interval of queries without a reason.
 const EVERY: Duration = Duration::from_secs(10);
-/// How often it is asked with a reason, at most.
+/// Least interval of queries with a reason.
 const AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
-/// What is known of the path to a peer.
+/// State of the path to a peer.
 #[derive(Debug)]
 pub(crate) struct Path {
-    /// None where the interface is the path.
+    /// `None` where the interface is the path.
     pub(crate) search: Option<PathSearch>,
-    /// What was in force when somebody last took note.
+    /// The MTU when [`Path::take_change`] was last called.
     noted: usize,
-    /// What the interface takes, and the most that there are buffers for.
+    /// MTU of the interface, and the longest datagram that the buffers hold.
     interface: usize,
     most: usize,
     asked: Option<Instant>,
@@ -31,7 +31,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// One that is not probed, to whose interface there are buffers for so much.
+    /// A path that is not probed; the buffers hold the interface's MTU.
     pub(crate) fn of_interface(now: Instant, facts: PathFacts) -> Self {
         Self {
             search: None,
@@ -43,7 +43,7 @@ impl Path {
         }
     }
 
-    /// One that is probed once there is somebody to answer. There are buffers for datagrams of `most`.
+    /// A path that is probed once there is a session. The buffers hold datagrams of `most` bytes.
     pub(crate) fn probed(now: Instant, facts: PathFacts, most: usize, seed: u64) -> Self {
         let interface = facts.interface.min(most);
         let mut search = PathSearch::new(interface, seed);
@@ -58,12 +58,12 @@ impl Path {
         }
     }
 
-    /// The longest datagram with its IP header.
+    /// Longest datagram, IP header included.
     pub(crate) fn mtu(&self) -> usize {
         self.search.as_ref().map_or(self.interface, PathSearch::mtu)
     }
 
-    /// Whether it takes next to nothing: see [`LEAST`](airlane_session::LEAST).
+    /// Whether it takes less than [`LEAST`](airlane_session::LEAST).
     pub(crate) fn is_too_narrow(&self) -> bool {
         self.search.as_ref().is_some_and(PathSearch::is_too_narrow)
     }
@@ -76,7 +76,7 @@ impl Path {
         self.due.min(search.unwrap_or(Instant::FAR_FUTURE))
     }
 
-    /// There is a reason to ask the kernel. Whether that was not known yet.
+    /// Schedules a query of the kernel. Returns whether this brings the next query forward.
     pub(crate) fn ask(&mut self, now: Instant) -> bool {
         let earliest = self.asked.map_or(now, |asked| asked + AT_MOST_EVERY);
         let (due, was) = (self.due.min(earliest.max(now)), self.due);
@@ -84,7 +84,7 @@ impl Path {
         due != was
     }
 
-    /// Whether to ask the kernel now. Then it was.
+    /// Whether a query is due; if so, the next one is scheduled.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let due = self.due <= now;
         if due {
@@ -93,7 +93,7 @@ impl Path {
         due
     }
 
-    /// Takes what the kernel knows.
+    /// Takes the kernel's answer.
     pub(crate) fn follow(&mut self, now: Instant, facts: PathFacts) {
         self.interface = facts.interface;
         if let Some(search) = &mut self.search {
@@ -102,7 +102,7 @@ impl Path {
         }
     }
 
-    /// What was in force before, if it is something else by now.
+    /// The previous MTU, if it has changed.
     pub(crate) fn take_change(&mut self) -> Option<usize> {
         let mtu = self.mtu();
         let was = std::mem::replace(&mut self.noted, mtu);
@@ -131,7 +131,7 @@ mod tests {
             asked += u32::from(path.is_due(at(ms)));
         }
         assert_eq!(asked, 10);
-        // Once more for the last time that it moved, then every ten seconds without a reason.
+        // One query more for the last move, then one every ten seconds without a reason.
         let quiet = (10_000..50_000).filter(|&ms| path.is_due(at(ms)));
         assert_eq!(quiet.collect::<Vec<_>>(), [10_000, 20_000, 30_000, 40_000]);
     }
@@ -144,7 +144,7 @@ mod tests {
         path.follow(at(2), facts(1400, 552));
         assert_eq!((path.take_change(), path.mtu()), (Some(1500), 1400));
         assert_eq!(path.take_change(), None);
-        // There are buffers for what there was at the start.
+        // The buffers hold the MTU of the start.
         path.follow(at(3), facts(9000, 9000));
         assert_eq!((path.take_change(), path.mtu()), (Some(1400), 1500));
         let mut interface = Path::of_interface(at(0), facts(1500, 1500));

@@ -1,17 +1,17 @@
-//! The status plane of a node (Gopal 2007, section 3.3): what its services export as a MAC does, for those that ask at
-//! the control socket, and the least that the nodes of a path export, by probes along it.
+//! The status plane of a node (Gopal 2007, section 3.3): the per-service counts that a MAC would export, for
+//! clients of the control socket, and the minimum over the nodes of a path, from probes along it.
 //!
 //! ```text
-//!  register, pull ──► plane ── every interval: read the counts of the service that the flow gets
-//!                       └───── and a probe with them ──► relay: the least of both ──► the destination's node
-//!                     route  ◄────────────────────────────────────────────────────────────┘ unchanged
+//!  register, pull ──► plane ── every interval: read the counts of the flow's service
+//!                       └───── and a probe with them ──► relay: the minimum of both ──► the destination's node
+//!                     route  ◄───────────────────────────────────────────────────────────┘ unchanged
 //! ```
 //!
-//! Where nobody asks there is nothing: no reading, no probe, no deadline. A relay reads for as long as probes come. Probes
-//! travel as hellos do, beside the services: what they tell is of the queues, and old when they have waited in them
-//! (docs/lab/choices.md). One that is lost is not repeated.
+//! Without a client there are no readings, no probes and no deadlines. A relay takes readings while probes
+//! arrive. Probes are sent like hellos, outside the services: they report on the queues, and would be stale
+//! after waiting in them (docs/lab/choices.md). A lost probe is not repeated.
 //!
-//! Bounded: [`MOST_FLOWS`] and [`MOST_READINGS`]; a probe of a peer makes at most one datagram.
+//! Bounds: [`MOST_FLOWS`] and [`MOST_READINGS`]; a probe from a peer causes at most one datagram.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,17 +23,17 @@ use airlane_session::{Offer, StatusProbe};
 use super::link::PeerLink;
 
 pub(crate) const INTERVAL: Duration = Duration::from_nanos(Offer::INTERVAL_NS);
-/// Flows of this node that are told at a time.
+/// Limit of registered flows on this node.
 pub(crate) const MOST_FLOWS: usize = 32;
-/// Services that are read at a time.
+/// Limit of services with readings.
 const MOST_READINGS: usize = 64;
-/// A relay reads for so long after a probe.
+/// How long a relay takes readings after a probe.
 pub(crate) const WANTED: Duration = Duration::from_secs(1);
 
-/// What is known of the interfaces that somebody asks about.
+/// State of the interfaces that clients and probes ask about.
 #[derive(Debug)]
 pub(crate) struct StatusPlane {
-    /// The next interval begins then.
+    /// Start of the next interval.
     pub(crate) next: Instant,
     pub(crate) flows: Vec<Registered>,
     /// By link and service.
@@ -41,22 +41,22 @@ pub(crate) struct StatusPlane {
     pub(crate) numbers: u16,
 }
 
-/// A flow of this node that is told what it may send.
+/// A flow of this node that a client has registered.
 #[derive(Debug)]
 pub(crate) struct Registered {
-    /// Who asked, by the number that the control socket gave it.
+    /// The client, by its number on the control socket.
     pub(crate) client: u64,
     pub(crate) number: u16,
     pub(crate) flow: FlowKey,
     pub(crate) link: u8,
-    /// The service that it got in the last interval.
+    /// Its service in the last interval.
     pub(crate) service: u8,
     pub(crate) probes: u32,
-    /// The newest that has come back, and when.
+    /// The newest probe that has come back, and when.
     pub(crate) route: Option<(StatusProbe, Instant)>,
 }
 
-/// The counts of a service at the last interval's beginning, and what it did in the one before.
+/// Counts of a service at the start of the present interval, and the result of the previous one.
 #[derive(Debug)]
 pub(crate) struct Reading {
     at: Instant,
@@ -75,8 +75,7 @@ impl Reading {
         }
     }
 
-    /// Ends an interval. One that was longer, as the machine had something else to do, is told as one of the usual
-    /// length.
+    /// Ends an interval. One that lasted longer, because the machine was busy, is scaled to the nominal length.
     pub(crate) fn read(&mut self, now: Instant, counts: Interface) {
         let lasted = now.saturating_since(self.at).as_nanos().max(1);
         let since = |now: u64, before: u64| {
@@ -85,7 +84,7 @@ impl Reading {
         };
         let before = self.counts;
         let out_packets = since(counts.taken_packets, before.taken_packets);
-        // Who had nothing to send all the time has ended nothing, and had too little all the same (CLAP-Z10).
+        // A service that was idle throughout ended no busy period, but counts as an underflow (CLAP-Z10).
         let idle = counts.taken_packets == before.taken_packets && counts.is_idle;
         let underflows = counts.underflows.saturating_sub(before.underflows);
         self.offer = Some(Offer {
@@ -114,7 +113,7 @@ impl StatusPlane {
         self.next
     }
 
-    /// What a service did in the last interval, once it has been read for one.
+    /// Result of a service's last interval, once there is one.
     pub(crate) fn offer_of(
         &mut self,
         now: Instant,
@@ -138,7 +137,7 @@ impl StatusPlane {
         reading.offer
     }
 
-    /// A probe has come back over a link: whether it is one of this node's that was asked there.
+    /// Takes a probe that has come back over a link. Returns whether this node sent it there.
     pub(crate) fn take(&mut self, now: Instant, link: u8, probe: &StatusProbe) -> bool {
         let asked = |asked: &&mut Registered| {
             (asked.number, asked.link, ends(&asked.flow)) == (probe.flow, link, probe.ends)
@@ -154,7 +153,7 @@ impl StatusPlane {
         true
     }
 
-    /// Forgets what clients wanted that are no more.
+    /// Removes the flows of clients that have disconnected.
     pub(crate) fn keep(&mut self, is_there: impl Fn(u64) -> bool) {
         self.flows.retain(|asked| is_there(asked.client));
     }

@@ -1,7 +1,8 @@
-//! A port that the path swallows: translations and firewalls keep a mapping that leads nowhere for as long as datagrams
-//! come, and only another port begins another one. So the end that calls leaves its port when nothing that it has sent was
-//! answered for [`SWALLOWED`], for a fresh one and back by turns; its peers know it by its key. Where both ends call, and both have left
-//! their ports during an outage, neither finds the other until one is back: so a fresh port has [`FRESH`] alone.
+//! Leaves a UDP port whose mapping is dead. NATs and firewalls keep a mapping that leads nowhere for as long
+//! as datagrams arrive, and only a new source port creates a new one. So the end that calls changes to a
+//! fresh port when nothing that it sent was answered for [`SWALLOWED`], and then alternates between the two;
+//! its peers identify it by its key. If both ends call and both have changed ports during an outage, neither
+//! finds the other until one is back on its own port: so a fresh port is kept for [`FRESH`] only.
 
 use std::net::SocketAddr;
 
@@ -12,20 +13,20 @@ use super::request::Request;
 use crate::Underlay;
 use crate::config::UnderlayConfig;
 
-/// Longer than a peer takes to be restarted.
+/// Longer than a peer takes to restart.
 const SWALLOWED: Duration = Duration::from_secs(30);
 /// Two attempts of a handshake.
 const FRESH: Duration = Duration::from_secs(10);
 
 impl Node {
-    /// Leaves the port if it is time; that is looked at as often as hellos leave.
+    /// Changes the port if it is time; checked at the interval of hellos.
     pub(crate) fn leave_port(&mut self, now: Instant) {
         let UnderlayConfig::Udp { listen, .. } = &self.config.link.underlay else {
             return;
         };
         let listen = *listen;
         self.mention_port(now);
-        // Who owes nothing was heard through it since something was sent.
+        // A session that owes no answer has received something through the port since it last sent.
         let owed = self.links.iter().map(|link| link.session.owed());
         let Some(owed) = owed.collect::<Option<Vec<_>>>() else {
             return;
@@ -45,7 +46,7 @@ impl Node {
         self.below.requests.push_back(Request::Port(port));
     }
 
-    /// The port of the file, if this end has left it.
+    /// The port in the file, if this end has left it.
     pub(crate) fn left_port(&self) -> Option<u16> {
         let UnderlayConfig::Udp { listen, .. } = &self.config.link.underlay else {
             return None;
@@ -54,7 +55,7 @@ impl Node {
         (port != 0 && self.below.underlay.port() != Some(port)).then_some(port)
     }
 
-    /// Warns that the path swallows the port of the file, as soon as somebody is heard through another.
+    /// Warns that the path drops datagrams to the port in the file, once a peer is received through another.
     fn mention_port(&mut self, now: Instant) {
         let Some(port) = self.left_port() else {
             return;
@@ -73,7 +74,7 @@ impl Node {
         }
     }
 
-    /// Asks every peer at once whether it is there: how many.
+    /// Tests all peers at once with a hello. Returns their number.
     pub fn ask_peers(&mut self, now: Instant) -> usize {
         for link in self.links.iter_mut() {
             link.session.ask(now);
@@ -81,7 +82,7 @@ impl Node {
         self.links.iter().count()
     }
 
-    /// This end listens there from now on, or cannot leave its port, as the driver was asked for another.
+    /// Takes the driver's answer: the new local address, or why the port could not be changed.
     pub fn handle_port(&mut self, now: Instant, listen: Result<SocketAddr, String>) {
         let says = self.port_said.speak(now, || 0).is_some();
         match listen {

@@ -1,19 +1,19 @@
-//! How often the log speaks of one thing that happens again and again: at once, then once a minute.
+//! Rate limit for log entries about a repeated event: one at once, then one a minute.
 
 use airlane_base::{Duration, Instant};
 
 const QUIET: Duration = Duration::from_secs(60);
 
-/// When the log spoke of a thing last, and how often it had happened by then.
+/// Time of the last log entry, and the number of events by then.
 #[derive(Clone, Copy, Debug)]
 pub struct Quiet(Option<(Instant, u64)>);
 
 impl Quiet {
-    /// The log has never spoken of it.
+    /// Nothing has been logged.
     pub const NEW: Self = Self(None);
 
-    /// It happens at `now`. Where the log is to say so, how often it has happened, as `total` counts, and how often
-    /// since the log spoke last.
+    /// Records an event at `now`. If it should be logged, returns the number of events, which `total` counts,
+    /// and the number since the last entry.
     pub fn speak(&mut self, now: Instant, total: impl FnOnce() -> u64) -> Option<[u64; 2]> {
         if self.0.is_some_and(|(when, _)| now < when + QUIET) {
             return None;

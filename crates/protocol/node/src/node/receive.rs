@@ -1,4 +1,4 @@
-//! What comes: datagrams from the underlay, packets from the kernel; and packets that the kernel is to have.
+//! Inputs: datagrams from the underlay and packets from the kernel; and the packets for the kernel.
 
 use airlane_base::Instant;
 use airlane_link::FrameKind;
@@ -14,17 +14,17 @@ use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket, addresses, clamp_mss, needs_clamping};
 
 impl Node {
-    /// A batch of datagrams begins.
+    /// Begins a batch of datagrams.
     pub fn begin_datagrams(&mut self) {
         self.links.iter_mut().for_each(|link| link.spent.begin());
     }
 
-    /// A batch of so many datagrams has ended.
+    /// Ends a batch of `taken` datagrams.
     pub fn end_datagrams(&mut self, taken: usize) {
         self.pressure = Pressure::after(taken, self.links.all.len());
     }
 
-    /// One datagram of a batch. Whatever it is, it is taken or counted.
+    /// Handles one datagram of a batch: it is accepted, or counted as a drop.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8], came: Came, mark: Ecn) {
         self.below.datagrams_received += 1;
         self.below.received_bytes += datagram.len() as u64;
@@ -42,14 +42,14 @@ impl Node {
             Err(_) if self.below.guard.is_none() && is_handshake(datagram) => {
                 self.refuse(now, came.from, Reason::PeerWithKeys, datagram);
             }
-            // Without keys, who comes back is at a peer's address.
+            // Without keys the sender has the address of a peer, even if it is this end.
             Err(reason @ Reason::HelloReflected) => self.refuse(now, came.from, reason, datagram),
             Err(reason) => link.drops.count(now, reason),
             Ok(()) => {}
         }
     }
 
-    /// A datagram was refused for this reason, or for what it shows of keys.
+    /// Counts a refused datagram, with the reason that it shows about keys if there is one.
     fn refuse(&mut self, now: Instant, from: PeerAddress, reason: Reason, datagram: &[u8]) {
         let reason = reason.or_keys_at_one_end(self.below.guard.is_some(), datagram);
         let peer = self.links.expected_at(from);
@@ -57,8 +57,8 @@ impl Node {
         self.below.refuse(now, from, reason, (peer, begins));
     }
 
-    /// One frame of a link, in the buffer up to a length, and whether it is bound to our session. `sent_so`:
-    /// it was not put together of parts.
+    /// Handles one frame of a link, in the first `length` bytes of the buffer; `bound`: it is bound to our
+    /// session. `sent_so`: it was not reassembled from parts.
     fn on_frame(
         &mut self,
         now: Instant,
@@ -103,7 +103,7 @@ impl Node {
         if let Some(probe) = StatusProbe::decode(body).map_err(|error| Reason::from(&error))? {
             return self.on_status_probe(now, number, probe);
         }
-        // A new session resets the port, with what came before in it.
+        // A new session resets the port, so take what arrived before.
         self.drain(now);
         self.collect(now);
         match self.links.get_mut(number) {
@@ -112,8 +112,8 @@ impl Node {
         }
     }
 
-    /// Writes the frame in a datagram to `plain`: whose it is, its length, and whether it is bound to our
-    /// session; none if the datagram was for the secure session alone.
+    /// Opens a datagram and writes its frame to `plain`. Returns the number of its link, the frame's length,
+    /// and whether it is bound to our session; `None` if the datagram was for the secure session alone.
     fn open(
         &mut self,
         now: Instant,
@@ -133,7 +133,7 @@ impl Node {
             return Ok(Some((number, datagram.len(), false)));
         };
         let opened = guard.open(now, came.from, datagram, plain);
-        // A handshake wants its answer, also where it was refused: a cookie.
+        // A handshake gets an answer even if it was refused: the answer is then a cookie.
         links.send_session(now, below, Some(came));
         let Some(opened) = opened? else {
             return Ok(None);
@@ -149,7 +149,7 @@ impl Node {
         if let Some(tap) = below.tapped(number) {
             tap.borrow_mut().received(now, datagram);
         }
-        // A peer that is sought by broadcast is at no such address.
+        // The broadcast address is not the address of a peer.
         let address = address.filter(|_| address != below.underlay.anyone());
         if let Some(address) = address.filter(|address| link.to.address != Some(*address)) {
             link.move_to(now, address);
@@ -160,7 +160,7 @@ impl Node {
         Ok(opened.frame.map(|(length, bound)| (number, length, bound)))
     }
 
-    /// One packet of the kernel.
+    /// Handles one packet from the kernel.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.read_bytes += packet.len() as u64;
         if let Some(link) = self.way_of(now, packet) {
@@ -171,7 +171,7 @@ impl Node {
         }
     }
 
-    /// The link that a packet of the kernel, or several in one, takes; it is counted if that is none.
+    /// The link for a packet, or super-packet, from the kernel; a packet without one is counted.
     pub fn way_of(&mut self, now: Instant, packet: &[u8]) -> Option<u8> {
         if let Some(to) = self.own_datagram(packet) {
             self.packets_read += 1;
@@ -192,23 +192,23 @@ impl Node {
         }
     }
 
-    /// So many bytes were read from the kernel at once.
+    /// Counts bytes that were read from the kernel at once.
     pub const fn count_read(&mut self, bytes: usize) {
         self.read_bytes += bytes as u64;
     }
 
-    /// Something was dropped outside of this node.
+    /// Counts a drop outside this node.
     pub fn count_drop(&mut self, now: Instant, reason: Reason) {
         self.below.drops.count(now, reason);
     }
 
-    /// So many packets of so many bytes were written to the kernel.
+    /// Counts packets and bytes that were written to the kernel.
     pub const fn count_written(&mut self, packets: u64, bytes: u64) {
         self.packets_written += packets;
         self.written_bytes += bytes;
     }
 
-    /// Where a packet of the kernel goes, if it is one of this node's own datagrams for a peer.
+    /// The destination of a packet from the kernel, if it is one of this node's own datagrams to a peer.
     fn own_datagram(&self, packet: &[u8]) -> Option<PeerAddress> {
         let port = self.below.underlay.port()?;
         let to = PeerAddress::Udp(own::from_port(packet, port)?);
@@ -216,8 +216,8 @@ impl Node {
         links.any(|link| link.to.address == Some(to)).then_some(to)
     }
 
-    /// One packet of the kernel for a link (see [`Node::way_of`]), which `write` writes and tells the length of. The
-    /// number of the service that it gets; none if it was dropped and counted.
+    /// Handles one packet from the kernel for a link (see [`Node::way_of`]); `write` copies it and returns
+    /// its length. Returns the number of its service; `None` if it was dropped and counted.
     pub fn handle_packet_for(
         &mut self,
         now: Instant,
@@ -226,12 +226,12 @@ impl Node {
     ) -> Option<u8> {
         self.packets_read += 1;
         let link = self.links.get_mut(link)?;
-        // A peer with nothing that waits goes on for a while.
+        // A peer without a backlog may use some memory above the limit.
         let taken = self.pool.taken_bytes();
         let (most, spare) = (self.most_memory, self.most_memory / 8);
         let is_full = taken >= most && (taken >= most + spare || link.port.waiting_bytes() > 0);
         let refused = if link.session.id().is_none() {
-            // Its sender will try again; a queue would only make the packets old.
+            // The sender will retry; a queue would only age the packets.
             Some(Reason::PacketWithoutSession)
         } else if link.path.is_too_narrow() {
             Some(Reason::TooBig)
@@ -263,13 +263,13 @@ impl Node {
         }
     }
 
-    /// Packets that wait for the kernel.
+    /// Number of packets for the kernel.
     pub fn deliveries(&self) -> usize {
         let links = self.links.iter().map(|link| link.port.deliveries());
         self.delivered.len() + links.sum::<usize>()
     }
 
-    /// A packet for the kernel, that came over this link from where its peer may send.
+    /// The next packet for the kernel, from a source address that its peer may use, and its link.
     pub fn poll_deliver(&mut self, now: Instant) -> Option<(u8, LivePacket)> {
         if self.delivered.is_empty() {
             self.collect(now);
@@ -303,7 +303,7 @@ impl Node {
                     continue;
                 };
                 if needs_clamping(packet.bytes(), within) {
-                    // A SYN; the buffer may be shared, and they are rare enough to be copied.
+                    // The buffer may be shared, and SYNs are rare enough to be copied.
                     packet = packet.changed(|bytes| clamp_mss(bytes, within));
                     *mss_clamped += 1;
                 }

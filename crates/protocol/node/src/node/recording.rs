@@ -1,4 +1,4 @@
-//! Who is told of a link's datagrams, for a recording, and journals of the ports.
+//! Recording of a link's datagrams, and journals of the ports.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,22 +11,22 @@ use super::Node;
 use super::drops::Reason;
 use super::tap::{Journals, Tap};
 
-/// What is recorded, for the header of the file.
+/// Facts about a recorded link, for the header of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Name of the node; after a slash that of the peer, where there are several.
+    /// Name of the node, followed by a slash and the peer's name where there are several.
     pub name: String,
-    /// The rate that it shapes to.
+    /// The rate that the port shapes to.
     pub rate_bps: u64,
     /// Bytes that UDP, IP and Ethernet add to each datagram.
     pub overhead_bytes: u32,
 }
 
 impl Node {
-    /// Keeps a journal of what goes into each port. To be called before anything else.
+    /// Starts a journal for each port. Must be called before any input.
     ///
     /// # Errors
-    /// If one cannot begin.
+    /// If a journal cannot be created.
     pub fn keep_journals(&mut self, mut journals: Box<dyn Journals>) -> io::Result<()> {
         let named = !self.config.peers.is_empty();
         for link in self.links.iter_mut() {
@@ -36,10 +36,10 @@ impl Node {
         Ok(())
     }
 
-    /// Has `tap` told of the datagrams of the link with this peer, which may go unnamed where there is one.
+    /// Passes the datagrams of the link with this peer to `tap`. `None` means the only peer.
     ///
     /// # Errors
-    /// If datagrams have no numbers, or there is no such peer.
+    /// If datagrams are not numbered, because the link is not secured, or there is no such peer.
     pub fn tap(
         &mut self,
         peer: Option<&str>,
@@ -85,7 +85,7 @@ impl Node {
         })
     }
 
-    /// A recording misses some of what the tap was told.
+    /// Counts a part of the recording that was lost.
     pub fn note_missed(&mut self, now: Instant) {
         let tapped = self.below.tap.as_ref().map(|(link, _)| *link);
         if let Some(link) = tapped.and_then(|link| self.links.get_mut(link)) {
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// Nobody is told any more.
+    /// Ends the recording.
     pub fn untap(&mut self) {
         self.below.tap = None;
     }

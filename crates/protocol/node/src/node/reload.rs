@@ -1,6 +1,6 @@
-//! A changed file for a running node: keys, peers, their addresses, services and classes are taken over,
-//! and what only a new start can change is named. The sessions of links that stay go on; frames in flight
-//! under old keys are repaired as any that were lost.
+//! Reload of a changed file: keys, peers, their addresses, services and classes are applied, and settings
+//! that need a restart are named. The sessions of links in both files continue; frames in flight under old
+//! keys are lost, and repaired like other lost frames.
 
 use airlane_base::Instant;
 use airlane_link::AdminError;
@@ -12,32 +12,32 @@ use super::guard::{Guard, Secrets};
 use crate::PathFacts;
 use crate::config::{LiveConfig, PeerConfig, Security};
 
-/// Why a changed file was not taken over. Nothing has changed then.
+/// Why a changed file was not applied. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// Something else changed than what a running node can change.
+    /// It changes a setting that needs a restart.
     #[error(
         "{} cannot change while the node runs; restart it, or leave that as it was (a reload takes over \
          keys, peers, rates, link.underlay.peer, services and classes)", .places.join(", ")
     )]
     NeedsRestart {
-        /// Where the two files differ.
+        /// The settings that differ.
         places: Vec<&'static str>,
     },
-    /// The keys, or a new peer, are of no use.
+    /// The keys, or a new peer, are invalid.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The services are of no use.
+    /// The services are invalid.
     #[error(transparent)]
     Services(#[from] AdminError),
 }
 
 impl Node {
-    /// Where `file`, which is resolved, differs from how the node runs in what only a restart can change.
+    /// Checks whether `file`, which is resolved, can be applied without a restart.
     ///
     /// # Errors
-    /// If it does.
+    /// If it changes a setting that needs a restart.
     pub fn check_reload(&self, file: &LiveConfig) -> Result<(), ReloadError> {
         let places = fixed_differences(&self.config, file);
         match places.is_empty() {
@@ -46,17 +46,17 @@ impl Node {
         }
     }
 
-    /// Whether a peer of a changed file is new, or has another address.
+    /// Whether a peer of a changed file is new, or has a new address.
     pub fn is_elsewhere(&self, peer: &PeerConfig) -> bool {
         let there = self.links.named(&peer.name);
         there.is_none_or(|link| link.config.address != peer.address)
     }
 
-    /// Takes over what changed in the file, unless this is a `dry_run`: what that was, or would be. `paths` are known
-    /// to the peers of the file, in its order.
+    /// Applies the changes in the file, unless this is a `dry_run`, and lists them. `paths` lead to the
+    /// peers of the file, in its order.
     ///
     /// # Errors
-    /// If the file is of no use for a running node; nothing has changed then.
+    /// If the file cannot be applied to a running node; nothing has changed then.
     pub fn reload(
         &mut self,
         now: Instant,
@@ -68,7 +68,7 @@ impl Node {
         let new = file.resolve();
         self.check_reload(&new)?;
         let peers = new.peers();
-        // The file may name the same key file, which has another key by now.
+        // The key file may have the same name and a new key.
         let guard = match secrets {
             Some(secrets) => {
                 let seed = self.seed();
@@ -85,7 +85,7 @@ impl Node {
             }
         }
         let mut changes = Vec::from_iter(self.new_key(guard.as_ref()));
-        // The last that can fail.
+        // The last step that can fail.
         changes.extend(self.differences(now, &new)?);
         if dry_run {
             return Ok(changes);
@@ -131,14 +131,14 @@ impl Node {
         Ok(changes)
     }
 
-    /// That the key of this end is another, if so.
+    /// Says that the key of this end has changed, if it has.
     fn new_key(&self, new: Option<&Guard>) -> Option<String> {
         let (old, new) = self.below.guard.as_ref().zip(new)?;
         let key = new.public_key();
         (old.public_key() != key).then(|| format!("keys are new: this end is {key}"))
     }
 
-    /// Takes over our own key and the peers': sessions of those that stay go on.
+    /// Applies our key and the peers' keys; sessions with peers in both files continue.
     fn set_keys(
         &mut self,
         now: Instant,
@@ -172,7 +172,7 @@ impl Node {
         });
     }
 
-    /// Has frames leave at the rates of `new`.
+    /// Applies the rates of `new`.
     pub(crate) fn set_rates(&mut self, now: Instant, new: &LiveConfig) {
         let (is, was) = (new.link.rate, self.config.link.rate);
         if is != was {

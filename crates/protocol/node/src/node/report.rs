@@ -1,4 +1,4 @@
-//! Where everything stands, for the control socket.
+//! Status reports for the control socket.
 
 use airlane_base::{Duration, Instant, Rate};
 
@@ -12,11 +12,11 @@ use crate::status::{
     UnderlayReport, commit,
 };
 
-/// Flows in an answer, of all peers: what a socket takes at once.
+/// Flows in one answer, over all peers: as many as fit the socket's buffer.
 const MOST_FLOWS: usize = 150;
 
 impl Node {
-    /// Which flows are known, those of the most bytes first.
+    /// The known flows, those with the most bytes first.
     pub fn flows(&self, now: Instant) -> Vec<PeerFlows> {
         let classes = self.config.link.ready_made();
         let most = MOST_FLOWS / self.links.iter().count().max(1);
@@ -35,7 +35,7 @@ impl Node {
         links.collect()
     }
 
-    /// Where everything stands, but for what its driver knows: the interfaces.
+    /// The status, without the state of the interfaces, which the driver adds.
     pub fn status(&self, now: Instant) -> Status {
         let below = &self.below;
         Status {
@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// How many were dropped for this reason, outside of the services.
+    /// Drops for this reason outside the services.
     pub fn dropped(&self, reason: Reason) -> u64 {
         let links = self.links.iter().map(|link| link.drops.of(reason));
         self.below.drops.of(reason) + links.sum::<u64>()
@@ -92,7 +92,8 @@ impl Node {
 }
 
 impl PeerLink {
-    /// What the port says of the delay, with half of the measured round trip in place of one that no file states.
+    /// The port's estimate of the delay; if the file gives no delay, with half the measured round trip in
+    /// place of the default.
     fn delay_of(&self, said: Option<f64>) -> Option<f64> {
         let assumed = self.port.config().delay;
         if assumed != USUAL_DELAY {

@@ -1,8 +1,8 @@
-//! Whether two hosts have one private key: each takes the peer's sessions from the other, whenever it calls.
+//! Detects two hosts with one private key: each takes the peer's sessions from the other whenever it calls.
 //!
-//! A host that moves keeps its epoch, and one that is restarted is where it was, or somewhere else for good. Two hosts
-//! come back by turns, each with an epoch of its own; and each of them is told, again and again, that its peer has left
-//! its session for another, which nobody else causes.
+//! A host that moves keeps its epoch, and one that restarts stays where it was or moves for good. Two hosts
+//! alternate, each with its own epoch. Each of the two sees its peer leave the session again and again for
+//! another host's, which has no other cause.
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use airlane_secure::PeerAddress;
 use super::quiet::Quiet;
 use crate::status::SharedKey;
 
-/// Turns that tell: there, here, there again.
+/// Calls that prove it: from one address, from another, from the first again.
 const TURNS: usize = 3;
-/// This end's epochs that are left.
+/// Times that the peer must leave this end's epoch.
 const LEFT: usize = 3;
-/// Within this time; two stations take turns every 14 s, and every 47 s while they idle.
+/// Time within which these must happen. Two stations alternate every 14 s, and every 47 s while idle.
 const WITHIN: Duration = Duration::from_secs(180);
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Rivals {
-    /// Where the peer's last epochs began.
+    /// Addresses at which the peer's last epochs began.
     begun: VecDeque<(Instant, PeerAddress)>,
-    /// When this end's own epochs were left.
+    /// Times at which the peer left this end's epochs.
     left: VecDeque<Instant>,
     quiet: Quiet,
 }
@@ -38,20 +38,20 @@ impl Rivals {
         }
     }
 
-    /// A session with a new epoch of the peer begins there.
+    /// Records a session with a new epoch of the peer.
     pub(crate) fn on_session(&mut self, now: Instant, at: Option<PeerAddress>) {
         let Some(at) = at else { return };
         self.begun.push_front((now, at));
         self.begun.truncate(TURNS);
     }
 
-    /// The peer had left this end's epoch.
+    /// Records that the peer had left this end's epoch.
     pub(crate) fn on_left(&mut self, now: Instant) {
         self.left.push_front(now);
         self.left.truncate(LEFT);
     }
 
-    /// Whose key is in two places, if one is.
+    /// The key that two hosts use, if there is one.
     pub(crate) fn found(&self, now: Instant) -> Option<SharedKey> {
         let recent = |then: Option<Instant>| then.is_some_and(|then| now < then + WITHIN);
         let turns: Vec<_> = self.begun.iter().map(|(_, at)| *at).collect();
@@ -65,7 +65,7 @@ impl Rivals {
         recent(self.left.get(LEFT - 1).copied()).then_some(SharedKey::Own)
     }
 
-    /// What the log is to say, once a minute.
+    /// The finding to log, once a minute.
     pub(crate) fn speak(&mut self, now: Instant) -> Option<SharedKey> {
         let found = self.found(now)?;
         self.quiet.speak(now, || 0).map(|_| found)
@@ -113,7 +113,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is restarted, wherever it goes, never comes back by turns.
+        /// One host that restarts, at whatever address, never looks like two.
         #[test]
         fn one_host_is_never_two(restarts in prop::collection::vec(any::<bool>(), 0..40)) {
             let (mut rivals, mut place) = (Rivals::new(), 0);

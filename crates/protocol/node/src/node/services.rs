@@ -1,7 +1,7 @@
-//! Changes of the service table and of the rate while the node runs: by the operator here, by the operator at the peer.
+//! Changes of services and rate at run time, by the operator of this end or of the peer.
 //!
-//! Whoever changes what, the whole table is made anew, checked as a file is, and given to the port, which
-//! does what is needed; the peer learns it from the next hello, which leaves at once.
+//! Either way, the whole table is rebuilt, checked like a file, and given to the port, which makes the
+//! transition. The peer learns of it from the next hello, which is sent at once.
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Instant, Rate};
@@ -14,13 +14,13 @@ use super::Node;
 use super::differences::of_rates;
 use crate::config::LiveConfig;
 
-/// New services, as they would stand under `[link]`.
+/// New services, written as under `[link]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddServices {
-    /// Each with a number and a name of its own.
+    /// The services, each with an unused number and name.
     pub services: Vec<ServiceConfig>,
-    /// Rules that go before those that there are.
+    /// Rules that are placed before the existing ones.
     #[serde(default)]
     pub classes: Vec<ClassConfig>,
 }
@@ -35,18 +35,18 @@ impl Validate for AddServices {
     }
 }
 
-/// A change of a running node's services. Its file stays as it is.
+/// A change of a running node's services. The file on disk stays as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ServiceChange {
     /// New services.
     Add(AddServices),
-    /// A service goes, with its rules, once what waits in it has left.
+    /// Remove a service and its rules once its queue is empty.
     Remove {
         /// Its name.
         name: String,
     },
-    /// A service gets another share.
+    /// Change a service's share.
     Set {
         /// Its name.
         name: String,
@@ -55,7 +55,7 @@ pub enum ServiceChange {
     },
 }
 
-/// Why services stay as they are.
+/// Why the services were not changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
@@ -64,16 +64,16 @@ pub enum ServiceError {
     Unknown {
         /// The name.
         name: String,
-        /// The services that there are.
+        /// The existing services.
         known: Vec<String>,
     },
-    /// The new table would not work.
+    /// The new table would be invalid.
     #[error(transparent)]
     Port(#[from] AdminError),
 }
 
 impl Node {
-    /// Changes the service table. What changed.
+    /// Changes the service table. Returns what changed.
     pub fn change_services(
         &mut self,
         now: Instant,
@@ -93,7 +93,7 @@ impl Node {
         Ok(changes)
     }
 
-    /// Changes the rate of the link. What changed.
+    /// Changes the rate of the link. Returns what changed.
     pub fn change_rate(&mut self, now: Instant, rate: Rate) -> Result<Vec<String>, AdminError> {
         let mut file = self.config.clone();
         file.link.rate = rate;
@@ -117,8 +117,8 @@ impl Node {
         Ok(changes)
     }
 
-    /// Gives every port the services and classes of `file`, which is resolved. All have the same, so the
-    /// first refuses, or none.
+    /// Applies the services and classes of `file`, which is resolved, to every port. All ports have the same
+    /// table, so either the first refuses it or none does.
     pub(crate) fn set_services(
         &mut self,
         now: Instant,
@@ -132,7 +132,7 @@ impl Node {
     }
 }
 
-/// `file` with the change made.
+/// Makes the change in `file`.
 fn apply(file: &mut LiveConfig, change: &ServiceChange) -> Result<(), ServiceError> {
     let services = &mut file.link.services;
     let unknown = |name: &str, file: &LiveConfig| ServiceError::Unknown {
@@ -143,7 +143,7 @@ fn apply(file: &mut LiveConfig, change: &ServiceChange) -> Result<(), ServiceErr
         ServiceChange::Add(added) => {
             services.extend(added.services.iter().cloned());
             let there = file.link.classes.rules(&file.link.services);
-            // The first match decides, so what is new goes before what there is.
+            // The first match decides, so new rules go before the existing ones.
             let all = added.classes.iter().cloned().chain(there).collect();
             file.link.classes = ClassesConfig::Rules(all);
         }

@@ -1,32 +1,30 @@
-//! What one peer may have of a turn of the loop, where there are several and more comes than can be taken.
+//! Each peer's share of a turn of the event loop under load.
 //!
-//! A datagram costs to open, and each packet of its frame costs a buffer and a write, which is most of it. A peer
-//! whose frames have cost its share has those behind them dropped and counted until the next turn, so that
-//! frames of many small packets buy nobody the time of the others. Who sends one packet in each frame never
-//! gets there: a turn takes fewer datagrams than that.
+//! A datagram costs its decryption, and each packet of its frame costs a buffer and a write, which is most of
+//! the cost. When a peer's frames have used up its share, its further frames in this turn are dropped and
+//! counted, so that frames of many small packets do not take the time of other peers. A peer that sends one
+//! packet in each frame never reaches the limit: a turn takes fewer datagrams than that.
 
-/// Packets or frames read in a row before the other side gets its turn, and some more: as many as
-/// one call gives.
+/// Packets or frames that are read before the other side gets its turn, exceeded only by the rest of one system call.
 pub const BATCH: usize = 256;
 /// Datagrams and packets of one peer in one turn.
 pub(crate) const SHARE: usize = 8 * BATCH;
 
-/// What a hello costs, or a probe: each may have an answer, and the ports drained before it, which is as much as so
-/// many packets.
+/// Cost of a hello or probe, in packets: each may be answered, after the ports have been drained.
 pub(crate) const HELLO: usize = 64;
 
-/// Whether there is anything to share.
+/// Whether the peers' shares are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Pressure {
     /// There is time for all.
     #[default]
     Free,
-    /// The turn before did not empty the socket, and there are several peers.
+    /// The previous turn did not empty the socket, and there are several peers.
     Shared,
 }
 
 impl Pressure {
-    /// After a turn that took so many datagrams of so many peers.
+    /// The pressure after a turn that took this many datagrams, with this many peers.
     pub(crate) const fn after(datagrams: usize, peers: usize) -> Self {
         match datagrams >= BATCH && peers > 1 {
             true => Self::Shared,
@@ -35,22 +33,22 @@ impl Pressure {
     }
 }
 
-/// What a peer has cost in this turn.
+/// A peer's cost in this turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent(usize);
 
 impl Spent {
-    /// A turn begins.
+    /// Begins a turn.
     pub(crate) const fn begin(&mut self) {
         self.0 = 0;
     }
 
-    /// Adds so many datagrams or packets.
+    /// Adds datagrams or packets.
     pub(crate) const fn add(&mut self, more: usize) {
         self.0 = self.0.saturating_add(more);
     }
 
-    /// Whether the next frame is too much; `waiting` packets are still to be written.
+    /// Whether the next frame exceeds the share; `waiting` packets are still to be written.
     pub(crate) const fn is_all(self, pressure: Pressure, waiting: usize) -> bool {
         matches!(pressure, Pressure::Shared) && self.0.saturating_add(waiting) >= SHARE
     }
@@ -60,7 +58,7 @@ impl Spent {
 mod tests {
     use super::*;
 
-    /// Frames of one peer that are taken in a turn, of so many packets each.
+    /// Frames of one peer that are accepted in a turn, each of `packets` packets.
     fn taken(pressure: Pressure, frames: usize, packets: usize) -> usize {
         let (mut spent, mut waiting, mut taken) = (Spent::default(), 0, 0);
         spent.begin();
@@ -91,7 +89,7 @@ mod tests {
     #[test]
     fn frames_of_many_packets_get_a_share_and_others_are_never_short() {
         let busy = Pressure::after(BATCH, 2);
-        // As many datagrams as a turn may take.
+        // The most datagrams that a turn may take.
         let most = BATCH + 8 * 64 - 1;
         assert_eq!(taken(busy, most, 1), most);
         let greedy = taken(busy, most, 64);

@@ -1,4 +1,4 @@
-//! From a file and what the system knows of the paths to a node.
+//! Creates a node from a file and the system's knowledge of the paths.
 
 use std::collections::VecDeque;
 
@@ -23,33 +23,34 @@ use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USU
 use crate::packet::Pool;
 use crate::{PathFacts, Underlay};
 
-/// Smallest buffer: a hello with its table fits in any case.
+/// Smallest buffer, bytes: a hello with the service table fits.
 const BUFFER: usize = 2048;
-/// Free buffers kept, 8 MB of the usual size.
+/// Free buffers kept: 8 MB at the usual size.
 const BUFFERS: usize = 4096;
-/// What all packets may take of memory, whatever the queues of services admit: a quarter of what `airlane@.service` gives.
+/// Memory limit of all packets, above the limits of the services' queues: a quarter of the limit in
+/// `airlane@.service`.
 const MOST_MEMORY: usize = 512 << 20;
 
-/// What a node begins with.
+/// The inputs to [`Node::new`].
 #[derive(Debug)]
 pub struct Start<'a> {
     /// The file.
     pub config: &'a LiveConfig,
-    /// What its datagrams travel in.
+    /// What carries its datagrams.
     pub underlay: Underlay,
-    /// What is known of the paths to its peers, in the file's order.
+    /// The paths to its peers, in the file's order.
     pub paths: &'a [PathFacts],
-    /// Its keys; none with `security = "none"`.
+    /// Its keys; `None` with `security = "none"`.
     pub secrets: Option<&'a Secrets>,
-    /// What its random numbers are drawn from. Nobody else may know it.
+    /// Seed of its random numbers. It must be secret.
     pub seed: [u8; 32],
 }
 
 impl Node {
-    /// A node that has sent nothing yet.
+    /// Creates a node.
     ///
     /// # Errors
-    /// If too little is left of a path, or a key or the service table does not work.
+    /// If a path leaves too little for a packet, or a key or the service table is invalid.
     pub fn new(now: Instant, start: Start<'_>) -> Result<Self, NodeError> {
         let Start {
             config,
@@ -76,7 +77,7 @@ impl Node {
             let left = below.left(link, peer.fixed_address(), facts.interface);
             check_path(config, peer, (facts.interface, left, least))?;
         }
-        // The interface has one MTU for all, so the widest path decides; on others packets are cut.
+        // All peers share the interface's MTU, so the widest path decides; packets for the others are fragmented.
         let lefts = || {
             let paths = peers.iter().zip(&paths);
             paths.map(|(peer, facts)| below.left(link, peer.fixed_address(), facts.interface))
@@ -141,15 +142,15 @@ impl Node {
         Ok(node)
     }
 
-    /// Limits the memory of all packets, bytes; 512 MB by default.
+    /// Limits the memory of all packets, bytes; the default is 512 MB.
     pub const fn set_most_memory(&mut self, bytes: usize) {
         self.most_memory = bytes;
     }
 
-    /// A link with a peer, to which the kernel knows this of the path.
+    /// Creates a link with a peer, given the kernel's knowledge of the path.
     ///
     /// # Errors
-    /// If that is too little, or the service table does not work.
+    /// If the path leaves too little for a packet, or the service table is invalid.
     pub(crate) fn new_link(
         &mut self,
         now: Instant,
@@ -160,7 +161,7 @@ impl Node {
         let to = peer.fixed_address();
         let left = self.below.left(&file.link, to, facts.interface);
         check_path(file, peer, (facts.interface, left, self.mtu_range.0))?;
-        // Buffers are for the widest path of the start.
+        // The buffers were sized for the widest path at the start.
         let sizes = Sizes {
             left: left.min(self.sizes.left),
             frame_overhead: self.below.underlay.wire_overhead(to) + self.below.sealing(),
@@ -168,7 +169,7 @@ impl Node {
         };
         let path = match self.below.underlay.is_routed() {
             true => {
-                // No longer datagrams than these are of use.
+                // The file allows no longer datagrams than this.
                 let fragment = file.link.fragment;
                 let most = fragment.map_or(self.widest, |f| f.datagram(self.widest));
                 Path::probed(now, facts, most, self.draw())
@@ -184,7 +185,7 @@ impl Node {
         self.below.guard.as_ref()?.peer(peer.key.as_ref()?)
     }
 
-    /// Takes a new link in, at a number that is free. The indices are the caller's business.
+    /// Adds a new link under a free number. The caller must rebuild the indices.
     pub(crate) fn add_link(&mut self, mut link: PeerLink) {
         link.to.link = self.links.free_number();
         link.to.session = self.session_of(&link.config);
@@ -194,17 +195,17 @@ impl Node {
     }
 }
 
-/// The interface's MTU where paths leave so much at least.
+/// The interface's MTU where the paths leave at least `left` bytes.
 fn interface_mtu(config: &LiveConfig, left: usize) -> usize {
     match config.tun.mtu {
         Mtu::Auto if config.link.fragment.is_some() => USUAL_PACKET,
-        // An interface takes no more than this, whatever the loopback offers.
+        // The largest MTU that an interface takes, even if the path is the loopback.
         Mtu::Auto => left.min(65_000),
         Mtu::Fixed(size) => size.as_bytes() as usize,
     }
 }
 
-/// Makes sure that packets fit a path, which leaves so much, whole or in parts.
+/// Checks that packets fit the path, whole or fragmented.
 fn check_path(
     config: &LiveConfig,
     peer: &PeerConfig,

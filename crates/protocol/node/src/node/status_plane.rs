@@ -1,4 +1,5 @@
-//! What the node does for its status plane: registers flows, reads, sends probes and passes them on ([`plane`](super::plane)).
+//! The node's part in the status plane ([`plane`](super::plane)): registers flows, reads counts, sends and
+//! forwards probes.
 
 use std::net::IpAddr;
 
@@ -22,7 +23,7 @@ impl PeerLink {
 }
 
 impl Node {
-    /// A client wants to know what a flow from this node may send.
+    /// Registers a flow from this node for a client.
     pub fn register_flow(
         &mut self,
         now: Instant,
@@ -54,7 +55,7 @@ impl Node {
         Ok(())
     }
 
-    /// What a client's flow is told.
+    /// The report to a client about its flow.
     pub fn pull_offer(&self, now: Instant, client: u64) -> Result<FlowOffer, String> {
         let plane = &self.plane;
         let asked = plane.flows.iter().find(|asked| asked.client == client);
@@ -82,18 +83,18 @@ impl Node {
         })
     }
 
-    /// Forgets the flows of clients that are no more.
+    /// Removes the flows of clients that have disconnected.
     pub fn keep_registered(&mut self, is_there: impl Fn(u64) -> bool) {
         self.plane.keep(is_there);
     }
 
-    /// Whether an address is one of this end of the link.
+    /// Whether this end has the address.
     fn has_address(&self, address: IpAddr) -> bool {
         let mut own = self.config.tun.addresses.iter();
         own.any(|own| own.address == address)
     }
 
-    /// An interval ends where one does: services are read, and probes leave.
+    /// Ends an interval if it is time: reads the services and sends probes.
     pub(crate) fn watch_status(&mut self, now: Instant) {
         if now < self.plane.next {
             return;
@@ -142,7 +143,7 @@ impl Node {
         }
     }
 
-    /// A probe has come from a peer.
+    /// Handles a probe from a peer.
     pub(crate) fn on_status_probe(
         &mut self,
         now: Instant,
@@ -156,8 +157,9 @@ impl Node {
             return Err(Reason::StaleSession);
         }
         let [source, destination] = probe.ends.map(|end| end.ip());
-        // On its way there it comes from where its source is, and back from where its destination is: over the link
-        // that it was asked on. Any other peer would speak of a path that it is not on.
+        // A forward probe must come from the peer that has its source, and a returning one from the peer that has its
+        // destination, over the link that it was sent on. Any other peer would report on a path that it is not
+        // part of.
         let speaker = if probe.back { destination } else { source };
         if self.has_address(speaker) || !self.links.prefixes.has(from, speaker) {
             if let Some(link) = self.links.get_mut(from) {
@@ -191,13 +193,13 @@ impl Node {
         Ok(())
     }
 
-    /// The peer that an address is behind, unless that is where a probe came from.
+    /// The peer on the way to an address, unless the probe came from that peer.
     fn way_on(&self, from: u8, address: IpAddr) -> Option<u8> {
         let way = self.links.prefixes.way_to(address);
         way.filter(|way| *way != from)
     }
 
-    /// What this node offers a flow that it passes on.
+    /// The counts of this node for a flow that it forwards.
     fn offer_on(&mut self, now: Instant, way: u8, probe: &StatusProbe) -> Option<Offer> {
         let Self { plane, links, .. } = self;
         let link = links.all.get(&way)?;

@@ -1,8 +1,8 @@
-//! What the log says of something that may change for a moment: only what has held for a while.
+//! Log entries about a value that may change briefly: only changes that last are logged.
 
 use airlane_base::{Duration, Instant};
 
-/// A value, and when it was last what the log has said of it.
+/// The value that was logged, and when it last held.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady<T> {
     said: T,
@@ -10,12 +10,12 @@ pub(super) struct Steady<T> {
 }
 
 impl<T: Copy + PartialEq> Steady<T> {
-    /// What need not be said.
+    /// Starts with a value that is not logged.
     pub(super) const fn new(now: Instant, said: T) -> Self {
         Self { said, was: now }
     }
 
-    /// It is `value` now. Whether the log is to say so, as it has not been what the log said for so long.
+    /// Takes the present value. Returns whether to log it, because the logged one has not held for `held`.
     pub(super) fn changes(&mut self, now: Instant, value: T, held: Duration) -> bool {
         if value == self.said {
             self.was = now;
@@ -55,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        /// However it flickers, the log says no more than one change in that time.
+        /// However fast the value changes, the log has at most one entry in that time.
         #[test]
         fn a_change_is_said_no_more_often_than_it_has_to_hold(
             values in prop::collection::vec(0..3u8, 0..200),

@@ -1,4 +1,4 @@
-//! Who listens to a node: to the datagrams of a link, for a recording, and to what goes into a port, for a journal.
+//! Observers of a node: of a link's datagrams, for a recording, and of a port's inputs, for a journal.
 
 use std::io;
 
@@ -6,19 +6,19 @@ use airlane_base::Instant;
 
 use crate::journal::Sink;
 
-/// Is told of each datagram of a link: those that leave, and those that came and are authentic.
+/// Observes the datagrams of a link: those sent, and the authentic ones received.
 pub trait Tap: std::fmt::Debug {
-    /// One leaves; so many bytes of packets wait after it.
+    /// A datagram is sent; `waiting` bytes of packets are queued after it.
     fn sent(&mut self, now: Instant, datagram: &[u8], waiting: usize);
-    /// One has come.
+    /// A datagram was received.
     fn received(&mut self, now: Instant, datagram: &[u8]);
 }
 
-/// Where journals of ports are kept.
+/// Creates the journals of ports.
 pub trait Journals: std::fmt::Debug {
-    /// Begins one; of the peer of this name, where peers are listed.
+    /// Creates one; for the named peer, where peers are listed.
     ///
     /// # Errors
-    /// If there is no place for it.
+    /// If it cannot be created.
     fn begin(&mut self, peer: Option<&str>) -> io::Result<Box<dyn Sink>>;
 }

@@ -1,4 +1,4 @@
-//! What the services of a link tell of, in the log.
+//! Log entries about the events of a link's services.
 
 use airlane_base::Instant;
 use airlane_link::ServiceEvent;
@@ -6,12 +6,12 @@ use airlane_link::ServiceEvent;
 use super::quiet::Quiet;
 use crate::journal::JournaledPort;
 
-/// What the log has said of each kind of event.
+/// The last log entry for each kind of event.
 #[derive(Debug, Default)]
 pub(crate) struct Told(Vec<(u8, &'static str, Quiet)>);
 
 impl Told {
-    /// Says of an event of this peer's port that it happened, unless the log has said so of one like it.
+    /// Logs an event of this peer's port, at most once a minute for each kind.
     pub(crate) fn mention(
         &mut self,
         now: Instant,

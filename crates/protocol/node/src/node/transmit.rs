@@ -1,5 +1,5 @@
-//! Frames on their way to the underlay, in batches: they are written, or sealed, one after the
-//! other, and each run of one length to one address leaves with one call, in order.
+//! Batches of frames for the underlay. Frames are written, or sealed, one after the other; each run of
+//! datagrams of one length to one address leaves with one system call, in order.
 
 use std::net::IpAddr;
 
@@ -7,60 +7,60 @@ use airlane_secure::PeerAddress;
 
 use super::drops::Reason;
 
-/// Most bytes that leave with one call: UDP's limit, and room for IP options.
+/// Most bytes in one system call: UDP's limit, less room for IP options.
 pub const SEND_MAX: usize = 65_000;
 
-/// Most datagrams that wait for the next system call.
+/// Most datagrams in a batch.
 const BATCH: usize = 256;
 
-/// What the underlay has not taken yet.
+/// Datagrams that wait for the underlay.
 #[derive(Debug)]
 pub(crate) struct TransmitBatch {
     bytes: Box<[u8]>,
     /// In order, without gaps.
     waiting: Vec<Waiting>,
-    /// How many of these were polled one by one, and where they end.
+    /// Datagrams that were polled one by one, and where they end.
     polled: (usize, usize),
-    /// Room that the next datagram may need.
+    /// Room to keep for the next datagram, bytes.
     longest: usize,
-    /// The underlay's buffer was full. Nothing more goes in until it has room.
+    /// The underlay's buffer is full. Nothing is added until it has room.
     blocked: bool,
 }
 
-/// Datagrams that can leave with one call.
+/// Datagrams that can leave with one system call.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// Where they go.
+    /// Destination.
     pub to: PeerAddress,
-    /// The address of ours that they leave from, if that is chosen.
+    /// Local address that they leave from, if chosen.
     pub from: Option<IpAddr>,
-    /// One after the other, each of `size` bytes; the last may be shorter.
+    /// The datagrams one after the other, each of `size` bytes; the last may be shorter.
     pub bytes: &'a [u8],
     /// Length of each, bytes.
     pub size: usize,
     /// Their traffic class byte.
     pub mark: u8,
-    /// They may be cut on their way.
+    /// Whether they may be fragmented on the path.
     pub fragments: bool,
 }
 
-/// What a socket has against a run.
+/// Why a socket did not send a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// Its buffer is full.
     Full,
-    /// It was interrupted: again.
+    /// The call was interrupted; retry.
     Interrupted,
-    /// Nothing can leave from that address of ours, or not to there.
+    /// Nothing can be sent from that local address, or not to that destination.
     NoSource,
-    /// The interface takes nothing so long.
+    /// The datagram exceeds the interface's MTU.
     TooLong,
-    /// Anything else.
+    /// Another error.
     Refused(Reason),
 }
 
 impl SendError {
-    /// What it is counted as.
+    /// The reason that it is counted under.
     pub(crate) const fn reason(self) -> Reason {
         match self {
             Self::TooLong => Reason::TooBig,
@@ -70,37 +70,37 @@ impl SendError {
     }
 }
 
-/// Where datagrams leave.
+/// A socket for datagrams.
 pub trait Outlet {
-    /// Most datagrams of a traffic class that one call takes.
+    /// Most datagrams of a traffic class in one system call.
     fn run_max(&self, mark: u8) -> usize;
 
-    /// Sends a run. How many of it, at least one.
+    /// Sends a run. Returns how many of its datagrams were sent, at least one.
     ///
     /// # Errors
-    /// What there is against the first; then nothing was sent.
+    /// The error of the first datagram; nothing was sent then.
     fn send(&mut self, run: &Run<'_>) -> Result<usize, SendError>;
 }
 
-/// A datagram as it leaves.
+/// A datagram to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Where it goes.
+    /// Destination.
     pub to: PeerAddress,
-    /// The address of ours that it leaves from, if that is chosen.
+    /// Local address that it leaves from, if chosen.
     pub from: Option<IpAddr>,
-    /// What is in it.
+    /// Its payload.
     pub bytes: &'a [u8],
     /// Its traffic class byte.
     pub mark: u8,
-    /// It may be cut on its way.
+    /// Whether it may be fragmented on the path.
     pub fragments: bool,
 }
 
-/// A datagram that does not wait for those of the batch: a handshake, or a probe of the path.
+/// A datagram that bypasses the batch: a handshake, or a probe of the path.
 #[derive(Clone, Debug)]
 pub(crate) struct Aside {
-    /// The link whose path it probes, if it does.
+    /// The link whose path it probes, if it is a probe.
     pub(crate) probes: Option<u8>,
     pub(crate) to: PeerAddress,
     pub(crate) from: Option<IpAddr>,
@@ -108,7 +108,7 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    /// It, as it leaves.
+    /// Its fields as a datagram.
     pub(crate) fn datagram(&self) -> Datagram<'_> {
         Datagram {
             to: self.to,
@@ -119,7 +119,7 @@ impl Aside {
         }
     }
 
-    /// Sends it, from wherever the kernel chooses if it must.
+    /// Sends it, if necessary from an address that the kernel chooses.
     pub(crate) fn send(&self, outlet: &mut impl Outlet) -> Result<(), SendError> {
         let mut run = Run {
             to: self.to,
@@ -139,43 +139,42 @@ impl Aside {
 /// A datagram of a batch.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// Where it ends.
+    /// Its end in the batch.
     end: usize,
     /// Its traffic class byte.
     mark: u8,
-    /// Whose it is, by the number of the link.
+    /// The number of its link.
     link: u8,
     to: PeerAddress,
-    /// The address of ours that it leaves from, if that is chosen.
+    /// Local address that it leaves from, if chosen.
     from: Option<IpAddr>,
-    /// Whether the interface takes it whole. One that was made before the interface became narrower travels
-    /// in fragments.
+    /// Whether it fits the interface's MTU. One built before the MTU became smaller is sent in fragments.
     fits: bool,
 }
 
 impl Waiting {
-    /// Whether both can leave with one call.
+    /// Whether both can leave with one system call.
     fn joins(&self, other: &Self) -> bool {
         let all = |waiting: &Self| (waiting.mark, waiting.to, waiting.from, waiting.fits);
         all(self) == all(other)
     }
 }
 
-/// What became of datagrams of a link.
+/// Result of sending a link's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendFate {
-    /// They left.
+    /// They were sent.
     Sent { datagrams: u64, bytes: u64 },
-    /// The path has become narrower than one of them.
+    /// The path MTU has become smaller than one of them.
     Narrowed,
-    /// They cannot leave from where the peer called any more; the kernel chooses.
+    /// The local address that the peer called is gone; the kernel chooses from now on.
     SourceGone,
-    /// One will never leave.
+    /// One was dropped.
     Dropped(Reason),
 }
 
 impl TransmitBatch {
-    /// Makes room for datagrams of up to `longest` bytes.
+    /// Creates a batch for datagrams of up to `longest` bytes.
     pub(crate) fn new(longest: usize) -> Self {
         Self {
             bytes: vec![0; BATCH * longest.min(2048) + longest].into_boxed_slice(),
@@ -190,12 +189,12 @@ impl TransmitBatch {
         self.blocked
     }
 
-    /// Whether the next datagram may find no room.
+    /// Whether the batch may lack room for the next datagram.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= BATCH || self.bytes.len() - self.end() < self.longest
     }
 
-    /// Adds a datagram of a link with this traffic class, which `write` writes and tells the length of.
+    /// Adds a datagram of a link with this traffic class; `write` writes it and returns its length.
     ///
     /// # Errors
     /// The errors of `write`; nothing is added then.
@@ -225,8 +224,8 @@ impl TransmitBatch {
         self.waiting.last().map_or(0, |last| last.end)
     }
 
-    /// How many datagrams from the one at `first` on can leave together, and where they end: all of
-    /// one length, address and traffic class, the last may be shorter.
+    /// Number of datagrams from the one at `first` on that can leave together, and where they end: all have
+    /// the same length, address and traffic class, except that the last may be shorter.
     fn run(&self, first: usize, start: usize, most: usize) -> (usize, usize) {
         let head = self.waiting[first];
         let size = head.end - start;
@@ -245,7 +244,7 @@ impl TransmitBatch {
         (count, end)
     }
 
-    /// The underlay is full.
+    /// Records that the underlay is full.
     pub(crate) const fn block(&mut self) {
         self.blocked = true;
     }
@@ -254,13 +253,13 @@ impl TransmitBatch {
         self.waiting.len() == self.polled.0
     }
 
-    /// Makes room again, once all that waited was polled.
+    /// Makes room again, once all datagrams were polled.
     pub(crate) fn forget_polled(&mut self) {
         let (done, start) = self.polled;
         self.forget(done, start);
     }
 
-    /// The next datagram alone, and the link whose it is.
+    /// The next datagram alone, and its link.
     pub(crate) fn poll(&mut self) -> Option<(u8, Datagram<'_>)> {
         self.blocked = false;
         let (done, start) = self.polled;
@@ -276,11 +275,11 @@ impl TransmitBatch {
         Some((next.link, datagram))
     }
 
-    /// Gives the outlet what waits, in order, and tells what became of each link's.
+    /// Sends the batch in order, and reports the results to each link.
     pub(crate) fn flush(&mut self, outlet: &mut impl Outlet, tell: &mut dyn FnMut(u8, SendFate)) {
         self.blocked = false;
         let (mut done, mut start) = self.polled;
-        // Lowered for datagrams that were refused together.
+        // Lowered after a run was refused.
         let mut most = usize::MAX;
         while let Some(&head) = self.waiting.get(done) {
             let together = match head.fits {
@@ -299,7 +298,7 @@ impl TransmitBatch {
             };
             let reason = match outlet.send(&run) {
                 Ok(sent) => {
-                    // All of a run but its last have one length.
+                    // All datagrams of a run but its last have the same length.
                     let end = end.min(start + sent * size);
                     let (datagrams, bytes) = (sent as u64, (end - start) as u64);
                     tell(head.link, SendFate::Sent { datagrams, bytes });
@@ -318,12 +317,12 @@ impl TransmitBatch {
                     tell(head.link, SendFate::SourceGone);
                     continue;
                 }
-                // One of them is at fault, or the device cannot do it: one by one tells.
+                // One of them is at fault, or the device cannot send runs: retry one by one.
                 Err(_) if count > 1 => {
                     most = 1;
                     continue;
                 }
-                // The interface has become narrower.
+                // The interface's MTU has become smaller.
                 Err(SendError::TooLong) if head.fits => {
                     tell(head.link, SendFate::Narrowed);
                     self.waiting[done].fits = false;
@@ -337,7 +336,7 @@ impl TransmitBatch {
         self.forget(done, start);
     }
 
-    /// The first `done` datagrams, which end at `start`, are gone.
+    /// Removes the first `done` datagrams, which end at `start`.
     fn forget(&mut self, done: usize, start: usize) {
         self.polled = (0, 0);
         if done == self.waiting.len() {

@@ -1,4 +1,4 @@
-//! What happens to the session with the peer, and to the services that both have, and what the log says of it.
+//! Events of the session with the peer and of the common services, and their log entries.
 
 use airlane_base::Duration;
 use airlane_base::Instant;
@@ -12,15 +12,15 @@ use crate::node::drops::Reason;
 use crate::rounded::{rounded, three_digits};
 use crate::status::{RefusedTables, SharedKey};
 
-/// How often the log says of a peer that it is silent.
+/// Log interval for a silent peer.
 const SILENCE_AGAIN: Duration = Duration::from_secs(60);
 
-/// How long what limits the rate holds before the log says so. A path that swallows long datagrams looks like a policer
-/// until that is found, which takes some ten seconds.
+/// How long a rate limit must last before the log mentions it. A path that drops long datagrams looks like a
+/// policer until its MTU is found, which takes about ten seconds.
 const LIMIT_HOLDS: Duration = Duration::from_secs(15);
 
 impl PeerLink {
-    /// Acts on what happened to the session, and tells.
+    /// Handles and logs the events of the session.
     pub(crate) fn take_events(&mut self, now: Instant, below: &mut Below) {
         while let Some(event) = self.session.poll_event() {
             let peer = self.who();
@@ -82,19 +82,18 @@ impl PeerLink {
                 }
                 SessionEvent::PeerLost { silent_for } => {
                     self.silent = Some((now - silent_for, now));
-                    // It may be another way by now that leads there, and another start of the peer, which knows nothing
-                    // of the present keys.
+                    // The path may have changed, and the peer may have been restarted without the present keys.
                     self.to.from = None;
                     if let (Some(guard), Some(session)) = (&mut below.guard, self.to.session) {
                         guard.call(now, session);
                     }
-                    // Without a session there is nothing to be disconnected from.
+                    // Without a session there is nothing to disconnect.
                     if self.session.id().is_some() {
                         self.disconnections += 1;
                         self.disconnected_since = Some(now - silent_for);
                         tracing::warn!(%peer, silent_for = %rounded(silent_for), why = "the peer is silent; trying on", "disconnected");
                     } else if self.to.address.is_none() {
-                        // Nothing is tried, and a station may well be switched off.
+                        // The peer's address is unknown, so nothing is sent, and a station may well be switched off.
                         tracing::info!(%peer, "the peer has not called yet");
                     } else {
                         tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
@@ -127,7 +126,7 @@ impl PeerLink {
         }
     }
 
-    /// Asks a peer in the session about itself, as long as it has not said so.
+    /// Asks the peer of a session for its version and addresses, until it has answered.
     pub(crate) fn ask_about(&mut self, now: Instant, below: &mut Below) {
         let session = self.session.id().unwrap_or_default();
         if self.session.state() == SessionState::Confirmed
@@ -137,7 +136,7 @@ impl PeerLink {
         }
     }
 
-    /// The peer has said something about itself.
+    /// Handles the peer's version and addresses.
     pub(crate) fn handle_about(
         &mut self,
         now: Instant,
@@ -159,7 +158,7 @@ impl PeerLink {
         Ok(())
     }
 
-    /// Says again of a peer that is called that it is silent, once a minute: whether it was due.
+    /// Logs once a minute that a called peer is still silent. Returns whether that was due.
     pub(crate) fn mention_silence(&mut self, now: Instant) -> bool {
         self.silent = self.silent.filter(|_| self.session.is_silent());
         let due = self.silent.filter(|(_, told)| now >= *told + SILENCE_AGAIN);
@@ -173,7 +172,7 @@ impl PeerLink {
         due.is_some()
     }
 
-    /// Says when a policer or another sender limits the rate, and when neither does any more.
+    /// Logs when a policer or another sender begins or ceases to limit the rate.
     pub(crate) fn mention_limit(&mut self, now: Instant) {
         let Some(found) = self.port.found_rate() else {
             return;
@@ -186,7 +185,7 @@ impl PeerLink {
         }
     }
 
-    /// Gives the port the services and classes of `file`, which is resolved.
+    /// Sets the port's services and classes from `file`, which is resolved.
     pub(crate) fn set_services(
         &mut self,
         now: Instant,
@@ -199,14 +198,14 @@ impl PeerLink {
         Ok(changes)
     }
 
-    /// Has the session tell the peer which services there are here.
+    /// Sends the peer the services of this end.
     pub(crate) fn offer_services(&mut self, now: Instant) {
         let (table, own) = (self.port.service_table(), self.port.own_services());
         let peer_table = self.port.peer_service_table();
         self.session.set_table(now, table, &peer_table, own);
     }
 
-    /// The peer said which services it has.
+    /// Handles the peer's list of services.
     fn on_offers(&mut self, now: Instant, offers: &[ServiceOffer], first: bool) {
         let before = self.waiting_services();
         if first {
@@ -235,7 +234,7 @@ impl PeerLink {
         }
     }
 
-    /// The services with whether they wait for the peer.
+    /// The services, each with whether it waits for the peer or drains.
     fn waiting_services(&self) -> Vec<(String, bool)> {
         let services = self.port.services();
         services
@@ -244,7 +243,7 @@ impl PeerLink {
     }
 }
 
-/// A table of services as the log shows it.
+/// A table of services on one line, for the log.
 fn one_line(table: &str) -> String {
     table.trim_end().replace('\n', ", ")
 }

@@ -1,4 +1,4 @@
-//! The way to the peer: where that is, what its path takes, and how long frames and connections may be by that.
+//! The path to the peer: the peer's address, the path MTU, and the resulting limits on frames and TCP segments.
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::PeerAddress;
@@ -9,19 +9,19 @@ use crate::node::below::Below;
 use crate::node::drops::Reason;
 use crate::node::request::Request;
 
-/// How long a silent peer is sought at one place: two handshakes.
+/// How long a silent peer is sought at one address: two handshakes.
 const TURN: Duration = Duration::from_secs(4);
 
 impl PeerLink {
-    /// An authentic datagram has shown where the peer is. The log and the path follow, but not as fast as
-    /// it may move.
+    /// Updates the peer's address from an authentic datagram. The log entry and the path query are
+    /// rate-limited, as the peer may move often.
     pub(crate) fn move_to(&mut self, now: Instant, address: PeerAddress) {
         let was = self.to.address.replace(address);
         self.moved.get_or_insert((was, 0)).1 += 1;
         self.path.ask(now);
     }
 
-    /// The peer is to be sought at this address.
+    /// Seeks the peer at this address.
     pub(crate) fn seek(&mut self, now: Instant, address: PeerAddress, below: &mut Below) {
         self.to.address = Some(address);
         if let (Some(guard), Some(session)) = (&mut below.guard, self.to.session) {
@@ -30,8 +30,8 @@ impl PeerLink {
         self.path.ask(now);
     }
 
-    /// A peer that has moved and is silent is sought by turns where it was last and where the file has it: it may be back
-    /// there, and a datagram that somebody has held back and sent from elsewhere moves it, too.
+    /// A silent peer that has moved is sought alternately at its last address and at the one in the file. It
+    /// may have returned there; and an attacker can move it by replaying a delayed datagram from elsewhere.
     pub(super) fn seek_silent(&mut self, now: Instant, below: &mut Below) {
         if self.is_heard() {
             (self.sought, self.elsewhere) = (now, None);
@@ -55,8 +55,8 @@ impl PeerLink {
         }
     }
 
-    /// What is due of the path: asks the kernel, sends probes, and takes note of what they found. Whether
-    /// the path takes something else than before.
+    /// Handles what is due for the path: queries the kernel, sends probes, and applies their results. Returns
+    /// whether the path MTU has changed.
     pub(crate) fn watch_path(&mut self, now: Instant, below: &mut Below) -> bool {
         if self.path.is_due(now) {
             self.ask_path(now, below);
@@ -127,7 +127,7 @@ impl PeerLink {
         }
     }
 
-    /// Sends a probe that is as long as asked for.
+    /// Sends a probe of the requested length.
     fn send_probe(&mut self, now: Instant, session: u32, request: ProbeRequest, below: &mut Below) {
         let probe = Probe {
             answer: false,
@@ -142,7 +142,7 @@ impl PeerLink {
         below.send_whole(now, self.to, &frame);
     }
 
-    /// The peer probes the path from there, or has received a probe from here.
+    /// Handles a probe of the peer, or its answer to ours.
     pub(crate) fn handle_probe(
         &mut self,
         now: Instant,
@@ -166,8 +166,8 @@ impl PeerLink {
         Ok(())
     }
 
-    /// Cuts packets that are longer than `room` from now on, and has new connections keep within `narrow`,
-    /// so that theirs need not be cut.
+    /// Fragments packets longer than `room` from now on, and clamps new TCP connections to `narrow`, so that
+    /// their segments are not fragmented.
     pub(crate) fn set_room(&mut self, now: Instant, room: Option<usize>, narrow: Option<usize>) {
         self.narrow = narrow;
         if std::mem::replace(&mut self.room, room) != room {
@@ -175,7 +175,7 @@ impl PeerLink {
         }
     }
 
-    /// Longest packet of a connection, where the interface has this MTU.
+    /// Longest packet of a TCP connection, for this MTU of the interface.
     pub(crate) fn longest_segment(&self, mtu: usize) -> usize {
         self.narrow.map_or(mtu, |narrow| narrow.min(mtu))
     }
