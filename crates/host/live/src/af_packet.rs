@@ -1,7 +1,7 @@
 //! `AF_PACKET` sockets (packet(7)): frames of one Ethernet interface, many with one system call.
 //!
-//! The emulator hears and sends whole frames of every kind, the underlay messages of one EtherType.
-//! What is unsafe about both is here, and knows neither.
+//! The emulator receives and sends whole frames of every type, the underlay only the payloads of one
+//! EtherType. The unsafe code of both is here, and depends on neither.
 
 #![expect(unsafe_code, reason = "packet sockets have no safe wrappers")]
 
@@ -23,17 +23,17 @@ const FRAME_MAX: usize = 65_536 + 22;
 
 const BUFFER: usize = VNET_HEADER_LEN + FRAME_MAX;
 
-/// What is known of a received message beside its bytes.
+/// Metadata of a received message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageInfo {
     len: u32,
-    /// The interface that sent it.
+    /// Address of the sending interface.
     pub(crate) source: EthernetAddress,
-    /// Tag protocol and tag control information that belong behind the addresses.
+    /// Tag protocol identifier and tag control information, which belong right after the addresses.
     pub(crate) vlan: Option<[u8; 4]>,
-    /// When it came to the interface, where the socket was asked to say so: ns since 1970.
+    /// Arrival time at the interface, ns since 1970, if the socket was asked for it.
     pub(crate) arrived: Option<NonZeroU64>,
-    /// It was longer than any that can be received.
+    /// The message was longer than the receive buffer.
     pub(crate) truncated: bool,
 }
 
@@ -47,7 +47,7 @@ impl MessageInfo {
     };
 }
 
-/// Room for a batch of received messages. Pages that no message reaches stay untouched.
+/// Buffers for a batch of received messages. Pages that no message reaches stay untouched.
 #[derive(Debug)]
 pub(crate) struct Batch {
     buffers: Box<[u8]>,
@@ -64,7 +64,7 @@ impl Batch {
         }
     }
 
-    /// Whether there may be more than had room.
+    /// Whether more messages may be waiting.
     pub(crate) const fn is_full(&self) -> bool {
         self.len == BATCH
     }
@@ -78,7 +78,7 @@ impl Batch {
             .map(|(b, slot)| (&b[..slot.len as usize], slot))
     }
 
-    /// Gives the messages, to be changed in place.
+    /// The same messages, mutable.
     pub(crate) fn messages_mut(&mut self) -> impl Iterator<Item = (&mut [u8], &MessageInfo)> {
         let slots = self.slots.iter().take(self.len);
         let buffers = self.buffers.chunks_exact_mut(BUFFER);
@@ -88,7 +88,7 @@ impl Batch {
     }
 }
 
-/// Where a message goes: out of an interface, to another one.
+/// Destination of a message: the interface it leaves by, and the receiver's address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destination {
     pub(crate) index: u32,
@@ -96,7 +96,7 @@ pub(crate) struct Destination {
     pub(crate) to: EthernetAddress,
 }
 
-/// A packet socket that does not block.
+/// A nonblocking packet socket.
 #[derive(Debug)]
 pub(crate) struct PacketSocket(OwnedFd);
 
@@ -107,35 +107,35 @@ impl AsFd for PacketSocket {
 }
 
 impl PacketSocket {
-    /// One that hears nothing until it is bound: no frames of other interfaces. A message is a whole
-    /// frame with `SocketType::RAW`, what follows the EtherType with `SocketType::DGRAM`.
+    /// Opens a socket that receives nothing until it is bound, so that no frames of other interfaces arrive. A
+    /// message is a whole frame with `SocketType::RAW`, and the payload of a frame with `SocketType::DGRAM`.
     pub(crate) fn open(kind: SocketType) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = rustix::net::socket_with(AddressFamily::PACKET, kind, flags, None)?;
         Ok(Self(fd))
     }
 
-    /// Each message comes, and goes, behind a [`VnetHeader`](crate::offload::vnet::VnetHeader).
+    /// Puts a [`VnetHeader`](crate::offload::vnet::VnetHeader) before each received and sent message.
     pub(crate) fn with_offload_headers(&self) -> io::Result<()> {
         self.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &ON)
     }
 
-    /// A VLAN tag that the kernel took off comes beside its message.
+    /// Receives VLAN tags that the kernel stripped, with each message.
     pub(crate) fn with_vlan_tags(&self) -> io::Result<()> {
         self.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &ON)
     }
 
-    /// Each message comes with the time at which it came to the interface: this thread may be late.
+    /// Receives the arrival time of each message at the interface, as this thread may read it late.
     pub(crate) fn with_arrival_times(&self) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &ON)
     }
 
-    /// Frames that this machine sends are not heard.
+    /// Ignores frames that this machine sends.
     pub(crate) fn without_outgoing(&self) -> io::Result<()> {
         self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &ON)
     }
 
-    /// The interface passes on frames for all addresses.
+    /// Receives frames to all addresses.
     pub(crate) fn be_promiscuous(&self, index: u32) -> io::Result<()> {
         let promiscuous = libc::packet_mreq {
             mr_ifindex: index as libc::c_int,
@@ -147,8 +147,8 @@ impl PacketSocket {
         self.set(libc::SOL_PACKET, option, &promiscuous)
     }
 
-    /// Asks for buffers of this size: beyond the system's limit where we may, up to it where we may
-    /// not. Either serves.
+    /// Requests socket buffers of this size: above the system's limit if privileged, otherwise up to that
+    /// limit. Either is enough.
     pub(crate) fn size_buffers(&self, bytes: usize) -> io::Result<()> {
         if sockopt::set_socket_recv_buffer_size_force(&self.0, bytes).is_err() {
             sockopt::set_socket_recv_buffer_size(&self.0, bytes)?;
@@ -159,17 +159,17 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// The kernel passes on only what this program (BPF) accepts.
+    /// Attaches a BPF filter to the socket.
     pub(crate) fn filter(&self, program: &[libc::sock_filter]) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: program.len() as libc::c_ushort,
-            // The kernel copies it and writes nothing.
+            // The kernel copies the program and does not write to it.
             filter: program.as_ptr().cast_mut(),
         };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
-    /// Hears frames of `ether_type` that arrive at one interface, from now on.
+    /// Receives frames of `ether_type` that arrive at one interface from now on.
     pub(crate) fn bind(&self, index: u32, ether_type: u16) -> io::Result<()> {
         let address = link_address(Destination {
             index,
@@ -177,14 +177,14 @@ impl PacketSocket {
             to: EthernetAddress([0; 6]),
         });
         let len = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the pointer is to an address of the length given.
+        // SAFETY: the pointer is to an address of the given length.
         let done = unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) };
         outcome(done as isize).map(drop)
     }
 
-    /// Reads up to a batch of messages; an error if there are none.
+    /// Reads up to a batch of messages; fails with `WouldBlock` if there are none.
     pub(crate) fn receive(&self, batch: &mut Batch) -> io::Result<()> {
-        /// Room for a `tpacket_auxdata` and a `timespec`, aligned as control messages must be.
+        /// Room for a `tpacket_auxdata` and a `timespec`, with the alignment of control messages.
         #[derive(Clone, Copy)]
         #[repr(C, align(8))]
         struct Control([u8; 128]);
@@ -242,23 +242,23 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Sends one message out of the interface that the socket is bound to.
+    /// Sends one message on the interface that the socket is bound to.
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
         rustix::net::send(&self.0, message, SendFlags::DONTWAIT)?;
         Ok(())
     }
 
-    /// Sends messages of two parts each, in order: how many of them, a [`BATCH`] at most.
+    /// Sends messages of two parts each, in order. Returns how many were sent, at most [`BATCH`].
     ///
     /// # Errors
-    /// What the kernel has against the first.
+    /// The error of the first message.
     pub(crate) fn send_batch(
         &self,
         to: Destination,
         batch: &[[IoSlice<'_>; 2]],
     ) -> io::Result<usize> {
         let mut address = link_address(to);
-        // SAFETY: C structures of integers and pointers, for which all zeros are valid.
+        // SAFETY: these are C structures of integers and pointers, for which all zeros are valid.
         let mut messages = unsafe { mem::zeroed::<[libc::mmsghdr; BATCH]>() };
         for (message, parts) in messages.iter_mut().zip(batch) {
             message.msg_hdr.msg_name = (&raw mut address).cast();
@@ -267,8 +267,8 @@ impl PacketSocket {
             message.msg_hdr.msg_iov = parts.as_ptr().cast_mut().cast();
             message.msg_hdr.msg_iovlen = parts.len() as _;
         }
-        // SAFETY: the messages that are counted point to the address and to two iovecs each, of
-        // buffers that are borrowed until the call returns.
+        // SAFETY: the messages within the count point to the address and to two iovecs each, whose buffers
+        // are borrowed until the call returns.
         let sent = unsafe {
             libc::sendmmsg(
                 self.0.as_raw_fd(),
@@ -280,7 +280,7 @@ impl PacketSocket {
         outcome(sent as isize)
     }
 
-    /// Messages that the kernel dropped since the last call because this socket was full.
+    /// Messages that the kernel dropped since the last call because the socket's buffer was full.
     pub(crate) fn missed(&self) -> u64 {
         let mut stats = libc::tpacket_stats {
             tp_packets: 0,
@@ -307,8 +307,8 @@ impl PacketSocket {
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         let len = size_of::<T>() as libc::socklen_t;
         let value = std::ptr::from_ref(value).cast();
-        // SAFETY: the pointer is to a value of the length given; a program that it points to is
-        // borrowed by the caller until the call returns.
+        // SAFETY: the pointer is to a value of the given length; a program that it points to is borrowed by
+        // the caller until the call returns.
         let done = unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, value, len) };
         outcome(done as isize).map(drop)
     }
@@ -316,13 +316,13 @@ impl PacketSocket {
 
 const ON: libc::c_int = 1;
 
-/// What a system call counted, or why it failed.
+/// Converts the return value of a system call.
 fn outcome(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_negative| io::Error::last_os_error())
 }
 
 fn link_address(to: Destination) -> libc::sockaddr_ll {
-    // SAFETY: a C structure of integers, for which all zeros are valid.
+    // SAFETY: this is a C structure of integers, for which all zeros are valid.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
     address.sll_protocol = to.ether_type.to_be();
@@ -332,7 +332,7 @@ fn link_address(to: Destination) -> libc::sockaddr_ll {
     address
 }
 
-/// What came beside a message: the tag that the kernel took off it, and when it arrived.
+/// Metadata of a message: the VLAN tag that the kernel stripped, and the arrival time.
 fn beside(message: &libc::msghdr) -> (Option<[u8; 4]>, Option<NonZeroU64>) {
     let (mut vlan, mut arrived) = (None, None);
     // SAFETY: the header was filled by recvmmsg; its control buffer is still alive, and the macros
@@ -343,7 +343,7 @@ fn beside(message: &libc::msghdr) -> (Option<[u8; 4]>, Option<NonZeroU64>) {
         let header = unsafe { *next };
         match (header.cmsg_level, header.cmsg_type) {
             (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
-                // SAFETY: this type of message carries this structure, of integers alone.
+                // SAFETY: a message of this type carries this structure, which has only integers.
                 vlan = unsafe { data_of::<libc::tpacket_auxdata>(next) }.and_then(vlan_tag);
             }
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
@@ -358,14 +358,14 @@ fn beside(message: &libc::msghdr) -> (Option<[u8; 4]>, Option<NonZeroU64>) {
     (vlan, arrived)
 }
 
-/// What a control message carries; none if it is too short for that.
+/// The payload of a control message; `None` if it is too short for a `T`.
 ///
 /// # Safety
 /// `header` points to a whole control message, and any bytes are a valid `T`.
 unsafe fn data_of<T>(header: *const libc::cmsghdr) -> Option<T> {
-    // SAFETY: the caller's, and the length is checked before the data are read.
+    // SAFETY: by the caller's promise, and the length is checked before the data are read.
     unsafe {
-        // Lengths are of another type with each C library.
+        // The type of the length differs between C libraries.
         let needs = u64::from(libc::CMSG_LEN(size_of::<T>() as _));
         let fits = (*header).cmsg_len as u64 >= needs;
         fits.then(|| std::ptr::read_unaligned(libc::CMSG_DATA(header).cast()))

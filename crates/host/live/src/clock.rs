@@ -1,5 +1,5 @@
-//! The clock of the live node: `CLOCK_BOOTTIME` as the protocols' time. It runs on while the machine
-//! sleeps, so keys age meanwhile.
+//! The clock of the live node. Protocol time is `CLOCK_BOOTTIME`, which includes suspended time, so that keys
+//! age while the machine sleeps.
 
 use std::num::NonZeroU64;
 
@@ -8,12 +8,12 @@ use airlane_secure::Wall;
 use rustix::event::Timespec;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since the machine started, those asleep included.
+/// Nanoseconds since boot, suspended time included.
 pub(crate) fn now() -> Instant {
     read(ClockId::Boottime)
 }
 
-/// Time since the machine was started, without that in which it slept.
+/// Nanoseconds since boot without suspended time.
 pub(crate) fn awake() -> Instant {
     read(ClockId::Monotonic)
 }
@@ -23,8 +23,8 @@ fn read(clock: ClockId) -> Instant {
     Instant::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// What the clock on the wall says, for handshakes, which compare machines, and for what the kernel says
-/// in this time.
+/// Wall-clock time: for handshakes, which compare the times of two machines, and to interpret timestamps of
+/// the kernel.
 pub(crate) fn wall() -> Wall {
     Wall::from_unix(Duration::from_nanos(since_1970()))
 }
@@ -36,17 +36,17 @@ pub(crate) fn since_1970() -> u64 {
     ns.saturating_add(now.tv_nsec as u64)
 }
 
-/// A node's: ahead of what runs for its own sake, behind what the system itself needs.
+/// Niceness of a node: before user processes, after essential system services.
 pub(crate) const NICENESS: i32 = -10;
 
-/// Wishes to be woken to the nanosecond instead of 50 us late, a tenth of a frame at 20 Mbit/s, and
-/// before other processes: a link that waits for the processor is a link with jitter.
+/// Asks the kernel to wake this thread without timer slack (50 us by default, a tenth of a frame at 20
+/// Mbit/s), and raises its priority: waiting for the processor is jitter on the link.
 pub(crate) fn be_punctual(niceness: i32) {
     let _best_effort = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let _best_effort = rustix::process::setpriority_process(None, niceness);
 }
 
-/// How long to wait from `now` for `deadline`, as system calls want it.
+/// The time from `now` to `deadline`, for system calls.
 pub(crate) fn timeout(now: Instant, deadline: Instant) -> Timespec {
     let ns = deadline.saturating_since(now).as_nanos();
     Timespec {

@@ -21,10 +21,11 @@
 //! <- {"error":"there is no command \"x\"; the commands are: status, flows, reload, record, ask, service, rate, register, pull"}
 //! ```
 //!
-//! The node's own thread serves it, between packets, and never waits: a client that sends too much is dropped, and one that
-//! does not read its answer hears no other. Root and the node's own user may ask for
-//! everything; members of the group that the file names may open the socket, too, and ask for the status, and what a
-//! flow may send, some times a second. A registered flow is forgotten with its connection. Who a client is, the kernel says (`SO_PEERCRED`).
+//! The node's own thread serves the socket between packets and never blocks: a client that sends too much is
+//! disconnected, and a client that does not read its answer gets no further one. Root and the node's own user
+//! may send every command. Members of the group that the file names may also open the socket, and may ask
+//! several times a second for the status and for what a flow may send. A registered flow is forgotten when
+//! its connection closes. The kernel identifies the client (`SO_PEERCRED`).
 
 mod place;
 pub mod registration;
@@ -51,7 +52,7 @@ use crate::record::Recorded;
 use crate::status::{PeerFlows, Status};
 pub(crate) use server::{Served, Server};
 
-/// How long the client side waits for an answer.
+/// Time for which the client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request.
@@ -62,11 +63,11 @@ pub enum Request {
     Status {},
     /// Asks for the flows that the classifiers know, as [`PeerFlows`] of each peer.
     Flows {},
-    /// Asks to take over a changed file.
+    /// Asks to apply a changed file.
     Reload {
-        /// The file, as its text would be read.
+        /// The file.
         file: Box<LiveConfig>,
-        /// Only to say what would change.
+        /// Only lists the changes.
         #[serde(
             default,
             rename = "dry-run",
@@ -76,32 +77,32 @@ pub enum Request {
     },
     /// Asks for the blocks of a trace from now on.
     Record {
-        /// The peer whose link is recorded; may be left out where there is one.
+        /// The peer whose link is recorded; optional if there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<String>,
     },
-    /// Asks to be told what a flow may send (Gopal 2007, section 3.3.2), by `Pull` on the same connection.
+    /// Registers a flow, to ask what it may send (Gopal 2007, section 3.3.2) by `Pull` on the same connection.
     Register {
-        /// Where the flow begins.
+        /// Source of the flow.
         from: SocketAddr,
-        /// Where it goes.
+        /// Destination of the flow.
         to: SocketAddr,
-        /// What it carries behind IP.
+        /// Its transport protocol.
         #[serde(default = "udp")]
         protocol: Protocol,
     },
-    /// Asks for that, as a [`FlowOffer`](crate::status::FlowOffer).
+    /// Asks what the registered flow may send, as a [`FlowOffer`](crate::status::FlowOffer).
     Pull {},
-    /// Ask every peer at once whether it is there; the status says who was reached since.
+    /// Tests all peers at once with a hello; the status then shows which were reached.
     Ask {},
-    /// Asks to send at another rate.
+    /// Asks for another rate of the link.
     Rate {
         /// The rate of the link, as `link.rate` in its file.
         rate: Rate,
     },
     /// Asks to change the services.
     Service {
-        /// How.
+        /// The change.
         change: ServiceChange,
     },
 }
@@ -110,11 +111,11 @@ fn udp() -> Protocol {
     Protocol(17)
 }
 
-/// Why a line is no request that a node answers.
+/// Why a line was not accepted as a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It is no request.
+    /// It is malformed.
     #[error(
         "not a request ({0}); the commands are: {{\"command\":\"status\"}}, {{\"command\":\"flows\"}}, \
          {{\"command\":\"record\"}}, {{\"command\":\"ask\"}}, {{\"command\":\"reload\",\"file\":FILE}}, \
@@ -122,16 +123,16 @@ pub enum RequestError {
          {{\"command\":\"register\",\"from\":ADDRESS,\"to\":ADDRESS}} and {{\"command\":\"pull\"}}"
     )]
     Malformed(#[from] serde_json::Error),
-    /// Whoever wrote it has not checked the file.
+    /// The file is invalid; the client should have checked it.
     #[error("the file is wrong; `airlane explain FILE` says where")]
     WrongFile,
 }
 
 impl Request {
-    /// Reads a line of a client. What is read can be done, as far as the file alone can tell.
+    /// Parses a client's line. A request that parses can be carried out, as far as the file alone shows.
     ///
     /// # Errors
-    /// If it is no request, or asks for a file that is wrong.
+    /// If it is not a request, or has an invalid file.
     pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
         let request = serde_json::from_slice(line)?;
         if let Self::Reload { file, .. } = &request {
@@ -152,45 +153,45 @@ impl Request {
         )
     }
 
-    /// The line that asks for it.
+    /// The request as a line.
     pub fn to_line(&self) -> String {
-        // There is no map with keys that are no text, the one thing that cannot be written.
+        // Only maps with keys that are not strings could fail, and there are none.
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');
         line
     }
 }
 
-/// The answer to a reload, or a change of services.
+/// The answer to a reload or another change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Reloaded {
     changes: Vec<String>,
 }
 
-/// The answer to a request that was not understood.
+/// The answer to a rejected request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Refusal {
     error: String,
 }
 
-/// Why a node could not be asked.
+/// Why a request to a node failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// No node answers there.
+    /// No node listens on the socket.
     #[error("{}", .path.display().to_string() + &no_answer(.source))]
     Connect {
         /// The socket.
         path: PathBuf,
-        /// What the operating system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The node did not answer in time, or closed.
+    /// The node did not answer in time, or closed the connection.
     #[error("{path}: {source}", path = path.display())]
     Talk {
         /// The socket.
         path: PathBuf,
-        /// What the operating system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The node refused.
@@ -198,15 +199,15 @@ pub enum ControlError {
     Refused {
         /// The socket.
         path: PathBuf,
-        /// Its words.
+        /// Its message.
         error: String,
     },
-    /// The answer is of another version.
+    /// The answer cannot be parsed; the node may have another version.
     #[error("the node at {path} gave an answer that this version does not read: {source}", path = path.display())]
     Answer {
         /// The socket.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error.
         source: serde_json::Error,
     },
 }
@@ -221,10 +222,10 @@ fn no_answer(error: &io::Error) -> String {
     }
 }
 
-/// The control sockets of all links of this machine, at the usual place.
+/// The control sockets of all links on this machine, in the default directory.
 ///
 /// # Errors
-/// If the place may not be read.
+/// If the directory cannot be read.
 pub fn sockets() -> io::Result<Vec<PathBuf>> {
     let any = default_socket("any");
     let entries = match any.parent().map(std::fs::read_dir) {
@@ -240,7 +241,7 @@ pub fn sockets() -> io::Result<Vec<PathBuf>> {
     Ok(sockets)
 }
 
-/// Asks the node whose control socket is at `path` where it stands.
+/// Asks the node whose control socket is at `path` for its status.
 ///
 /// # Errors
 /// If no node answers there.
@@ -248,7 +249,7 @@ pub fn status(path: &Path) -> Result<Status, ControlError> {
     ask(path, &Request::Status {})
 }
 
-/// Asks the node which flows it knows, where each goes, and why.
+/// Asks the node which flows it knows, and how it classifies each.
 ///
 /// # Errors
 /// If no node answers there, or it refuses.
@@ -256,7 +257,7 @@ pub fn flows(path: &Path) -> Result<Vec<PeerFlows>, ControlError> {
     ask(path, &Request::Flows {})
 }
 
-/// Asks the node to take over a changed file, or in a `dry_run` what it would take over. What changed.
+/// Asks the node to apply a changed file, or in a `dry_run` what it would change. Returns the changes.
 ///
 /// # Errors
 /// If no node answers there, or it refuses; nothing has changed then.
@@ -266,21 +267,21 @@ pub fn reload(path: &Path, file: &LiveConfig, dry_run: bool) -> Result<Vec<Strin
     Ok(reloaded.changes)
 }
 
-/// A recording that a node sends.
+/// A recording received from a node.
 #[derive(Debug)]
 pub struct Recording {
-    /// What is recorded.
+    /// Facts about the recorded link.
     pub what: Recorded,
     stream: BufReader<UnixStream>,
     path: PathBuf,
 }
 
 impl Recording {
-    /// The next part of the trace, at most `patience` later; none if there was none. The end of the
-    /// recording is a part without bytes.
+    /// Waits up to `patience` for the next part of the trace; `None` if none arrived. A part without bytes
+    /// is the end of the recording.
     ///
     /// # Errors
-    /// If the node is gone.
+    /// If the connection to the node is lost.
     pub fn next(
         &mut self,
         patience: Duration,
@@ -304,9 +305,9 @@ impl Recording {
         }
     }
 
-    /// Asks the node to end the recording. What it has recorded still comes.
+    /// Asks the node to end the recording. Parts already recorded still arrive.
     pub fn stop(&self) {
-        // A node that has gone has ended it.
+        // If the connection is gone, so is the recording.
         let _ended = self.stream.get_ref().shutdown(Shutdown::Write);
     }
 }
@@ -318,11 +319,11 @@ fn is_nothing_yet(error: &io::Error) -> bool {
     )
 }
 
-/// Asks the node to record the link with a peer, which may go unnamed where there is one, until
-/// [`Recording::stop`], or until the recording is dropped.
+/// Asks the node to record the link with a peer (`None` means the only one) until [`Recording::stop`] is
+/// called or the recording is dropped.
 ///
 /// # Errors
-/// If no node answers there, or it cannot.
+/// If no node answers there, or it refuses.
 pub fn record(path: &Path, peer: Option<&str>) -> Result<Recording, ControlError> {
     let peer = peer.map(str::to_owned);
     let (what, stream) = begin(path, &Request::Record { peer })?;
@@ -333,15 +334,15 @@ pub fn record(path: &Path, peer: Option<&str>) -> Result<Recording, ControlError
     })
 }
 
-/// Has the node ask every peer at once whether it is there.
+/// Asks the node to test all peers at once.
 ///
 /// # Errors
-/// If no node answers there, or it is of a version that cannot.
+/// If no node answers there, or its version does not support this.
 pub fn ask_peers(path: &Path) -> Result<(), ControlError> {
     ask(path, &Request::Ask {}).map(|Reloaded { .. }| ())
 }
 
-/// Asks the node to change its services. What changed.
+/// Asks the node to change its services. Returns the changes.
 ///
 /// # Errors
 /// If no node answers there, or it refuses; nothing has changed then.
@@ -351,7 +352,7 @@ pub fn change_services(path: &Path, change: &ServiceChange) -> Result<Vec<String
     Ok(changed.changes)
 }
 
-/// Asks the node to send at another rate. What changed.
+/// Asks the node to change the rate of the link. Returns the changes.
 ///
 /// # Errors
 /// If no node answers there, or it refuses; nothing has changed then.
@@ -364,7 +365,7 @@ fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, Control
     begin(path, request).map(|(answer, _)| answer)
 }
 
-/// A stream to the listener at `path`, if it accepts in time: a listener that does not accept holds nothing up.
+/// Connects to the listener at `path`, with a timeout for a listener that does not accept.
 fn call(path: &Path) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_write_timeout(Some(PATIENCE))?;
@@ -372,7 +373,7 @@ fn call(path: &Path) -> io::Result<UnixStream> {
     Ok(OwnedFd::from(socket).into())
 }
 
-/// Asks, and gives what may follow the answer.
+/// Sends a request. Returns the answer, and the stream for what follows it.
 fn begin<A: DeserializeOwned>(
     path: &Path,
     request: &Request,

@@ -1,14 +1,14 @@
-//! `airlane up`: one thread that moves packets and datagrams between a TUN device, a [`Node`] and an underlay: UDP,
-//! or raw Ethernet.
+//! `airlane up`: one thread that moves packets and datagrams between a TUN device, a [`Node`] and an
+//! underlay: UDP, or raw Ethernet.
 //!
 //! ```text
-//! kernel ── TUN ─► cut ─► node.handle_packet ... node.transmit ─► underlay
+//! kernel ── TUN ─► segment ─► node.handle_packet ... node.transmit ─► underlay
 //! kernel ◄─ TUN ◄─ join ◄─ node.poll_deliver ... node.handle_datagram ◄─ underlay
 //! ```
 //!
-//! What a datagram is and what becomes of it is the node's business; clocks, sockets, the interface, names and files are
-//! here. Invariants: `now` never goes back; the TUN device and the socket are read whenever they have something, so
-//! nothing queues in the kernel but for the time of one batch; no error of a single packet ends the loop.
+//! The node does the protocol; clocks, sockets, the interface, host names and files are here. Invariants:
+//! `now` never goes back; the TUN device and the socket are read whenever they are readable, so that nothing
+//! waits in the kernel for longer than one batch; no error of a single packet ends the loop.
 
 mod lineage;
 mod receive;
@@ -49,35 +49,35 @@ use crate::underlay::{Received, Underlay};
 use lineage::Lineage;
 use supervisor::Supervisor;
 
-/// Least time between two turns of the loop that only deadlines ask for. On a fast link several
-/// frames then share one turn and one system call; within it the port's shaper makes up for the
-/// wait. A frame of 1500 B takes longer than this below 48 Mbit/s.
+/// Least time between two turns of the loop that only timers cause. On a fast link several frames then share
+/// a turn and a system call, and the port's shaper makes up for the wait. Below 48 Mbit/s a frame of 1500 B
+/// takes longer than this.
 const QUANTUM: Duration = Duration::from_micros(250);
 
-/// A running end of a link, or of several.
+/// A running end of one or several links.
 #[derive(Debug)]
 pub struct Daemon {
     node: Node,
     tun: Tun,
     underlay: Underlay,
     control: Option<Server>,
-    /// Tells whether the machine has slept or is a copy, after which its keys are not used; none without keys.
+    /// Detects that the machine was suspended or cloned, after which its keys must not be used; `None` without keys.
     lineage: Option<Lineage>,
-    /// Asks over the control socket, so it ends after that.
+    /// A client of the control socket, so it must be dropped after that.
     exporter: Option<Exporter>,
-    /// Looks names up, once one of a peer's host is known.
+    /// Resolves the peers' host names, if there are any.
     resolver: Option<Resolver>,
-    /// Records a link, while a client wants it.
+    /// Records a link while a client asks for it.
     recorder: Rc<RefCell<Recorder>>,
-    /// When missing addresses and routes are made next, and when the log said that one cannot be, that the kernel drops
-    /// what comes from a peer, and why a datagram did not leave.
+    /// When missing addresses and routes are restored next. The other fields limit log entries: about a failed
+    /// restore, about the kernel's reverse path filter dropping a peer's packets, and about unsent datagrams.
     restore: Instant,
     restore_said: Quiet,
     filter_said: Quiet,
     unsent_said: Quiet,
-    /// Taken while its datagrams are at work.
+    /// `None` while its datagrams are being handled.
     received: Option<Box<Received>>,
-    /// Where a packet or super-packet of the kernel is read.
+    /// Buffer for a packet or super-packet from the kernel.
     read: Box<[u8]>,
     joiner: Joiner<LivePacket>,
 }
@@ -96,7 +96,7 @@ impl Daemon {
     /// Runs until `stop` becomes readable.
     ///
     /// # Errors
-    /// If the interface is taken away, or the kernel refuses to wait.
+    /// If the interface is removed, or polling fails.
     pub fn run(&mut self, stop: BorrowedFd<'_>) -> Result<(), DeviceError> {
         clock::be_punctual(clock::NICENESS);
         let mut now = clock::now();
@@ -139,7 +139,7 @@ impl Daemon {
         if self.node.is_blocked() {
             underlay |= PollFlags::OUT;
         }
-        // Polled for nothing, a missing control socket stands for itself.
+        // `stop`, polled for no events, stands in for a missing control socket.
         let (control, control_flags) = match &self.control {
             Some(control) => (control.as_fd(), PollFlags::IN),
             None => (stop, PollFlags::empty()),
@@ -183,7 +183,7 @@ impl Daemon {
         })
     }
 
-    /// Keys that somebody else may have by now go, before anything is sealed with them.
+    /// Discards keys that another host may have as well, before anything is sealed with them.
     fn watch_lineage(&mut self, now: Instant, devices: bool) {
         let Some(lineage) = &mut self.lineage else {
             return;
@@ -202,12 +202,12 @@ impl Daemon {
                 self.node.renew_keys(now, seed);
                 tracing::info!(slept = slept.map(|s| s.to_string()), why, "keys are gone");
             }
-            // The system gives random bytes from the moment on that it has started.
+            // The system's random source does not fail once it has been initialised.
             Err(error) => tracing::error!(%error, why, "keys stay"),
         }
     }
 
-    /// When the loop must run next without any input.
+    /// Latest time of the loop's next turn.
     fn deadline(&self, turn: Instant) -> Instant {
         self.node
             .poll_timeout(turn)
@@ -216,7 +216,7 @@ impl Daemon {
             .min(self.recorder.borrow().poll_timeout())
     }
 
-    /// What is due at `now`.
+    /// Handles what is due at `now`.
     fn on_time(&mut self, now: Instant) {
         if self.underlay.handle_timeout(now) {
             self.node.handle_interface_back(now);
@@ -237,11 +237,11 @@ impl Daemon {
         }
     }
 
-    /// Where everything stands.
+    /// The node's status.
     pub fn status(&self) -> Status {
         let mut status = self.node.status(clock::now());
         self.tun.name().clone_into(&mut status.tun.name);
-        // An interface may be given another address while the node runs.
+        // An interface may get another address while the node runs.
         if let Ok(listen) = self.underlay.local() {
             status.underlay.listen = listen;
         }
@@ -249,16 +249,16 @@ impl Daemon {
         status
     }
 
-    /// How many were dropped for this reason, outside of the services.
+    /// Drops for this reason outside the services.
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.node.dropped(reason)
     }
 
-    /// Keeps a journal of what goes into each port, at most so long. Those of listed peers have the
-    /// peer's name before the extension of `path`. To be called before [`Daemon::run`].
+    /// Keeps a journal of each port, of at most `most` bytes. With listed peers the peer's name is inserted
+    /// before the extension of `path`. Must be called before [`Daemon::run`].
     ///
     /// # Errors
-    /// If a file cannot be made, or its thread not be started.
+    /// If a file cannot be created, or its thread not started.
     pub fn keep_journals(&mut self, path: &Path, most: u64) -> Result<(), DeviceError> {
         let path = path.to_owned();
         let kept = self

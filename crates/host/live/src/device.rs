@@ -1,25 +1,25 @@
-//! What goes wrong with a device, and whose call it was.
+//! Errors of network devices, with the system call that failed.
 
 use std::io;
 
-/// The call that opens the device of TUN interfaces.
+/// The call that opens the TUN device.
 pub(crate) const TUN_DEVICE: &str = "open /dev/net/tun";
 
-/// The operating system refused something to a network device.
+/// A failed operation on a network device.
 #[derive(Debug, thiserror::Error)]
 #[error("{device}: {call}: {source}{hint}", hint = hint(.call, .source))]
 #[non_exhaustive]
 pub struct DeviceError {
     /// Name of the device.
     pub device: String,
-    /// What was asked for.
+    /// The operation.
     pub call: &'static str,
-    /// What the operating system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl DeviceError {
-    /// `call` on `device` failed with `source`.
+    /// Creates an error of `call` on `device`.
     pub fn new(device: &str, call: &'static str, source: impl Into<io::Error>) -> Self {
         Self {
             device: device.to_owned(),
@@ -29,7 +29,7 @@ impl DeviceError {
     }
 }
 
-/// Whether an error says that the interface is down, or gone.
+/// Whether the error means that the interface is down or gone.
 pub(crate) fn says_interface_is_away(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -51,7 +51,7 @@ fn hint(call: &str, source: &io::Error) -> &'static str {
             " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW, and let its user open what is named)"
         }
         Some(libc::ENODEV | libc::ENXIO) => " (`ip link` lists the interfaces that exist here)",
-        // What a TUN device says when its interface is deleted under it.
+        // A TUN device returns this when its interface has been deleted.
         Some(libc::EBADFD) => " (the interface was taken away)",
         _ => "",
     }

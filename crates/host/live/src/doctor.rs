@@ -1,5 +1,5 @@
-//! `airlane doctor`: whether a link can come up, and what to do where it cannot. Everything is tried as
-//! `airlane up` does it and undone again. Of a link that runs already only its sessions are looked at.
+//! `airlane doctor`: checks whether a link can come up, and suggests a fix if not. It tries everything as
+//! `airlane up` does, and undoes it. For a link that already runs it checks only the sessions.
 
 mod ends;
 mod findings;
@@ -28,8 +28,8 @@ use airlane_node::Guard;
 use findings::Findings;
 pub use findings::{Check, Grade};
 
-/// Checks everything that `airlane up` needs, and tells each finding as soon as there is one: the
-/// peer may take its time.
+/// Checks everything that `airlane up` needs, and reports each finding at once, because a peer may take long
+/// to answer.
 pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
     let mut findings = Findings(tell);
     check_services(file, &mut findings);
@@ -51,7 +51,7 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
     }
 }
 
-/// What stands in the way of a start, all of it.
+/// All findings that prevent a start.
 pub fn obstacles(file: &LiveConfig) -> Vec<Check> {
     let mut bad = Vec::new();
     let mut tell = |check: Check| {
@@ -63,7 +63,7 @@ pub fn obstacles(file: &LiveConfig) -> Vec<Check> {
     bad
 }
 
-/// What this machine has to give; what peers can be asked over, with which keys, and where.
+/// Checks this machine. Returns the underlay, keys and peers for the handshakes with peers.
 fn check_start(
     file: &LiveConfig,
     findings: &mut Findings<'_>,
@@ -114,7 +114,7 @@ fn check_start(
     Some((underlay, keys, peers))
 }
 
-/// Looks up where a peer is, if the file has the name of its host, and puts the address in its place.
+/// Resolves a peer's host name, if the file has one, and replaces it with the address.
 fn check_host(config: &UnderlayConfig, peer: &mut PeerConfig, findings: &mut Findings<'_>) {
     let (Some(host), UnderlayConfig::Udp { listen, .. }) = (peer.host(), config) else {
         return;
@@ -135,7 +135,8 @@ fn check_host(config: &UnderlayConfig, peer: &mut PeerConfig, findings: &mut Fin
     peer.address = Some(PeerEndpoint::Address(address.into()));
 }
 
-/// What could not be opened: `airlane up` waits for what is not there yet, and cannot do without the rest.
+/// Reports an underlay that cannot be opened. `airlane up` waits for an interface that does not exist yet,
+/// but fails on other errors.
 fn check_missing(config: &UnderlayConfig, error: &DeviceError, findings: &mut Findings<'_>) {
     match Underlay::open_early(clock::now(), config) {
         Err(_) => findings.bad("underlay", error),
@@ -148,14 +149,14 @@ fn check_missing(config: &UnderlayConfig, error: &DeviceError, findings: &mut Fi
     }
 }
 
-/// Services that nothing can travel through.
+/// Warns about services that no class refers to.
 fn check_services(file: &LiveConfig, findings: &mut Findings<'_>) {
     for unreached in file.link.unreached() {
         findings.add("services", Grade::Warning, unreached.to_string(), "");
     }
 }
 
-/// The keys, if they are of use.
+/// Checks the keys, and returns them if they are usable.
 fn check_security(
     file: &LiveConfig,
     peers: &[PeerConfig],
@@ -193,7 +194,7 @@ fn check_security(
     }
 }
 
-/// What was opened.
+/// Reports the opened underlay.
 fn check_underlay(config: &UnderlayConfig, findings: &mut Findings<'_>) {
     let (interface, ether_type) = match config {
         UnderlayConfig::Udp { listen, .. } => {
@@ -233,7 +234,7 @@ fn check_underlay(config: &UnderlayConfig, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether the running node can be asked.
+/// Checks that the control socket can be created.
 fn check_control(file: &LiveConfig, findings: &mut Findings<'_>) {
     let socket = file.socket();
     let folder = socket.parent().filter(|folder| !folder.exists());
@@ -246,11 +247,11 @@ fn check_control(file: &LiveConfig, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether the routes can be made, and what those of everything ask for.
+/// Checks that the routes can be added, and what default routes need.
 fn check_routes(file: &LiveConfig, findings: &mut Findings<'_>) {
     for route in file.routes().iter().filter(|route| !route.is_wide()) {
         let taken = Netlink::open().and_then(|mut netlink| netlink.match_of(route.address));
-        // Of one network and metric there is one route (ip-route(8)).
+        // The kernel allows one route for each prefix and metric (ip-route(8)).
         let metric = if route.address.is_ipv4() { 0 } else { 1024 };
         if taken.is_ok_and(|taken| taken == (route.prefix, metric)) {
             findings.add(
@@ -282,7 +283,7 @@ fn check_routes(file: &LiveConfig, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether there is a way to the peer, and not into the tunnel.
+/// Checks that there is a route to the peer that does not lead into the tunnel.
 fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     let covering = |cidr: &&Cidr| cidr.covers(peer);
     let routes = file.routes();
@@ -291,7 +292,7 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     let narrow = narrow.max_by_key(|cidr| cidr.prefix);
     let way = Netlink::open().and_then(|mut netlink| {
         netlink.way_to(peer)?;
-        // Kernels before 4.13 do not tell.
+        // Kernels before 4.13 do not report the matched route.
         Ok(netlink.match_of(peer).map_or(0, |(prefix, _)| prefix))
     });
     match (way, narrow) {
@@ -334,7 +335,7 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether a packet fits the paths; the narrowest decides.
+/// Checks that a packet fits the paths; the narrowest decides.
 fn check_mtu(
     file: &LiveConfig,
     peers: &[PeerConfig],

@@ -1,7 +1,7 @@
-//! Live files of what WireGuard was told (wg(8), wg-quick(8)).
+//! Converts WireGuard configurations (wg(8), wg-quick(8)) into live files.
 //!
-//! Keys are the same: both use Curve25519 in the same text. What has no counterpart is noted, and nothing of it
-//! is guessed: rates WireGuard does not have, and commands are not run.
+//! Keys stay the same: both use Curve25519 keys in the same text format. Settings without a counterpart are
+//! listed as notes and nothing is guessed: WireGuard has no rates, and its commands are not run.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,26 @@ use airlane_secure::{PresharedKey, PrivateKey, PublicKey};
 use crate::config::{KEEPALIVES, PeerEndpoint};
 use crate::netlink::Cidr;
 
-/// Where nothing is said: any port would do, and a file has to name one.
+/// Port if none is given: WireGuard would take any port, but a live file must name one.
 const USUAL_PORT: u16 = 7007;
 
-/// A live file that was made of another.
+/// A live file converted from another format.
 #[derive(Debug)]
 pub struct ImportedLink {
-    /// Its text.
+    /// The file's text.
     pub text: String,
-    /// The private key for the file beside it.
+    /// The private key, for a file of its own.
     pub key: PrivateKey,
-    /// The pre-shared keys of peers, each with the file that it is for.
+    /// The pre-shared keys of peers, each with its file.
     pub preshared: Vec<(PathBuf, PresharedKey)>,
-    /// What is otherwise here, or not at all.
+    /// Settings that differ here, or have no counterpart.
     pub notes: Vec<String>,
-    /// Which line of the other file parts of this one were made of, by their paths.
+    /// Source lines of the values in this file, by their paths.
     places: Vec<(String, usize)>,
 }
 
 impl ImportedLink {
-    /// Which line of the other file the value at a path was made of, if it was.
+    /// The source line of the value at a path, if it has one.
     pub fn line_of(&self, path: &str) -> Option<usize> {
         let places = self
             .places
@@ -43,19 +43,19 @@ impl ImportedLink {
     }
 }
 
-/// Why a file could not be read.
+/// Why a file could not be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireguardError {
-    /// A line is wrong.
+    /// A line is invalid.
     #[error("line {line}: {problem}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
         /// What is wrong with it.
         problem: String,
     },
-    /// Something is missing in the whole.
+    /// A required setting is missing.
     #[error("{0}")]
     Missing(&'static str),
 }
@@ -66,7 +66,7 @@ struct WireguardInterface {
     port: Option<u16>,
     addresses: Vec<Cidr>,
     mtu: Option<u32>,
-    /// `Table`, where it is not `auto`.
+    /// `Table`, if it is not `auto`.
     table: Option<String>,
 }
 
@@ -82,17 +82,17 @@ struct WireguardPeer {
 struct Wireguard {
     interface: WireguardInterface,
     peers: Vec<WireguardPeer>,
-    /// The most frequent PersistentKeepalive, s.
+    /// The shortest PersistentKeepalive, s.
     keepalive: Option<u64>,
     notes: Vec<String>,
     places: Vec<(String, usize)>,
 }
 
-/// The live file of the link `name` for what stands in a file of `wg` or `wg-quick`. `key`: where its private key
-/// will be, and pre-shared ones beside it; `rate`: what the link below can carry, which is found if it is not said.
+/// Converts a file of `wg` or `wg-quick` into the live file of the link `name`. `key`: path of its private key,
+/// with pre-shared keys in the same directory; `rate`: what the link below carries, measured if it is `None`.
 ///
 /// # Errors
-/// If the text is none of theirs, or lacks what a link needs.
+/// If the text is not such a file, or lacks what a link needs.
 pub fn from_wireguard(
     text: &str,
     name: &str,
@@ -128,7 +128,7 @@ pub fn from_wireguard(
             return Err(wrong("neither a section nor KEY = VALUE".to_owned()));
         };
         let (key, value) = (key.trim(), value.trim());
-        // A key without the sign behind it may be secret.
+        // A line without `=` may be a secret, so only its first word is shown.
         let said = key.split_whitespace().next().unwrap_or_default();
         let done = match section {
             Some(false) => file.interface(key, value),
@@ -143,7 +143,7 @@ pub fn from_wireguard(
 }
 
 impl Wireguard {
-    /// Where the value of a key of the present section is written.
+    /// Path, in the live file, of a key in the present section.
     fn place(&self, key: &str) -> Option<String> {
         let of_peer = |part| {
             Some(format!(
@@ -198,7 +198,7 @@ impl Wireguard {
                         address: cidr.network(),
                         ..cidr
                     };
-                    // There it belongs to whom it was given last.
+                    // In WireGuard the last peer with an address has it.
                     if self.peers.iter().any(|peer| peer.allowed.contains(&network)) {
                         let note = format!("AllowedIPs = {network}: it is given twice, and belongs to the last, as in WireGuard");
                         self.notes.push(note);
@@ -225,7 +225,7 @@ impl Wireguard {
             },
             "presharedkey" => peer.preshared = Some(read(value)?),
             "persistentkeepalive" => {
-                // "off" and 0 are none.
+                // "off" and 0 mean none.
                 let every: Option<u64> = value.parse().ok().filter(|every| *every > 0);
                 self.keepalive = self.keepalive.into_iter().chain(every).min();
             }
@@ -293,7 +293,7 @@ impl Wireguard {
                 "PersistentKeepalive of {asked}: it is {every} here"
             ));
         }
-        // As WireGuard does: whoever calls everybody takes any port that is free.
+        // As in WireGuard, an end that calls every peer takes any free port.
         let calls = self.peers.iter().all(|peer| peer.endpoint.is_some());
         let usual = if calls { 0 } else { USUAL_PORT };
         if port.is_none() && !calls {
@@ -306,7 +306,7 @@ impl Wireguard {
             let ip = endpoint.address().and_then(|address| address.ip());
             ip.is_some_and(|ip| ip.is_ipv4())
         };
-        // That for all addresses of IPv6 is for those of IPv4, too.
+        // A socket bound to the unspecified IPv6 address also serves IPv4.
         let any = match endpoints.all(v4) {
             true => "0.0.0.0",
             false => "[::]",
@@ -325,7 +325,7 @@ impl Wireguard {
         let list = |all: &[Cidr]| {
             toml::Value::from(all.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
-        // Everything is routed as wg-quick routes it; what is narrower becomes a route by itself.
+        // Default routes are written as wg-quick adds them; narrower prefixes become routes by themselves.
         let routes = match wide.is_empty() || table.is_some() {
             true => String::new(),
             false => format!(", routes = {}", list(&wide)),
@@ -378,7 +378,7 @@ fn read<T: std::str::FromStr<Err: ToString>>(value: &str) -> Result<T, String> {
     value.parse().map_err(|error: T::Err| error.to_string())
 }
 
-/// A list of addresses; one without a prefix is one address.
+/// Parses a list of addresses; an address without a prefix length is a single host.
 fn cidrs(value: &str) -> Result<Vec<Cidr>, String> {
     let all = value
         .split(',')
@@ -436,18 +436,18 @@ Endpoint = vpn.example.com:51820
         assert_eq!(file.link.keepalive, Duration::from_secs(25));
         assert_eq!(peers[1].address, "vpn.example.com:51820".parse().ok());
         assert!(file.link.unreached().is_empty());
-        // As `wg pubkey` has it (wg(8) and RFC 7748: the base point).
+        // As `wg pubkey` prints it (wg(8) and RFC 7748: the base point).
         let public = import.key.public().to_string();
         assert_eq!(public.len(), 44);
         let notes = import.notes.join("\n");
         for part in ["DNS", "PostUp"] {
             assert!(notes.contains(part), "{part}: {notes}");
         }
-        // A private key goes into no file but its own.
+        // The private key is written to its own file only.
         assert!(!import.text.contains("yAnz5TF") && !notes.contains("yAnz5TF"));
     }
 
-    /// What most have: a client that sends everything through its server.
+    /// A common case: a client that routes all traffic through its server.
     #[test]
     fn a_full_tunnel_has_its_routes_and_its_secret() {
         let client = "\
@@ -473,7 +473,7 @@ Endpoint = 192.0.2.7:51820
             *"TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0="
         );
         assert!(!import.text.contains("TrMvSoP4"), "{}", import.text);
-        // The services are those of a file that names none, as `airlane setup` writes it.
+        // The services are the defaults, as in a file from `airlane setup`.
         assert_eq!(file.link.services, airlane_link::config::by_goal());
         assert_eq!(file.link.rate, airlane_link::config::RateLimit::UNSTATED);
         assert!(file.link.underlay.takes_any_port());

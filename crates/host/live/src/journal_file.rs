@@ -1,5 +1,5 @@
-//! A journal's file, and the thread that writes it. A disk that is full or too slow, and a journal as long as it may
-//! become, end the journal and not the link: one line in the log says so.
+//! The file of a journal, and the thread that writes it. A full or slow disk, or the size limit, ends the
+//! journal with one log entry; the link goes on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,19 +13,19 @@ use airlane_node::journal::Sink;
 
 use crate::device::DeviceError;
 
-/// Blocks that wait for the disk at most: 16 MB.
+/// Limit of blocks that wait for the disk: 16 MB.
 const WAITING: usize = 256;
 
-/// Where each port keeps its journal.
+/// Creates the journal files of the ports.
 #[derive(Debug)]
 pub(crate) struct JournalFiles {
     pub(crate) path: PathBuf,
-    /// Longest that each may become, bytes.
+    /// Size limit of each, bytes.
     pub(crate) most: u64,
 }
 
 impl Journals for JournalFiles {
-    /// Those of listed peers have the peer's name before the extension: `base.farm.journal`.
+    /// With listed peers the peer's name is inserted before the extension: `base.farm.journal`.
     fn begin(&mut self, peer: Option<&str>) -> io::Result<Box<dyn Sink>> {
         let extension = self.path.extension().and_then(|e| e.to_str());
         let path = match (peer, extension) {
@@ -40,23 +40,23 @@ impl Journals for JournalFiles {
     }
 }
 
-/// A journal that is written by a thread of its own.
+/// A journal with its own writer thread.
 #[derive(Debug)]
 pub struct JournalFile {
     path: PathBuf,
     to_disk: Option<SyncSender<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
     written: u64,
-    /// Longest that it may become, bytes.
+    /// Size limit, bytes.
     most: u64,
 }
 
 impl JournalFile {
-    /// Makes the file; one that exists is replaced. A journal holds packets in clear, so that only the owner may
-    /// read it.
+    /// Creates the file, or replaces an existing one. A journal holds packets in the clear, so only the
+    /// owner may read it.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the file cannot be created.
     pub fn create(path: &Path, most: u64) -> Result<Self, DeviceError> {
         let failed =
             |error| DeviceError::new(&path.display().to_string(), "make the journal", error);
@@ -97,7 +97,7 @@ impl Sink for JournalFile {
             false => match to_disk.try_send(bytes) {
                 Ok(()) => return true,
                 Err(TrySendError::Full(_)) => "the disk is too slow",
-                // The thread has said why.
+                // The thread has logged the error.
                 Err(TrySendError::Disconnected(_)) => "the disk refused it",
             },
         };
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_full_disk_ends_the_journal() {
         let mut file = JournalFile::create(Path::new("/dev/full"), 1 << 30).unwrap();
-        // Its thread finds the disk full when the machine lets it run.
+        // The writer thread finds the disk full as soon as it is scheduled.
         let mut written = 0;
         while file.write(vec![7; 100]) {
             written += 1;

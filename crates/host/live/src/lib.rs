@@ -1,19 +1,20 @@
-//! Airlane on Linux. Everything that touches sockets, devices and clocks is here; the protocols are
-//! in the sans-IO crates.
+//! Airlane on Linux. Everything that touches sockets, devices and clocks is here; the protocols are in the
+//! sans-IO crates.
 //!
-//! * [`daemon`]: `airlane up`, a [`Node`](airlane_node::Node) between a TUN device and a UDP underlay.
+//! * [`daemon`]: `airlane up`, a [`Node`](airlane_node::Node) between a TUN device and a UDP or Ethernet
+//!   underlay.
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
-//! * [`doctor`]: `airlane doctor`, whether a link can come up.
-//! * [`import`]: `airlane import`, live files of what other tunnels were told.
-//! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
-//! * [`record`]: `airlane record`, what becomes of each frame.
+//! * [`doctor`]: `airlane doctor`, checks whether a link can come up.
+//! * [`import`]: `airlane import`, live files from the configurations of other tunnels.
+//! * [`journal`]: `airlane up --journal`, a record of a port's inputs that can be replayed.
+//! * [`record`]: `airlane record`, the fate of each frame.
 //! * [`relay`]: `airlane relay`, split TCP connections.
-//! * [`setup`]: `airlane setup`, both files of a new link.
+//! * [`setup`]: `airlane setup`, the files of both ends of a new link.
 //! * [`ship`]: `airlane send` and `airlane recv`, files from one host to another.
-//! * [`signals`] and [`privileges`]: what the process is told, and what it gives up.
+//! * [`signals`] and [`privileges`]: signal handling, and dropping privileges.
 //! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
-//! Unsafe code stays in the small modules that make one kind of system call each.
+//! Unsafe code stays in small modules, each of which makes one kind of system call.
 
 #![deny(unsafe_code)]
 

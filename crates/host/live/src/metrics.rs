@@ -1,11 +1,10 @@
-//! A node's status as OpenMetrics text (the specification 1.0), for Prometheus and its like.
+//! A node's status as OpenMetrics text (specification 1.0), for Prometheus and similar scrapers.
 //!
-//! Every series has the label `link`, the node's name; those of one peer have `peer`, its name, and those
-//! of services `service`, their name in the file, and `direction`: `out` is from here to the peer, `in`
-//! from the peer to here. Units are base
-//! units and stand in the names. What was not measured yet is left out.
+//! Every series has the label `link`, the node's name. Series of a peer have `peer`, its name. Series of a
+//! service have `service`, its name in the file, and `direction`: `out` is from here to the peer, `in` from the
+//! peer to here. Units are base units and are part of the names. Quantities without a measurement are left out.
 //!
-//! [`exporter`] answers those who ask for it.
+//! [`exporter`] serves the text.
 
 pub mod exporter;
 mod families;
@@ -25,11 +24,11 @@ use crate::status::{PeerStatus, Status};
 use airlane_node::Reason;
 use families::{Families, packets, seconds};
 
-/// What an answer says of itself.
+/// Content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Every name begins with it.
+/// Prefix of every name.
 const PREFIX: &str = "airlane";
-/// Where a session may stand, as status says it.
+/// States of a session, as in the status.
 const STATES: [&str; 6] = [
     "waiting",
     "accepted",
@@ -39,13 +38,13 @@ const STATES: [&str; 6] = [
     "refused",
 ];
 
-/// `status` as the text of an answer.
+/// Encodes `status` as OpenMetrics text.
 pub fn exposition(status: &Status) -> String {
     let labels = [(Cow::from("link"), Cow::from(status.name.clone()))];
     let mut registry = Registry::with_prefix_and_labels(PREFIX, labels.into_iter());
     registry.register_collector(Box::new(Snapshot(status.clone())));
     let mut text = String::with_capacity(32 << 10);
-    // A string takes whatever is written.
+    // Writing to a string cannot fail.
     let _infallible = text::encode(&mut text, &registry);
     text
 }
@@ -79,7 +78,7 @@ impl Collector for Snapshot {
     }
 }
 
-/// A number of each peer, where there is one.
+/// A quantity of each peer.
 type OfPeer<T> = fn(&PeerStatus) -> T;
 
 fn sessions(out: &mut Families<'_>, status: &Status) -> fmt::Result {
@@ -281,7 +280,7 @@ fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     )
 }
 
-/// Nothing of it where the link has no keys.
+/// Counters of the secure sessions; none without keys.
 fn secure(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let Some(secure) = &status.underlay.secure else {
         return Ok(());
@@ -301,8 +300,8 @@ fn secure(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counter("secure_refused", refused, None, secure.refused)
 }
 
-/// What was dropped before anybody knew whose it was has no label `peer`; of peers the reasons that
-/// occurred are there.
+/// Drops by reason. Drops that belong to no known peer have no label `peer`; for each peer only reasons that
+/// occurred are listed.
 fn dropped(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let mut family = out.0.encode_descriptor(
         "dropped",

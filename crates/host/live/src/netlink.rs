@@ -1,6 +1,5 @@
-//! What the live node asks of the kernel's routing tables: an interface's addresses, routes, MTU,
-//! and the way to the peer. One blocking request and its answer at a time, at start and on rare
-//! changes only.
+//! Requests to the kernel's routing tables: an interface's addresses, routes and MTU, and the route to the peer.
+//! Each request blocks until its answer arrives, so requests are made only at the start and on rare changes.
 
 use std::io;
 use std::net::IpAddr;
@@ -25,26 +24,26 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use crate::device::DeviceError;
 pub use airlane_node::Cidr;
 
-/// How an Ethernet interface stands.
+/// State of an Ethernet interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(crate) index: u32,
-    /// Whether it is switched on.
+    /// Whether it is up.
     pub(crate) up: bool,
-    /// Whether there is somebody at the other end of the cable, or an access point.
+    /// Whether it has a carrier: a cable with another device, or an access point.
     pub(crate) carrier: bool,
-    /// Largest IP packet that it sends, bytes.
+    /// MTU, bytes.
     pub(crate) mtu: usize,
     pub(crate) address: EthernetAddress,
-    /// Whether it is a port of a bridge or of a bond, which takes its frames.
+    /// Whether it is a port of a bridge or bond, which takes its frames.
     pub(crate) is_port: bool,
 }
 
 impl Interface {
-    /// Asks the kernel.
+    /// Queries the kernel.
     ///
     /// # Errors
-    /// If there is no such interface, or it is of another kind.
+    /// If there is no such interface, or it is not Ethernet.
     pub(crate) fn ask(name: &str) -> Result<Self, DeviceError> {
         let failed = |e| DeviceError::new(name, "find the interface", e);
         let link = Netlink::open().and_then(|mut netlink| netlink.link(name));
@@ -77,7 +76,7 @@ impl Interface {
         Ok(facts)
     }
 
-    /// One that can send and receive now.
+    /// Queries an interface that must be up.
     ///
     /// # Errors
     /// If there is none, or it is down.
@@ -92,18 +91,18 @@ impl Interface {
     }
 }
 
-/// A table of routes of their own, which everything follows that has no mark, unless the main table has a way that is
-/// narrower than everything: what wg-quick(8) does for a default route.
+/// A routing table for default routes, used by all packets without the mark, unless the main table has a more
+/// specific route: as wg-quick(8) does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnTable {
-    /// The table's number, and the mark of what goes past it.
+    /// Number of the table, and the mark of packets that bypass it.
     pub(crate) mark: u32,
-    /// The rules' place: this one, and the next.
+    /// Priority of its first rule; the second rule has the next one.
     pub(crate) priority: u32,
 }
 
 impl OwnTable {
-    /// That of the interface `name`: the same at each start, so that what a killed node left behind is found.
+    /// The table of the interface `name`: the same at each start, so that the rules of a killed node are found.
     pub(crate) fn of(name: &str) -> Self {
         let hash = airlane_base::random::fnv1a(name.as_bytes()) as u16;
         Self {
@@ -142,14 +141,14 @@ impl OwnTable {
 /// Whether packets to `address` leave by the interface `name`.
 ///
 /// # Errors
-/// If there is no such interface, or no way to the address.
+/// If there is no such interface, or no route to the address.
 pub fn leads_to(name: &str, address: IpAddr) -> io::Result<bool> {
     let mut netlink = Netlink::open()?;
     Ok(netlink.link_index(name)? == netlink.way_to(address)?)
 }
 
-/// The interface that datagrams to `address` with this mark leave by, for the log: its name and what is wrong with it, or
-/// which interfaces may be why there is no route.
+/// Describes, for the log, the interface by which datagrams to `address` with this mark leave: its name and
+/// any problem, or the interfaces whose state may explain a missing route.
 pub(crate) fn way_out(address: IpAddr, mark: u32) -> String {
     let Ok(mut netlink) = Netlink::open() else {
         return "unknown".to_owned();
@@ -161,7 +160,7 @@ pub(crate) fn way_out(address: IpAddr, mark: u32) -> String {
     }
     let links = netlink.links().unwrap_or_default();
     let away = links.iter().filter_map(|link| {
-        // A namespace begins with the kernel's own tunnel devices, which are down.
+        // A new namespace has the kernel's default tunnel devices, which are down.
         use LinkLayerType::{Ether, None as Plain, Ppp};
         let what =
             trouble(link).filter(|_| matches!(link.header.link_layer_type, Ether | Plain | Ppp))?;
@@ -180,7 +179,7 @@ fn name_of(link: &LinkMessage) -> &str {
     name.unwrap_or_default()
 }
 
-/// Why nothing leaves by an interface.
+/// Why no packet can leave by an interface.
 fn trouble(link: &LinkMessage) -> Option<&'static str> {
     let flags = link.header.flags;
     if !flags.contains(LinkFlags::Up) {
@@ -192,7 +191,7 @@ fn trouble(link: &LinkMessage) -> Option<&'static str> {
     }
 }
 
-/// A socket to the kernel's routing tables, in the network namespace of the calling thread.
+/// A netlink socket in the network namespace of the calling thread.
 pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
@@ -209,7 +208,7 @@ impl Netlink {
         })
     }
 
-    /// The number of the interface `name`.
+    /// The index of the interface `name`.
     pub(crate) fn link_index(&mut self, name: &str) -> io::Result<u32> {
         Ok(self.link(name)?.header.index)
     }
@@ -223,8 +222,8 @@ impl Netlink {
         }
     }
 
-    /// Keeps the kernel from speaking IPv6 of its own on the interface: no link-local address, so
-    /// no router solicitations over the link.
+    /// Stops the kernel's own IPv6 traffic on the interface: no link-local address, so no router
+    /// solicitations over the link.
     pub(crate) fn set_quiet(&mut self, index: u32) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -232,7 +231,7 @@ impl Netlink {
             vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)],
         )])];
         match self.tell(RouteNetlinkMessage::SetLink(message), 0) {
-            // A kernel without IPv6 is as quiet as it gets.
+            // A kernel without IPv6 needs nothing.
             Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => Ok(()),
             other => other,
         }
@@ -260,7 +259,7 @@ impl Netlink {
         self.tell(RouteNetlinkMessage::NewAddress(message), flags)
     }
 
-    /// In the main table, or in one of their own.
+    /// Adds a route to the main table, or to a table of its own.
     pub(crate) fn add_route(
         &mut self,
         index: u32,
@@ -283,7 +282,7 @@ impl Netlink {
         self.tell(RouteNetlinkMessage::DelRoute(way(index, route, table)), 0)
     }
 
-    /// Has everything without the mark follow a table; whether a rule for that was missing.
+    /// Adds the rules that lead packets without the mark to the table. Returns whether any was missing.
     pub(crate) fn follow(&mut self, table: OwnTable, v4: bool) -> io::Result<bool> {
         let mut missing = false;
         for rule in table.rules(v4) {
@@ -297,7 +296,7 @@ impl Netlink {
         Ok(missing)
     }
 
-    /// Nothing follows a table any more.
+    /// Removes the rules of a table.
     pub(crate) fn unfollow(&mut self, table: OwnTable, v4: bool) -> io::Result<()> {
         for rule in table.rules(v4) {
             self.tell(RouteNetlinkMessage::DelRule(rule), 0)?;
@@ -305,7 +304,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Whether an interface is switched on.
+    /// Whether an interface is up.
     pub(crate) fn is_up(&mut self, index: u32) -> io::Result<bool> {
         Ok(self.link_of(index)?.header.flags.contains(LinkFlags::Up))
     }
@@ -345,12 +344,12 @@ impl Netlink {
         }
     }
 
-    /// The number of the interface that packets to `address` leave by.
+    /// The index of the interface by which packets to `address` leave.
     pub(crate) fn way_to(&mut self, address: IpAddr) -> io::Result<u32> {
         self.way_of(address, 0)
     }
 
-    /// That which packets with this mark leave by.
+    /// The same for packets with this mark.
     pub(crate) fn way_of(&mut self, address: IpAddr, mark: u32) -> io::Result<u32> {
         let route = self.route_to(address, mark)?;
         let oif = route
@@ -363,12 +362,12 @@ impl Netlink {
         oif.ok_or_else(unexpected)
     }
 
-    /// Whether packets to `address` stay in this machine.
+    /// Whether `address` belongs to this machine.
     pub(crate) fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
         Ok(self.route_to(address, 0)?.header.kind == RouteType::Local)
     }
 
-    /// The prefix and the metric of the route that packets to `address` follow.
+    /// Prefix length and metric of the route for packets to `address`.
     pub(crate) fn match_of(&mut self, address: IpAddr) -> io::Result<(u8, u32)> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(address);
@@ -403,7 +402,7 @@ impl Netlink {
         }
     }
 
-    /// Longest packet that an interface takes.
+    /// MTU of an interface, bytes.
     pub(crate) fn mtu_of(&mut self, index: u32) -> io::Result<usize> {
         let link = self.link_of(index)?;
         let mut attributes = link.attributes.iter();
@@ -414,7 +413,7 @@ impl Netlink {
         mtu.ok_or_else(unexpected)
     }
 
-    /// A request whose answer is one message.
+    /// Sends a request that is answered with one message.
     fn ask(&mut self, request: RouteNetlinkMessage) -> io::Result<RouteNetlinkMessage> {
         self.send(request, NLM_F_REQUEST)?;
         match self.receive()? {
@@ -424,7 +423,7 @@ impl Netlink {
         }
     }
 
-    /// A request whose answer is that it was done.
+    /// Sends a request that is answered with an acknowledgment.
     fn tell(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.send(request, NLM_F_REQUEST | NLM_F_ACK | flags)?;
         match self.receive()? {
@@ -459,7 +458,7 @@ impl Netlink {
     }
 }
 
-/// A static route out of an interface.
+/// A static route through an interface.
 fn way(index: u32, route: Cidr, table: Option<OwnTable>) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header = RouteHeader {

@@ -1,10 +1,10 @@
-//! Rights that the program gives up once it has what it needs them for (capabilities(7)).
+//! Drops privileges that the program no longer needs (capabilities(7)).
 //!
-//! A node needs some to begin: for its interface, its sockets, a priority. From then on it keeps
-//! `CAP_NET_ADMIN` alone, in the thread of the loop: a reload changes routes, and the MTU follows the
-//! path. Rights belong to threads, so each other thread gives up all of its own when it begins. Who the
-//! process is belongs to all threads, so it becomes another user before there are any; what that user may
-//! not read then fails at the start, and not at the first reload.
+//! A node needs several at the start, for its interface, sockets and priority. Afterwards it keeps only
+//! `CAP_NET_ADMIN`, in the thread of the loop: a reload changes routes, and the MTU follows the path.
+//! Capabilities belong to threads, so each other thread drops all of its own when it starts. The user
+//! identifier belongs to the whole process, so it changes before there are other threads. A file that the new
+//! user may not read then fails at the start, and not at the first reload.
 
 use std::ffi::CString;
 use std::fs::DirBuilder;
@@ -18,15 +18,15 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::clock;
 
-/// What a node needs to begin.
+/// Capabilities for the start.
 const TO_BEGIN: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_RAW)
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_NICE);
-/// What it needs to go on.
+/// Capabilities for the running node.
 const TO_GO_ON: CapabilitySet = CapabilitySet::NET_ADMIN;
 
-/// Who the program becomes.
+/// The user that the program becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     name: CString,
@@ -34,17 +34,17 @@ pub struct Account {
     gid: Gid,
 }
 
-/// Why rights could not be given up.
+/// Why privileges could not be dropped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivilegeError {
-    /// There is nobody of this name.
+    /// There is no such user.
     #[error("there is no user \"{name}\"; `useradd --system {name}` makes one")]
     NoSuchUser {
         /// The name.
         name: String,
     },
-    /// It is for root alone to become somebody else.
+    /// Only root can become another user.
     #[error("only root can become another user, \"{name}\"; start it as root, or leave --user out")]
     NotRoot {
         /// The name.
@@ -53,9 +53,9 @@ pub enum PrivilegeError {
     /// The system refused.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -65,7 +65,7 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> PrivilegeError {
 }
 
 impl Account {
-    /// The user of this name, whom the program can become.
+    /// Looks up a user that the program can become.
     ///
     /// # Errors
     /// If there is none, or the program does not run as root.
@@ -87,7 +87,7 @@ impl Account {
         })
     }
 
-    /// Makes the folder of a socket, where there is none, for this user to put sockets in.
+    /// Creates the directory for sockets, owned by this user, unless it exists.
     ///
     /// # Errors
     /// If the system refuses.
@@ -99,8 +99,8 @@ impl Account {
         }
     }
 
-    /// The process becomes this user, with the capabilities that a node needs to begin. It must not have
-    /// other threads yet, which would lose theirs.
+    /// Changes the process to this user, with the capabilities for the start. There must be no other threads
+    /// yet, because they would lose their capabilities.
     ///
     /// # Errors
     /// If the system refuses.
@@ -109,7 +109,7 @@ impl Account {
             return Ok(());
         }
         let become_it = || {
-            // Root alone can.
+            // Only root may do this.
             bound(TO_GO_ON);
             rustix::thread::set_keep_capabilities(true)?;
             initgroups(&self.name, self.gid)?;
@@ -121,33 +121,33 @@ impl Account {
     }
 }
 
-/// For the thread of the loop, once everything is open: it has `CAP_NET_ADMIN` alone from now on, and what
-/// the process has in its memory is for no debugger and no core file.
+/// Drops all capabilities of the calling thread, the loop, but `CAP_NET_ADMIN`, once everything is open, and
+/// makes the process's memory inaccessible to debuggers and core dumps.
 ///
 /// # Errors
 /// If the system refuses; the program should end then.
 pub fn keep_what_a_node_needs() -> Result<(), PrivilegeError> {
-    // It takes a right that is given up here.
+    // This needs a capability that is dropped next.
     clock::be_punctual(clock::NICENESS);
     keep(TO_GO_ON).map_err(failed("give up capabilities"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| failed("keep memory out of core files")(error.into()))
 }
 
-/// For a thread that needs no rights. Where the system refuses, it has none worth giving up.
+/// Drops all capabilities of the calling thread. If the system refuses, the thread had none that matter.
 pub fn give_up_all() {
     let _refused = keep(CapabilitySet::empty());
 }
 
-/// No program that this thread starts gets others. It takes a right that a service's user has not; that
-/// programs get no new rights at all holds all the same.
+/// Limits the capabilities of programs that this thread starts. A service's user may lack the capability to
+/// do so, but `no_new_privs` has the same effect.
 fn bound(kept: CapabilitySet) {
     for capability in (CapabilitySet::all() & !kept).iter() {
         let _missing_right = rustix::thread::remove_capability_from_bounding_set(capability);
     }
 }
 
-/// Keeps no other capabilities than these, neither here nor in programs that this thread starts.
+/// Keeps only these capabilities, in this thread and in programs that it starts.
 fn keep(kept: CapabilitySet) -> io::Result<()> {
     bound(kept);
     rustix::thread::clear_ambient_capability_set()?;

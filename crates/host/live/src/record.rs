@@ -1,13 +1,12 @@
-//! A recording of the running link: each datagram that leaves and comes becomes a record of a
-//! [trace](airlane_channel::trace), which a client of the control socket reads and keeps.
+//! A recording of the running link: each datagram sent or received becomes a record of a
+//! [trace](airlane_channel::trace), which a client of the control socket reads and stores.
 //!
-//! The node writes no file: it may not be allowed to, and a disk that is full or slow is no matter of
-//! the link. Blocks wait here for the client, up to 1 MB; what it does not take in time is
-//! dropped, counted, and marked as missing in the trace.
+//! The node writes no file: it may lack the permission, and a full or slow disk must not affect the link. Blocks wait
+//! in memory for the client, up to 1 MB; blocks above that are dropped, counted, and marked as missing in the trace.
 //!
-//! Frames are told apart by the numbers of the secure session, which cover every datagram. Without
-//! security acknowledgments and retransmissions have no number of their own, so that their loss cannot
-//! be seen, and there is nothing to record.
+//! Frames are identified by the sequence numbers of the secure session, which cover every datagram. Without
+//! security, acknowledgments and retransmissions have no number of their own, so that their loss cannot be
+//! detected, and recording is refused.
 
 use airlane_base::{Duration, Instant};
 use airlane_channel::trace::{Encoder, FrameId, TraceEnd};
@@ -15,12 +14,12 @@ use airlane_node::Tap;
 
 pub use airlane_node::Recorded;
 
-/// Bytes that wait for the client at most: a second of 100,000 frames each way.
+/// Limit of bytes that wait for the client: one second of 100,000 frames in each direction.
 const ROOM: usize = 1 << 20;
-/// How often blocks are finished. A crash loses no more.
+/// Interval at which blocks are finished, and the most that a crash loses.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Records while a client wants it.
+/// Records while a client asks for it.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder(Option<Box<Running>>);
 
@@ -33,11 +32,11 @@ struct Running {
     next: Instant,
     records: u64,
     missed: u64,
-    /// Missed since the last block that was kept: the next one says so first.
+    /// Records missed since the last block that was kept; the next block begins with their number.
     gap: u64,
 }
 
-/// What a recording came to.
+/// Summary of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) lasted: Duration,
@@ -46,7 +45,7 @@ pub(crate) struct Ended {
 }
 
 impl Recorder {
-    /// Begins.
+    /// Starts a recording.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.0 = Some(Box::new(Running {
             start: now,
@@ -64,7 +63,7 @@ impl Recorder {
         self.0.as_ref().map_or(Instant::FAR_FUTURE, |r| r.next)
     }
 
-    /// Whether it is time to let the client have what there is.
+    /// Whether it is time to send the client the finished blocks.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.poll_timeout() <= now
     }
@@ -73,7 +72,7 @@ impl Recorder {
         self.0.is_some()
     }
 
-    /// Moves what waits for the client to `out`.
+    /// Moves the waiting blocks to `out`.
     pub(crate) fn take(&mut self, now: Instant, out: &mut Vec<u8>) {
         if let Some(running) = &mut self.0 {
             running.finish();
@@ -82,7 +81,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the recording; what still waits goes to `out`.
+    /// Ends the recording and moves the remaining blocks to `out`.
     pub(crate) fn end(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Ended> {
         self.take(now, out);
         let running = self.0.take()?;
@@ -93,13 +92,13 @@ impl Recorder {
         })
     }
 
-    /// Records that were dropped for want of room, in this recording.
+    /// Records of this recording that were dropped for lack of room.
     pub(crate) fn missed(&self) -> u64 {
         self.0.as_ref().map_or(0, |running| running.missed)
     }
 }
 
-/// Handshakes have no number and are left out.
+/// Handshakes have no sequence number and are left out.
 impl Tap for Recorder {
     fn sent(&mut self, now: Instant, datagram: &[u8], waiting: usize) {
         if let (Some(running), Some(frame)) = (&mut self.0, frame_of(datagram)) {
@@ -143,7 +142,7 @@ impl Running {
             self.gap = 0;
             return;
         }
-        // Without the mark of the gap before it.
+        // Do not count the gap mark itself.
         let dropped = self.encoder.drop_block() - u64::from(self.gap > 0);
         self.missed += dropped;
         self.gap += dropped;
@@ -190,7 +189,7 @@ mod tests {
                 number += 1;
             }
         };
-        // A client that is asleep, until far more has been sent than there is room for.
+        // A client that does not read until far more has been sent than there is room for.
         send(&mut recorder, &mut now, 500_000);
         let missed = recorder.missed();
         assert!(missed > 100_000, "{missed}");
@@ -199,7 +198,7 @@ mod tests {
         assert!(blocks.len() < ROOM + (1 << 15), "{} bytes", blocks.len());
         send(&mut recorder, &mut now, 1_000);
         recorder.received(now, &datagram(2, 7));
-        // A handshake, and something short.
+        // A handshake, and a datagram that is too short.
         recorder.received(now, &[1; 144]);
         recorder.received(now, &[0xc0]);
         let ended = recorder.end(now, &mut blocks).unwrap();

@@ -1,24 +1,24 @@
-//! `airlane relay`: split connections. A TCP connection that comes in ends here, and another one goes on to
-//! where it leads; the bytes pass from the one to the other.
+//! `airlane relay`: split connections. The relay terminates each TCP connection and opens another one to its
+//! target; it passes the bytes from one to the other.
 //!
 //! ```text
 //! client ──── first leg ────► relay: pool ──── second leg ────► server
 //! ```
 //!
-//! It is what the simulator has as `relay = { kind = "split" }` (Balakrishnan et al. 1997, SPLIT), over the kernel's
-//! sockets: each leg has the round trip, the losses and the congestion window of its own path, and the source hears
-//! acknowledgments of what the receiver does not have yet.
+//! This is `relay = { kind = "split" }` of the simulator (Balakrishnan et al. 1997, SPLIT) with the kernel's
+//! sockets: each leg has the round trip, the losses and the congestion window of its own path, and the source
+//! receives acknowledgments of bytes that the receiver does not have yet.
 //!
-//! * Bytes pass by splice(2), through a pipe that a direction has only while something waits in it. One direction
-//!   of one connection holds at most the pool, so the relay holds at most twice that for each connection that it
-//!   may have; what the kernel's socket buffers hold comes on top, and can be limited, too.
-//! * What cannot be passed on is not read, so the window of one leg closes when the other one stands still.
-//! * The end of one direction is passed on after its last byte, and the other direction goes on.
-//! * A reset, or whatever else kills one leg, resets the other at once, and what was on its way is gone, as it
-//!   would be without a relay.
+//! * Bytes pass by splice(2), through a pipe that a direction has only while bytes wait in it. One direction of
+//!   one connection holds at most the pool, so the relay holds at most twice the pool for each allowed
+//!   connection. The kernel's socket buffers come on top, and can be limited, too.
+//! * Bytes that cannot be passed on are not read, so the window of one leg closes when the other leg stalls.
+//! * The FIN of one direction is passed on after its last byte, and the other direction goes on.
+//! * A reset, or any other error of one leg, resets the other at once. Bytes in flight are lost, as they would
+//!   be without a relay.
 //!
 //! One thread, one epoll over everything. Left out: urgent data, and options that only the ends of one TCP
-//! connection can agree on (Fast Open, MPTCP).
+//! connection can negotiate (Fast Open, MPTCP).
 
 mod connection;
 mod open;
@@ -34,44 +34,44 @@ use serde::Serialize;
 
 pub use run::Relay;
 
-/// Version of the report; it grows when a program that reads it would have to change.
+/// Version of the report; it increases with every incompatible change.
 pub const SCHEMA: u32 = 2;
 
-/// What a relay is told.
+/// Settings of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayConfig {
-    /// It takes connections here.
+    /// Address where it listens.
     pub listen: SocketAddr,
-    /// Where they go on to.
+    /// Target of the connections.
     pub target: Target,
-    /// One direction of one connection holds at most this much.
+    /// Limit of bytes held for one direction of one connection.
     pub pool: Size,
-    /// It has at most so many connections at a time; those beyond are reset.
+    /// Limit of connections at a time; further ones are reset.
     pub connections: usize,
-    /// The kernel's buffers of each socket are this large. None: as large as the system finds right.
+    /// Size of the kernel's socket buffers; `None` for the system's default.
     pub socket_buffer: Option<Size>,
-    /// After this long without an answer a target is given up.
+    /// Time after which an unanswered connection attempt is given up.
     pub connect_timeout: Duration,
-    /// A connection that has passed nothing on for so long is ended. Where all places are taken, one that has been idle
-    /// for [`YIELDS_AFTER`] makes room for whoever comes, the one that has been so longest.
+    /// Time after which an idle connection is closed. When all connections are in use, the one that has been
+    /// idle longest, and for at least [`YIELDS_AFTER`], makes room for a new one.
     pub idle_timeout: Duration,
-    /// Whether clients with targets of their own reach this machine's addresses, too: services that trust
-    /// local callers.
+    /// Whether clients that choose their own targets may reach addresses of this machine, where services
+    /// trust local callers.
     pub local_targets: bool,
 }
 
-/// How long a connection is idle before it makes room for another where all places are taken.
+/// Idle time after which a connection makes room for another when all are in use.
 pub const YIELDS_AFTER: Duration = Duration::from_secs(60);
 
-/// Where connections go on to.
+/// Target of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// All to one address.
+    /// One address for all.
     Address(SocketAddr),
-    /// Each to where its client wanted to go: routes or a TPROXY rule bring it here, with that address on it.
+    /// The client's original destination, which routes or a TPROXY rule preserve.
     Original {
-        /// Whether the server sees the address of the client instead of the relay's. Then routes or rules have to
-        /// bring its answers here, too.
+        /// Whether the server sees the client's address instead of the relay's. Routes or rules must then
+        /// lead its answers to this machine.
         keep_source: bool,
     },
 }
@@ -94,42 +94,42 @@ impl fmt::Display for Target {
     }
 }
 
-/// Why a relay does not start, or cannot go on.
+/// Why a relay failed to start or to run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RelayError {
-    /// It would call itself.
+    /// It would connect to itself.
     #[error(
         "the relay would pass on to itself: {target} is where it listens, at {listen}; write another target"
     )]
     Loop {
-        /// Where it passes on to.
+        /// The target.
         target: SocketAddr,
-        /// Where it listens.
+        /// The address where it listens.
         listen: SocketAddr,
     },
-    /// There is no room.
+    /// A limit is 0.
     #[error("a {0} of 0 passes nothing on; write at least 1")]
     Nothing(&'static str),
-    /// Not so many descriptors.
+    /// There are too few file descriptors.
     #[error(
         "{connections} connections take {needed} file descriptors, and the process may have {limit}; \
          allow fewer connections, or more descriptors (`ulimit -n`, LimitNOFILE= of the service manager)"
     )]
     Descriptors {
-        /// Connections asked for.
+        /// Requested connections.
         connections: usize,
-        /// What they take.
+        /// Descriptors that they need.
         needed: u64,
-        /// What there is.
+        /// Descriptors that the process may have.
         limit: u64,
     },
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("cannot {what}: {source}{hint}", hint = hint(.source))]
     System {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -150,43 +150,43 @@ fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> RelayError {
     move |source| RelayError::System { what, source }
 }
 
-/// What a relay has counted since it began.
+/// Counters of a relay since its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RelayReport {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Where it listened.
+    /// Address where it listened.
     pub listen: SocketAddr,
-    /// Connections that it has now.
+    /// Open connections.
     pub open: u64,
-    /// The most that it had at a time.
+    /// Most open connections at a time.
     pub most_open: u64,
-    /// Connections that came.
+    /// Accepted connections.
     pub accepted: u64,
-    /// Of these, reset at once because there were too many.
+    /// Of these, reset at once because of the limit.
     pub refused: u64,
-    /// Reset because the target was not there.
+    /// Reset because the target was unreachable.
     pub unreachable: u64,
-    /// Reset because the target was this machine, which is not for its clients, or the relay itself.
+    /// Reset because the target was this machine, which clients may not reach, or the relay itself.
     pub local: u64,
-    /// Reset because nothing had passed for long.
+    /// Reset because they were idle.
     pub idle: u64,
-    /// Ended by both sides.
+    /// Closed by both sides.
     pub closed: u64,
-    /// Reset because the client had gone.
+    /// Reset by the client.
     pub reset_by_client: u64,
-    /// Reset because the server had gone.
+    /// Reset by the server.
     pub reset_by_server: u64,
-    /// Reset because the relay ended, or the system gave it nothing to pass bytes on with.
+    /// Reset because the relay ended, or the system had no pipe for it.
     pub cut: u64,
     /// Bytes passed on to servers.
     pub to_servers_bytes: u64,
     /// Bytes passed on to clients.
     pub to_clients_bytes: u64,
-    /// Bytes that wait in the relay now.
+    /// Bytes held in the relay now.
     pub held_bytes: u64,
-    /// The most that waited at a time.
+    /// Most bytes held at a time.
     pub most_held_bytes: u64,
 }
 

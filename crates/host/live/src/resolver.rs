@@ -1,7 +1,6 @@
-//! Addresses of hosts by their names, asked for in threads of their own: the system's resolver may take its
-//! time, and the loop has none.
+//! Resolves host names in separate threads, because the system's resolver may block for long.
 //!
-//! Invariant: the loop never waits; it asks, is woken by its descriptor, and takes the answer.
+//! Invariant: the loop never waits; it sends a request, is woken by the descriptor, and takes the answer.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -14,16 +13,16 @@ use crate::config::HostPort;
 use crate::device::DeviceError;
 use crate::privileges;
 
-/// Whoever knows the addresses of hosts.
+/// A resolver of host names.
 pub trait Resolve: Send + Sync + 'static {
     /// The addresses of a host, the best first.
     ///
     /// # Errors
-    /// If there is no such host, or nobody could be asked.
+    /// If there is no such host, or no server answers.
     fn resolve(&self, host: &HostPort) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// The system's own resolver: `/etc/hosts`, DNS and what else `nsswitch.conf` names, in the order of RFC 6724.
+/// The system's resolver: `/etc/hosts`, DNS and the other sources in `nsswitch.conf`, sorted by RFC 6724.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
@@ -33,14 +32,14 @@ impl Resolve for SystemResolver {
     }
 }
 
-/// What was found for a host, or why nothing was.
+/// The addresses of a host, or the error.
 pub(crate) type Resolved = (HostPort, io::Result<Vec<SocketAddr>>);
 
-/// Looks names up until it is dropped, each in a thread of its own: one that takes half a minute delays no other.
-/// Of one name there is one question at a time, so there are no more threads than names.
+/// Resolves names until it is dropped, each in its own thread, so that a slow one delays no other. Each name
+/// has at most one lookup in progress, so there are no more threads than names.
 pub(crate) struct Resolver {
     by: Arc<dyn Resolve>,
-    /// What was asked and not answered yet.
+    /// Lookups in progress.
     asked: Vec<HostPort>,
     answer: Sender<Resolved>,
     answers: Receiver<Resolved>,
@@ -57,8 +56,10 @@ impl std::fmt::Debug for Resolver {
 }
 
 impl Resolver {
+    /// Starts the resolver.
+    ///
     /// # Errors
-    /// If the operating system gives no sockets.
+    /// If the sockets cannot be created.
     pub(crate) fn start(by: Arc<dyn Resolve>) -> Result<Self, DeviceError> {
         let failed = |call| move |source| DeviceError::new("resolver", call, source);
         let (woken, wake) = UnixStream::pair().map_err(failed("make a pair of sockets"))?;
@@ -77,7 +78,7 @@ impl Resolver {
         })
     }
 
-    /// Has a host looked up, unless that is being done. The answer comes in its own time.
+    /// Starts a lookup, unless one for this host is in progress.
     pub(crate) fn ask(&mut self, host: HostPort) {
         if self.asked.contains(&host) {
             return;
@@ -90,12 +91,12 @@ impl Resolver {
         );
         let question = host.clone();
         let thread = std::thread::Builder::new().name("resolver".to_owned());
-        // Nobody waits for its end.
+        // The thread is detached.
         let begun = thread.spawn(move || {
             privileges::give_up_all();
             let found = by.resolve(&question);
             let _nobody_asks_any_more = answer.send((question, found));
-            // A full buffer wakes as well.
+            // If the socket's buffer is full, the loop is woken anyway.
             let _woken_anyway = (&*wake).write(&[0]);
         });
         if let Err(error) = begun {
@@ -104,11 +105,11 @@ impl Resolver {
         }
     }
 
-    /// The next answer that is there. Once there is none, the next wakes again.
+    /// The next answer, if there is one. After `None`, the next answer makes the descriptor readable.
     pub(crate) fn poll(&mut self) -> Option<Resolved> {
         let answer = self.answers.try_recv().or_else(|_| {
             let _woken_for_all = self.woken.read(&mut [0; 4096]);
-            // One may have come in between.
+            // An answer may have arrived in between.
             self.answers.try_recv()
         });
         let answer = answer.ok()?;
@@ -130,7 +131,7 @@ mod tests {
 
     fn wait_for(resolver: &mut Resolver) -> Resolved {
         loop {
-            // What is there already may have no wake of its own.
+            // An answer that is there already may not make the descriptor readable.
             if let Some(answer) = resolver.poll() {
                 return answer;
             }
@@ -158,7 +159,7 @@ mod tests {
         assert!(wait_for(&mut resolver).1.is_err());
     }
 
-    /// Knows each name at once but one, which takes until it is told to go on.
+    /// Answers at once, except for one name, which blocks until released.
     struct Slow(std::sync::Mutex<Receiver<()>>);
 
     impl Resolve for Slow {

@@ -1,5 +1,6 @@
-//! Interfaces where the kernel drops what comes in from somewhere that it would answer by another interface
-//! (`rp_filter` = 1, RFC 3704): behind a default route that is everything, the peers' datagrams with it.
+//! Finds interfaces with strict reverse path filtering (`rp_filter` = 1, RFC 3704): the kernel drops packets
+//! whose source it would reach by another interface. With a default route into the tunnel that includes the
+//! peers' datagrams.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,11 +8,11 @@ use std::path::Path;
 
 use crate::netlink::Netlink;
 
-/// What to do.
+/// The remedy.
 pub(crate) const HELP: &str =
     "run `sysctl net.ipv4.conf.all.rp_filter=2`, and put it into /etc/sysctl.d";
 
-/// Says what a strict interface does to what comes from a peer once everything leaves by the tunnel.
+/// Describes the effect of a strict interface on a peer's packets once the default route leads into the tunnel.
 pub(crate) fn says(interface: &str, peer: impl std::fmt::Display) -> String {
     format!(
         "strict rp_filter of {interface} drops what comes from {peer}: answers without the node's mark leave by the \
@@ -19,13 +20,13 @@ pub(crate) fn says(interface: &str, peer: impl std::fmt::Display) -> String {
     )
 }
 
-/// The names of all such interfaces.
+/// Names of all interfaces with strict filtering.
 pub(crate) fn strict() -> Vec<String> {
     strict_in(Path::new("/proc/sys/net/ipv4/conf"))
 }
 
-/// The strict interface where what comes from `peer` is dropped, as `tun` is the way of everything, or becomes it at
-/// the start, except of what has the mark.
+/// The strict interface that drops packets from `peer`, if there is one. `tun` has the default route for all
+/// packets without the mark, or will have it after the start.
 pub(crate) fn blocks(peer: IpAddr, tun: &str, mark: u32) -> Option<String> {
     if !peer.is_ipv4() || mark == 0 {
         return None;
@@ -35,7 +36,7 @@ pub(crate) fn blocks(peer: IpAddr, tun: &str, mark: u32) -> Option<String> {
         let way = netlink.way_of(peer, mark)?;
         let by_tunnel = match netlink.link_index(tun) {
             Ok(tun) => netlink.way_to(peer)? == tun && way != tun,
-            // Routes of the main table that are narrower than everything stay what they are.
+            // More specific routes in the main table keep their effect.
             Err(_) => netlink.match_of(peer)?.0 == 0,
         };
         Ok(by_tunnel.then_some(way))
@@ -53,7 +54,7 @@ fn strict_in(conf: &Path) -> Vec<String> {
             .and_then(|text| text.trim().parse().ok())
             .unwrap_or_default()
     };
-    // The higher of the two holds; 2 is loose.
+    // The kernel uses the higher of the two values; 2 is loose.
     let all = setting("all");
     let names = std::fs::read_dir(conf).into_iter().flatten().flatten();
     let mut strict: Vec<_> = names

@@ -1,4 +1,4 @@
-//! How a link's frames are protected, as the file says it, and private keys in files.
+//! Protection of frames as the file configures it, and key files.
 //!
 //! ```toml
 //! security = { private-key = "/etc/airlane/hill-top.key", peer-key = "qzR7…=" }
@@ -6,8 +6,8 @@
 //! security = "none"
 //! ```
 //!
-//! A file with a private or pre-shared key holds its text and nothing else, and belongs to its owner alone: one
-//! that others may read is refused, as `ssh` does.
+//! A file with a private or pre-shared key holds the key's text and nothing else, and is accessible only to
+//! its owner: a file that others may read is refused, as `ssh` does.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -25,10 +25,10 @@ use zeroize::Zeroizing;
 
 use crate::config::{LiveConfig, PeerConfig};
 
-/// How long a key may take to come out of a pipe.
+/// Time to wait for a key from a pipe.
 const PIPE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The keys of a file; none with `security = "none"`.
+/// Reads the keys that a file names; `None` with `security = "none"`.
 ///
 /// # Errors
 /// If one cannot be read.
@@ -39,7 +39,7 @@ pub(crate) fn secrets(config: &LiveConfig) -> Result<Option<Secrets>, KeyFileErr
     }
 }
 
-/// Our key, and what we have beside the keys with these peers.
+/// Reads our private key, and the pre-shared keys with these peers.
 ///
 /// # Errors
 /// If one cannot be read.
@@ -57,26 +57,26 @@ pub(crate) fn secrets_of(keys: &Keys, peers: &[PeerConfig]) -> Result<Secrets, K
     })
 }
 
-/// Access of anybody but the owner.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
-/// Far more than a key and a line end.
+/// Far more than a key and a newline, bytes.
 const LONGEST_FILE: u64 = 4096;
 
-/// Why there is no private or pre-shared key.
+/// Why a private or pre-shared key could not be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// The file is not there, or not for us.
+    /// The file does not exist, or may not be accessed.
     #[error("cannot {verb} the secret key {}: {source}{}", .path.display(), hint(.source))]
     File {
         /// Read or write.
         verb: &'static str,
         /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Others may read it.
+    /// Others may read the file.
     #[error(
         "others may use the secret key {} (mode {mode:04o}): chmod 600 {0}", .path.display()
     )]
@@ -86,7 +86,7 @@ pub enum KeyFileError {
         /// Its permissions.
         mode: u32,
     },
-    /// Something else stands in it.
+    /// The file does not hold a key.
     #[error("{} holds no secret key: {source}", .path.display())]
     NotAKey {
         /// Path of the file.
@@ -109,7 +109,7 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// The private key in this file.
+/// Reads the private key in this file.
 ///
 /// # Errors
 /// If there is none, or others may read it.
@@ -117,7 +117,7 @@ pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
     read_secret(path)
 }
 
-/// The pre-shared key in this file.
+/// Reads the pre-shared key in this file.
 ///
 /// # Errors
 /// If there is none, or others may read it.
@@ -131,11 +131,11 @@ fn read_secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileErro
         path: path.to_owned(),
         source,
     };
-    // A pipe that nobody writes to would hold the program for ever, deaf to signals.
+    // Opening a pipe without a writer would block for ever and ignore signals.
     let mut options = OpenOptions::new();
     let options = options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path).map_err(failed)?;
-    // Of the file that was opened: a name may stand for another one by now.
+    // Checks the open file, as the name may refer to another one by now.
     let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
     if mode & OTHERS != 0 {
         let path = path.to_owned();
@@ -148,7 +148,7 @@ fn read_secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileErro
     })
 }
 
-/// What is in a file, which may be a pipe that somebody writes to.
+/// Reads a file, which may be a pipe with a writer.
 fn read_soon(file: &File) -> io::Result<Zeroizing<String>> {
     let until = Instant::now() + PIPE_PATIENCE;
     let mut text = Zeroizing::new(Vec::with_capacity(LONGEST_FILE as usize));
@@ -176,7 +176,7 @@ fn read_soon(file: &File) -> io::Result<Zeroizing<String>> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// Makes a private key and writes it to a new file that nobody else can read. Its public half.
+/// Generates a private key and writes it to a new file that only the owner can read. Returns the public key.
 ///
 /// # Errors
 /// If the file exists or cannot be written.
@@ -186,7 +186,7 @@ pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
     Ok(key.public())
 }
 
-/// Makes a pre-shared key and writes it to a new file that nobody else can read.
+/// Generates a pre-shared key and writes it to a new file that only the owner can read.
 ///
 /// # Errors
 /// If the file exists or cannot be written.
@@ -202,7 +202,7 @@ fn random_for(path: &Path) -> Result<[u8; 32], KeyFileError> {
     })
 }
 
-/// Writes a private key to a new file that nobody else can read.
+/// Writes a private key to a new file that only the owner can read.
 ///
 /// # Errors
 /// If the file exists or cannot be written.
@@ -210,7 +210,7 @@ pub fn save_key(path: &Path, key: &PrivateKey) -> Result<(), KeyFileError> {
     save_secret(path, &key.to_text())
 }
 
-/// Writes a pre-shared key to a new file that nobody else can read.
+/// Writes a pre-shared key to a new file that only the owner can read.
 ///
 /// # Errors
 /// If the file exists or cannot be written.
@@ -232,7 +232,7 @@ fn save_secret(path: &Path, text: &str) -> Result<(), KeyFileError> {
     file.sync_all().map_err(failed)
 }
 
-/// Whether this processor has instructions for AES and for GCM's multiplication.
+/// Whether the processor has instructions for AES and for the carry-less multiplication of GCM.
 pub(crate) fn has_fast_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("aes")
@@ -244,7 +244,7 @@ pub(crate) fn has_fast_aes() -> bool {
     return false;
 }
 
-/// Bytes from the system's random source.
+/// Random bytes from the system.
 pub(crate) fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -1,8 +1,9 @@
-//! The files of all ends of a link, and the keys for them, out of four facts: where each end reaches the other, which
-//! network is inside, and which port is used. With the names of stations the first end is a base, which they call.
+//! Creates the files and keys of all ends of a link from four facts: the addresses where the ends reach each
+//! other, the network inside the tunnel, and the port. With station names the first end is a base station,
+//! which the others call.
 //!
-//! The files say nothing else: what a link does is found out by itself. Each names its keys by names of files
-//! beside it, so that a folder can be moved as it is.
+//! The files set nothing else, because the link's properties are measured. Each file names its key files
+//! without a directory, so that a directory with all of them can be moved.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -20,26 +21,27 @@ use crate::config::{LiveConfig, PeerEndpoint};
 use crate::netlink::Cidr;
 use crate::security::random;
 
-/// The end that stations call is called so.
+/// Name of the end that stations call.
 const BASE: &str = "base";
 
-/// What has to be known of a link.
+/// The facts about a new link.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// All interfaces are called so; two ends so with `-1` and `-2`, a base and its stations with `-base` and theirs.
+    /// Name of all interfaces. Two ends are named with `-1` and `-2` after it, a base with `-base`, and
+    /// stations with their names.
     pub name: String,
-    /// Address or host name at which the other end reaches the first, and the first the other. None: it
-    /// cannot, so that this one calls.
+    /// Address or host name where the other end reaches the first one, and vice versa. `None`: it is not
+    /// reachable, so it must call.
     pub reached_at: [Option<String>; 2],
-    /// Names of the stations, where the first end is the base of several; none: the link has two ends.
+    /// Names of the stations, if the first end is a base; empty for a link with two ends.
     pub stations: Vec<String>,
-    /// The ends have the first addresses of this network inside.
+    /// The network inside the tunnel; the ends get its first addresses.
     pub network: Cidr,
-    /// The UDP port of all.
+    /// The UDP port of all ends.
     pub port: u16,
-    /// The rate of the link below, where it shall not be found out.
+    /// The rate of the link below, if it is not to be measured.
     pub rate: Option<Rate>,
-    /// Whether the ends have a pre-shared key beside their own.
+    /// Whether each pair of ends gets a pre-shared key as well.
     pub preshared: bool,
 }
 
@@ -48,21 +50,21 @@ pub struct LinkPlan {
 pub struct PlannedEnd {
     /// Its name.
     pub name: String,
-    /// Its file.
+    /// Text of its file.
     pub text: String,
-    /// What the other end knows it by.
+    /// Its public key.
     pub public: PublicKey,
-    /// Its address inside.
+    /// Its address inside the tunnel.
     pub inside: Cidr,
-    /// Secret files that it names, and their texts.
+    /// Names and texts of its key files.
     secrets: Vec<(String, Zeroizing<String>)>,
 }
 
-/// Why there are no files.
+/// Why no files were created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// Nobody reaches anybody.
+    /// Neither end is reachable.
     #[error(
         "neither end is reached by the other: give an address or host name of at least one of them"
     )]
@@ -70,57 +72,57 @@ pub enum SetupError {
     /// Stations cannot call a base without an address that they can reach.
     #[error("stations call their base: give an address or host name of this end")]
     NoBase,
-    /// Two ends would have one name.
+    /// Two ends would have the same name.
     #[error(
         "several ends would be called \"{0}\": give each station a name of its own, and none that of the base"
     )]
     Twice(String),
-    /// An address is none.
+    /// An address is invalid.
     #[error("{0}")]
     Address(String),
-    /// The network has no room for all.
+    /// The network is too small.
     #[error(
         "{network} has no room for {ends} ends: a network such as 10.7.0.0/24 or fd07::/64 has"
     )]
     Network {
-        /// How many there are.
+        /// Number of ends.
         ends: usize,
         /// The network.
         network: Cidr,
     },
-    /// The way to an end would lead through the link.
+    /// The outer address of an end is inside the tunnel's network.
     #[error(
         "{address} is inside {network}, which is reached through the link alone: choose another network inside"
     )]
     Inside {
-        /// Where an end should be reached.
+        /// The outer address.
         address: IpAddr,
         /// The network.
         network: Cidr,
     },
-    /// The plan makes no file that can be used.
+    /// The resulting file would be invalid.
     #[error(transparent)]
     File(#[from] RefusedFile),
-    /// Files are there already.
+    /// Files exist already.
     #[error("{} is there already, and its keys may be in use: --force replaces what is there", .0.display())]
     There(PathBuf),
-    /// The system refused.
+    /// The system refused an operation.
     #[error("cannot {what} {}: {source}", .path.display())]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl LinkPlan {
-    /// Makes all ends, each with fresh keys.
+    /// Creates all ends, each with fresh keys.
     ///
     /// # Errors
-    /// If a file could not be used.
+    /// If a file would be invalid.
     pub fn ends(&self) -> Result<Vec<PlannedEnd>, SetupError> {
         let random = || {
             random().map_err(|source| SetupError::System {
@@ -139,7 +141,7 @@ impl LinkPlan {
         }
         let keys: Vec<_> = (names.iter().map(|_| Ok(PrivateKey::generate(random()?))))
             .collect::<Result<_, SetupError>>()?;
-        // One for each pair: the first end with each of the others.
+        // One key for each pair of the first end and another.
         let preshared: Vec<_> = (names[1..].iter().filter(|_| self.preshared))
             .map(|_| Ok(PresharedKey::generate(random()?)))
             .collect::<Result<_, SetupError>>()?;
@@ -164,7 +166,7 @@ impl LinkPlan {
             })
             .collect();
             let text = self.text(&name, inside[at], listen, &peers);
-            // What is written can be used.
+            // Check that the file can be loaded.
             airlane_base::config::load::<LiveConfig>(&text, &format!("{name}.toml"))?;
             let mut secrets = vec![(format!("{name}.key"), keys[at].to_text())];
             secrets.extend(
@@ -183,7 +185,7 @@ impl LinkPlan {
         planned.collect()
     }
 
-    /// What tells the ends from each other.
+    /// Suffixes of the ends' names.
     fn names(&self) -> Result<Vec<String>, SetupError> {
         if self.stations.is_empty() {
             return Ok(["1", "2"].map(str::to_owned).to_vec());
@@ -217,7 +219,7 @@ impl LinkPlan {
         Ok(Some(endpoint))
     }
 
-    /// Where both listen: for all addresses of either version, unless only those of IPv4 are in use.
+    /// Listening address of both ends: the unspecified address of IPv6, or of IPv4 if only that is in use.
     fn listen(&self, endpoints: &[Option<PeerEndpoint>; 2]) -> std::net::SocketAddr {
         let v4 = |endpoint: &PeerEndpoint| {
             let ip = endpoint.address().and_then(|address| address.ip());
@@ -230,12 +232,12 @@ impl LinkPlan {
         (any, self.port).into()
     }
 
-    /// The first addresses of the network, for so many ends.
+    /// The first addresses of the network, one for each end.
     fn inside(&self, ends: usize) -> Result<Vec<Cidr>, SetupError> {
         let network = self.network;
         let bits: u8 = if network.address.is_ipv4() { 32 } else { 128 };
         let hosts = 1_u128.checked_shl(u32::from(bits - network.prefix));
-        // The first address is the network's, and the last of IPv4 everybody's.
+        // The first address is the network's, and in IPv4 the last is the broadcast address.
         if hosts.is_some_and(|hosts| hosts < ends as u128 + 2) {
             return Err(SetupError::Network { ends, network });
         }
@@ -302,19 +304,19 @@ impl LinkPlan {
     }
 }
 
-/// Somebody at another end, as a file names him.
+/// Another end, as a file lists it.
 struct Other<'a> {
     name: &'a str,
     key: PublicKey,
     inside: Cidr,
     endpoint: Option<&'a PeerEndpoint>,
     preshared: Option<&'a PresharedKey>,
-    /// The file of that.
+    /// File of the pre-shared key.
     secret: String,
 }
 
 impl Other<'_> {
-    /// The line that names the pre-shared key, if there is one.
+    /// The setting of the pre-shared key, if there is one.
     fn preshared_key(&self, before: &str) -> String {
         let line = |_| format!("{before}preshared-key = {}", quoted(&self.secret));
         self.preshared.map_or_else(String::new, line)
@@ -326,7 +328,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl PlannedEnd {
-    /// Its files in a folder, its own first.
+    /// Paths of its files in a directory, the configuration first.
     pub fn files(&self, folder: &Path) -> Vec<PathBuf> {
         let secrets = self.secrets.iter().map(|(name, _)| folder.join(name));
         let own = folder.join(format!("{}.toml", self.name));
@@ -334,11 +336,11 @@ impl PlannedEnd {
     }
 }
 
-/// Writes all ends' files into a folder, which is made if there is none, for their owner alone. What is there
-/// stays, unless it is to be replaced: then nothing is written.
+/// Writes the files of all ends into a directory, which is created if it does not exist, readable only by
+/// the owner. If any file exists, nothing is written unless `replace` is set.
 ///
 /// # Errors
-/// If files are there, or the system refuses.
+/// If files exist, or the system refuses.
 pub fn write(folder: &Path, ends: &[PlannedEnd], replace: bool) -> Result<(), SetupError> {
     let files = || ends.iter().flat_map(|end| end.files(folder));
     if let Some(there) = files().find(|file| !replace && file.symlink_metadata().is_ok()) {

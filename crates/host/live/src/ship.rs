@@ -1,7 +1,7 @@
-//! `airlane send` and `airlane recv`: files over CLAP-final ([`airlane_ship`]), sealed ([`airlane_secure`]), with the
-//! sockets, clocks and disks of this machine.
+//! `airlane send` and `airlane recv`: file transfer over CLAP-final ([`airlane_ship`]), encrypted
+//! ([`airlane_secure`]), with the sockets, clocks and disks of this machine.
 //!
-//! Two ends know each other by a *ticket*, 32 bytes that both have and nobody else: the keys of both follow from it.
+//! Two ends share a *ticket*, 32 secret bytes from which the keys of both are derived.
 
 mod called;
 mod digest;
@@ -34,53 +34,53 @@ pub use source::{Skipped, Source};
 pub use store::Store;
 pub use ticket::Ticket;
 
-/// The UDP port at which a receiver listens unless it is told another.
+/// Default UDP port of a receiver.
 pub const PORT: u16 = 7008;
 
-/// Why files were not shipped.
+/// Why a transfer failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ShipError {
-    /// What is to be sent, or where it is to go, cannot be.
+    /// The files or the destination are unusable.
     #[error("{0}")]
     Input(String),
-    /// The operating system refuses a file.
+    /// An operation on a file failed.
     #[error("{}: {doing}: {source}", airlane_ship::printable(&path.to_string_lossy()))]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What it says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The operating system refuses a socket.
+    /// An operation on a socket failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The link that was named does not answer, or does not lead there.
+    /// The named link does not answer, or does not lead to the destination.
     #[error(transparent)]
     Link(#[from] ControlError),
     /// The job failed.
     #[error("{0}{hint}", hint = hint(.0))]
     Job(Failure),
-    /// Nobody answered.
+    /// No receiver answered.
     #[error(
         "nobody answers at {0}: is `airlane recv` running there with this ticket, may UDP reach its port, and is this \
          host's clock right?"
     )]
     Nobody(SocketAddr),
-    /// Nothing more came from the other end for as long as one was waited for.
+    /// Nothing more was received from the other end within the time limit.
     #[error("nothing was heard from the other end for {0}{hint}", hint = hint(&Failure::Silence))]
     Silent(Duration),
-    /// Somebody asked for the end.
+    /// The user stopped the transfer.
     #[error("stopped; a later try with the same files goes on from here")]
     Stopped,
-    /// Nobody called for as long as one was waited for.
+    /// No sender called within the time limit.
     #[error(
         "nobody has called: does the other end have this ticket and this host, and may UDP reach its port?"
     )]
     Unheard,
-    /// Somebody asked for the end before anything came.
+    /// The user stopped the receiver before anything arrived.
     #[error("stopped before anything came")]
     Unused,
 }
@@ -107,46 +107,46 @@ impl ShipError {
     }
 }
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShipProgress {
-    /// Bytes of files that are there, those of earlier tries included.
+    /// Bytes of files present, those of earlier attempts included.
     pub done: u64,
     /// Bytes of all files.
     pub total: u64,
-    /// What happens now.
+    /// The present step.
     pub doing: &'static str,
 }
 
-/// A file that was shipped.
+/// A transferred file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShippedFile {
-    /// Its name, below what the receiver chose.
+    /// Its path below the receiver's directory.
     pub path: String,
-    /// How long it is.
+    /// Length.
     pub bytes: u64,
-    /// Its BLAKE3, as `b3sum` prints it.
+    /// BLAKE3 hash, as `b3sum` prints it.
     pub blake3: String,
 }
 
-/// What was shipped.
+/// A completed transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shipment {
     /// Each file.
     pub files: Vec<ShippedFile>,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Those that an earlier try had left.
+    /// Bytes that an earlier attempt had transferred.
     pub resumed_bytes: u64,
-    /// From the first word to the last, seconds.
+    /// Duration, seconds.
     pub took_s: f64,
-    /// Bits of files that went over the path in that time, by the time.
+    /// Bits of files transferred in that time, Mbit/s.
     pub goodput_mbps: f64,
-    /// Packets of files that were sent, or came.
+    /// Data packets sent, or received.
     pub packets: u64,
-    /// Those of them that were sent again, or came twice.
+    /// Of these, packets sent again, or received twice.
     pub again: u64,
-    /// The link of this machine whose interface said how fast to send; none where that was measured.
+    /// The link whose interface reported the rate to send at; `None` where the rate was estimated.
     pub link: Option<String>,
 }
 
@@ -173,19 +173,19 @@ impl Shipment {
     }
 }
 
-/// What those who watch are told.
+/// Events for an observer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ShipEvent {
-    /// A receiver listens there.
+    /// A receiver listens at this address.
     Listening(SocketAddr),
-    /// Something to know that ends nothing.
+    /// A note that does not end the job.
     Note(String),
-    /// So far it is.
+    /// Progress of the job.
     Progress(ShipProgress),
-    /// It is there.
+    /// The transfer is complete.
     Done(Shipment),
 }
 
-/// Whoever watches.
+/// An observer.
 pub type Watch<'a> = &'a mut dyn FnMut(ShipEvent);

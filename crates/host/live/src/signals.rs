@@ -1,4 +1,4 @@
-//! What signals ask of the loops of `up`, `air` and `relay`.
+//! Signal handling of the loops of `up`, `air` and `relay`.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -9,20 +9,19 @@ use signal_hook::low_level::pipe;
 
 use crate::privileges;
 
-/// A descriptor that is readable from the first SIGTERM, SIGINT or SIGQUIT on. The last leaves no core
-/// file, in which keys would be.
+/// Returns a descriptor that becomes readable at the first SIGTERM, SIGINT or SIGQUIT. SIGQUIT then leaves
+/// no core file, which would contain keys.
 ///
 /// # Errors
-/// If the operating system gives no descriptors or refuses the handlers.
+/// If the descriptors cannot be created or the handlers not installed.
 pub fn stop_on_signals() -> io::Result<UnixStream> {
     readable_on(&[SIGTERM, SIGINT, SIGQUIT])
 }
 
-/// A descriptor that becomes readable with each SIGUSR1, which asks where everything stands, for a loop that
-/// says so itself.
+/// Returns a descriptor that becomes readable with each SIGUSR1, for a loop that reports its own status.
 ///
 /// # Errors
-/// If the operating system gives no descriptors or refuses the handler.
+/// If the descriptors cannot be created or the handler not installed.
 pub fn tell_on_signals() -> io::Result<UnixStream> {
     readable_on(&[SIGUSR1])
 }
@@ -35,19 +34,19 @@ fn readable_on(signals: &[i32]) -> io::Result<UnixStream> {
     Ok(readable)
 }
 
-/// What a signal asks for that ends nothing.
+/// A signal that does not end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// SIGHUP: to take over what changed in the file.
+    /// SIGHUP: reload the file.
     Reload,
-    /// SIGUSR1: to write to the log where everything stands.
+    /// SIGUSR1: write the status to the log.
     Report,
 }
 
-/// From now on has `grant` called, in a thread of its own, for each wish.
+/// Starts a thread that calls `grant` for each such signal.
 ///
 /// # Errors
-/// If the operating system refuses the handlers or the thread.
+/// If the handlers cannot be installed or the thread not started.
 pub fn on_wishes(mut grant: impl FnMut(Wish) + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGUSR1])?;
     let work = move || {

@@ -1,11 +1,10 @@
-//! The TUN device above the port: one IP packet or super-packet per read and per write, never
-//! blocking.
+//! The TUN device above the port: one IP packet or super-packet per read and per write, nonblocking.
 //!
-//! The interface belongs to its file descriptor: when that closes, however the process ends, the
-//! kernel removes the interface with its addresses and routes.
+//! The interface belongs to its file descriptor: when that closes, however the process ends, the kernel
+//! removes the interface with its addresses and routes.
 //!
-//! With `IFF_VNET_HDR` an offload header stands in front of each packet, and the kernel leaves
-//! checksums and the cutting of super-packets to us (docs/lab/offloads.md).
+//! With `IFF_VNET_HDR` an offload header precedes each packet, and the kernel leaves checksums and the
+//! segmentation of super-packets to us (docs/lab/offloads.md).
 
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -21,15 +20,15 @@ use crate::offload::vnet::{VNET_HEADER_LEN, VnetHeader};
 /// Room for the largest super-packet and its offload header.
 pub(crate) const READ_MAX: usize = VNET_HEADER_LEN + 65_536;
 
-/// Where packets of the kernel come out and go in.
+/// A TUN device.
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
     name: String,
-    /// None for a descriptor that is no network interface.
+    /// `None` for a descriptor that is not a network interface.
     index: Option<u32>,
     offloads: Offloads,
-    /// Whether there are rules of ours, of IPv4 and of IPv6.
+    /// Whether routing rules of ours exist, for IPv4 and for IPv6.
     followed: Cell<[bool; 2]>,
 }
 
@@ -69,8 +68,8 @@ impl Tun {
         })
     }
 
-    /// Takes a nonblocking descriptor that keeps packet boundaries for a device: one end of a
-    /// socket pair in tests, or an interface that somebody else made.
+    /// Wraps a nonblocking descriptor that keeps packet boundaries: one end of a socket pair in tests, or an
+    /// existing interface.
     pub fn from_fd(fd: OwnedFd, name: &str) -> Self {
         Self {
             fd,
@@ -81,8 +80,8 @@ impl Tun {
         }
     }
 
-    /// Gives the interface its MTU, addresses and routes, and brings it up. Routes of everything go to a table of
-    /// their own, which what the node sends goes past.
+    /// Sets the interface's MTU, addresses and routes, and brings it up. Default routes go into a separate
+    /// table, which the node's own datagrams bypass.
     ///
     /// # Errors
     /// If the kernel refuses one of them.
@@ -115,7 +114,7 @@ impl Tun {
         Ok(())
     }
 
-    /// Makes what is missing of addresses and routes, if the interface is up: what that was.
+    /// Restores missing addresses and routes, if the interface is up. Returns what was missing.
     ///
     /// # Errors
     /// If the kernel refuses one of them.
@@ -130,7 +129,7 @@ impl Tun {
         };
         let failed = |call| move |source: io::Error| DeviceError::new(&self.name, call, source);
         let mut netlink = Netlink::open().map_err(failed("open a netlink socket"))?;
-        // Whoever switched it off wants nothing to come here.
+        // An interface that the administrator has set down is left alone.
         if !netlink
             .is_up(index)
             .map_err(failed("look whether it is up"))?
@@ -153,15 +152,15 @@ impl Tun {
         Ok(back)
     }
 
-    /// The table of routes of everything.
+    /// The table of the default routes.
     fn own_table(&self) -> OwnTable {
         OwnTable::of(&self.name)
     }
 
-    /// A route, and where that is one of everything, the rules that lead to it.
+    /// Adds a route and, for a default route, the rules that lead to it.
     ///
     /// # Errors
-    /// `AlreadyExists` if nothing of it was missing.
+    /// `AlreadyExists` if nothing was missing.
     fn add_route(&self, netlink: &mut Netlink, index: u32, route: Cidr) -> io::Result<()> {
         if !route.is_wide() {
             return netlink.add_route(index, route, None);
@@ -182,7 +181,7 @@ impl Tun {
         }
     }
 
-    /// Makes a route to the running interface, or removes it.
+    /// Adds a route to the running interface, or removes it.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -228,17 +227,17 @@ impl Tun {
         &self.name
     }
 
-    /// The kernel's number of the interface, if it is one.
+    /// The interface's index, if there is one.
     pub const fn index(&self) -> Option<u32> {
         self.index
     }
 
-    /// What the kernel leaves to us.
+    /// The offloads that the kernel leaves to us.
     pub(crate) const fn offloads(&self) -> Offloads {
         self.offloads
     }
 
-    /// Reads one packet or super-packet, and what is left to do for it.
+    /// Reads one packet or super-packet with its offload header.
     ///
     /// # Errors
     /// `WouldBlock` if there is none.
@@ -252,15 +251,14 @@ impl Tun {
         Ok((header, &mut packet[VNET_HEADER_LEN..]))
     }
 
-    /// Writes one packet or super-packet, given in parts, the first of which begins with its
-    /// offload header.
+    /// Writes one packet or super-packet, given in parts, the first of which begins with its offload header.
     ///
     /// # Errors
-    /// What the kernel has against it.
+    /// The error of the write.
     pub(crate) fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         match (self.offloads, parts) {
             (Offloads::None, [head, rest @ ..]) => {
-                // Without offloads nothing was joined: the head is the offload header alone.
+                // Without offloads nothing was joined: the first part is the offload header alone.
                 debug_assert_eq!(head.len(), VNET_HEADER_LEN);
                 rustix::io::writev(&self.fd, rest)?;
             }
@@ -272,7 +270,7 @@ impl Tun {
     }
 }
 
-/// What does not go with the interface: rules.
+/// Removes the routing rules, which the kernel does not remove with the interface.
 impl Drop for Tun {
     fn drop(&mut self) {
         for (v4, followed) in [true, false].into_iter().zip(self.followed.get()) {
@@ -292,7 +290,7 @@ impl AsFd for Tun {
     }
 }
 
-/// The requests that rustix has no safe functions for.
+/// Requests without safe functions in rustix.
 mod request {
     #![expect(
         unsafe_code,
@@ -304,18 +302,18 @@ mod request {
 
     use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl, opcode};
 
-    /// `_IOW('T', 202, int)`; the argument really is an `ifreq` (linux/if_tun.h).
+    /// `_IOW('T', 202, int)`; the argument is actually an `ifreq` (linux/if_tun.h).
     const TUNSETIFF: Opcode = opcode::write::<libc::c_int>(b'T', 202);
     /// `_IOW('T', 208, unsigned int)`; the argument is the number itself (linux/if_tun.h).
     const TUNSETOFFLOAD: Opcode = opcode::write::<libc::c_uint>(b'T', 208);
-    /// Unfinished checksums, super-packets of TCP over IPv4 and IPv6, with ECN too (linux/if_tun.h).
+    /// Partial checksums, and TCP super-packets over IPv4 and IPv6, also with ECN (linux/if_tun.h).
     const TUN_F_TCP: usize = 0x01 | 0x02 | 0x04 | 0x08;
-    /// Super-packets of UDP over IPv4 and IPv6.
+    /// UDP super-packets over IPv4 and IPv6.
     const TUN_F_UDP: usize = 0x20 | 0x40;
-    /// Fail where the interface exists already (linux/if_tun.h).
+    /// Fail if the interface exists (linux/if_tun.h).
     const IFF_TUN_EXCL: libc::c_int = 0x8000;
 
-    /// Makes `fd`, an open `/dev/net/tun`, the new TUN interface `name`.
+    /// Attaches `fd`, an open `/dev/net/tun`, to the new TUN interface `name`.
     pub(super) fn set_interface(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         let mut request = libc::ifreq {
             ifr_name: [0; libc::IFNAMSIZ],
@@ -324,7 +322,7 @@ mod request {
                     as libc::c_short,
             },
         };
-        // One byte stays zero: the kernel reads a C string.
+        // One byte must remain zero: the kernel reads a C string.
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -340,7 +338,7 @@ mod request {
         Ok(())
     }
 
-    /// Tells the kernel what it may leave to us.
+    /// Enables the offloads.
     pub(super) fn set_offloads(fd: BorrowedFd<'_>, udp: bool) -> io::Result<()> {
         let flags = TUN_F_TCP | if udp { TUN_F_UDP } else { 0 };
         // SAFETY: TUNSETOFFLOAD takes an integer, not a pointer (drivers/net/tun.c), and the
