@@ -1,4 +1,4 @@
-//! The file behind `airlane air FILE`.
+//! The file that `airlane air FILE` reads.
 //!
 //! ```toml
 //! schema = 1
@@ -10,8 +10,8 @@
 //! errors = { kind = "uniform", rate = 0.05 }
 //! ```
 //!
-//! `rate`, `delay` and `queue` hold for both directions, or are written `rate.down` and `rate.up`;
-//! `errors` likewise. A rate is what it may be in a scenario: always the same, steps, or opportunities.
+//! `rate`, `delay`, `queue` and `errors` apply to both directions, or are given for each as `rate.down` and
+//! `rate.up`. A rate has the forms that scenarios allow: constant, steps, or opportunities.
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{BothWays, Duration, QueueLimit};
@@ -26,44 +26,45 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AirConfig {
-    /// The file format has this version, 1.
+    /// Version of the file format, 1.
     #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
-    /// The link has this name, which names the random streams too: a simulated link of the same name
-    /// loses the same frames under the same seed.
+    /// The name of the link. It selects the random streams: a simulated link of the same name loses the same
+    /// frames with the same seed.
     #[serde(default = "default_name")]
     pub name: String,
-    /// The error models are seeded with this.
+    /// The seed of the error models.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// These are the two interfaces; from the first to the second is "down".
+    /// The two interfaces; from the first to the second is "down".
     #[schemars(extend("examples" = [["air-left", "air-right"]]))]
     pub interfaces: [String; 2],
-    /// Frames are serialised at this rate, counted over whole Ethernet frames without preamble and
-    /// checksum; or at rates that follow each other, or the link sends at these times, from when the emulator starts.
+    /// The rate of the link, counted over whole Ethernet frames without preamble and checksum: a constant, a
+    /// sequence of rates, or a list of send times, counted from the start of the emulator.
     pub rate: LinkRates,
-    /// A frame travels for this long, one way.
+    /// The one-way propagation delay of a frame.
     #[serde(default)]
     pub delay: BothWays<Duration>,
-    /// The delays of frames differ so, each way or one way, and what is late is overtaken. Left out: all frames
-    /// take the same.
+    /// Random variation of the delay, for both directions or one. Frames may be reordered. Left out: all
+    /// frames have the same delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<LinkJitter>,
-    /// How much may wait for the transmitter.
+    /// The limit of the transmit queue.
     #[serde(default = "default_queue")]
     pub queue: BothWays<QueueLimit>,
-    /// Which frames are lost on the air.
+    /// The model of frame losses on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,
-    /// When the link is down, in both directions, since the emulator started: what leaves then is lost.
+    /// Intervals in which the link is down in both directions, counted from the start of the emulator: frames
+    /// sent then are lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageConfig>,
-    /// What exceeds this token bucket after it has left is lost, each way or one way.
+    /// A policer, for both directions or one: frames that exceed its token bucket are lost after they were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub police: Option<PoliceConfig>,
 }
 
-/// Bytes of the longest Ethernet frame as interfaces count it.
+/// Length of the longest Ethernet frame without checksum, bytes.
 const FULL_FRAME: u64 = 1_514;
 
 fn default_name() -> String {
@@ -79,11 +80,11 @@ const fn default_queue() -> BothWays<QueueLimit> {
 }
 
 impl AirConfig {
-    /// Reads the files that errors replay and the times at which the link may send, if any. `read` gives the bytes of
-    /// a file; paths are as they were written.
+    /// Reads the loss traces and lists of send times that the file names, if any. `read` returns the bytes of
+    /// a file; paths are passed as written.
     ///
     /// # Errors
-    /// If a file cannot be read, is no trace, or has nothing of the direction.
+    /// If a file cannot be read, is not a trace, or has nothing for the direction.
     pub fn load_traces(
         &mut self,
         mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,

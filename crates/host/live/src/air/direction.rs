@@ -1,5 +1,4 @@
-//! One direction of the emulated link, without its sockets: what enters the channel, and the
-//! account of it.
+//! One direction of the emulated link, without its sockets: the frames that enter the channel, and their statistics.
 
 use airlane_base::{Duration, Instant, Streams};
 use airlane_channel::{
@@ -17,15 +16,15 @@ use crate::offload::vnet::{Cut, VNET_HEADER_LEN};
 const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
 
-/// An Ethernet frame behind the zeroed offload header with which it will be sent.
+/// A zeroed offload header followed by an Ethernet frame, as it will be sent.
 pub(super) type FrameBytes = Vec<u8>;
 
-/// Buffers that came back: after a while, frames cost no allocation.
+/// Returned buffers, so that frames need no allocation after a while.
 #[derive(Debug, Default)]
 pub(super) struct FramePool(Vec<FrameBytes>);
 
 impl FramePool {
-    /// More than a bandwidth-delay product of anything this emulator can carry.
+    /// More frames than the bandwidth-delay product of any link that this emulator can carry.
     const KEPT: usize = 4096;
 
     fn take(&mut self, frame: &[u8], vlan: Option<[u8; 4]>) -> FrameBytes {
@@ -50,7 +49,7 @@ impl FramePool {
     }
 }
 
-/// What had to be refused, for the first time of each kind: worth a word to the user.
+/// Why a frame was refused. The first refusal of each kind is reported to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     TooLong { len: usize, max: usize },
@@ -62,16 +61,16 @@ pub(super) enum Refusal {
 pub(super) struct Direction {
     channel: Channel<FrameBytes>,
     model: ErrorModelConfig,
-    /// Longest IP packet that the interface at the other end sends.
+    /// MTU of the interface at the other end, bytes.
     mtu: usize,
     refused: Refused,
     super_packets: u64,
     checksums_completed: u64,
     sent_on_air: u64,
     losses_asked: f64,
-    /// Frames that neither an outage nor the policer would have dropped.
+    /// Frames that the error model lost, apart from outages and the policer.
     lost_to_errors: u64,
-    /// When the last frame came.
+    /// Arrival time of the last frame.
     last_came: Instant,
     delivered: Count,
     late_total: Duration,
@@ -91,7 +90,7 @@ impl Direction {
             queue: *config.queue.of(down),
         };
         let model = config.errors.of(down);
-        // The simulator's name for the same link.
+        // The name that the simulator gives to this direction.
         let way = if down { "down" } else { "up" };
         let name = format!("link.{}.{way}", config.name);
         let errors = ErrorModel::new(model, channel.rate, streams, &name);
@@ -121,8 +120,8 @@ impl Direction {
         }
     }
 
-    /// Takes a frame that came at `came`, as one frame or cut into several. An error is the first
-    /// refusal of its kind.
+    /// Takes a frame that arrived at `came`, segmented if necessary. Returns an error for the first refusal
+    /// of each kind.
     pub(super) fn handle_frame(
         &mut self,
         came: Instant,
@@ -137,7 +136,7 @@ impl Direction {
             truncated,
             ..
         } = received;
-        // Wall clocks, by which the kernel tells when, may be set back.
+        // The arrival time is from the wall clock, which may be set back.
         self.last_came = self.last_came.max(came);
         if truncated {
             return self.refuse(Refusal::TooLong {
@@ -182,7 +181,7 @@ impl Direction {
         first
     }
 
-    /// Counts a super-packet that the kernel could not describe.
+    /// Counts a super-packet whose type does not fit the offload header.
     pub(super) fn refuse_unknown_offload(&mut self) -> Result<(), Refusal> {
         self.refuse(Refusal::NotSegmentable)
     }
@@ -243,7 +242,7 @@ impl Direction {
         Ok(())
     }
 
-    /// The next frame that is due, if it is.
+    /// The next frame that is due, if any.
     pub(super) fn poll_deliver(&mut self, now: Instant) -> Option<FrameBytes> {
         let due = self.channel.poll_timeout()?;
         let frame = self.channel.poll_deliver(now)?;
@@ -252,7 +251,7 @@ impl Direction {
         self.late_max = self.late_max.max(late);
         let bytes = frame.len() - VNET_HEADER_LEN;
         self.delivered.add(bytes);
-        // By the time they were due: a late frame must not make the next second look faster.
+        // Counted by due time, so that a late frame does not make the next second look faster.
         let second = due.as_nanos() / 1_000_000_000;
         if second != self.second {
             self.second = second;
@@ -326,7 +325,7 @@ mod tests {
             "schema = 1\ninterfaces = ['a', 'b']\ndelay = '25 ms'\nqueue = '125 kB'\nrate = {rate}"
         );
         let mut config: AirConfig = config::load(&text, "air.toml").unwrap();
-        // One of Mahimahi's packets each millisecond, then none for a second.
+        // One Mahimahi packet each millisecond, then none for a second.
         let times: String = (1..=10)
             .chain([1_010])
             .map(|ms| format!("{ms}\n"))
@@ -395,7 +394,7 @@ mod tests {
         assert_eq!(report.refused.total(), 0);
     }
 
-    /// When the last of 40 frames of 1250 B arrives that come at the start, ms.
+    /// Arrival time, ms, of the last of 40 frames of 1250 B that are offered at the start.
     fn last_of_forty(rate: &str) -> u64 {
         let mut direction = direction_at(rate);
         for _ in 0..40 {
@@ -423,7 +422,7 @@ mod tests {
         // 400 kbit: 200 kbit in the first second and the rest in 10 ms, or all in 20 ms.
         assert_eq!(last_of_forty(&steps("['0.2 Mbit/s', '20 Mbit/s']")), 1_035);
         assert_eq!(last_of_forty(&steps("['20 Mbit/s', '0.2 Mbit/s']")), 45);
-        // 34 opportunities of 1504 B: 11 in each 1.01 s, and the first after three times that.
+        // 34 opportunities of 1504 B: 11 in each 1.01 s, and the first one after three such periods.
         let times = "{ kind = 'opportunities', file = 'lte.down' }";
         assert_eq!(last_of_forty(times), 3 * 1_010 + 1 + 25);
     }
@@ -446,7 +445,7 @@ mod tests {
         }
         let crossed = take_all(&mut direction).len();
         let report = direction.report("a", "b", Duration::from_secs(20));
-        // The policer drops what an outage drops, too.
+        // A frame lost in an outage may be dropped by the policer as well.
         assert_eq!((crossed, report.lost_outage.frames), (2, 1));
         assert_eq!(report.lost_policed.frames, 1);
         assert!(report.fer_measured.abs() < f64::EPSILON);
@@ -507,7 +506,7 @@ mod tests {
         let mut direction = direction();
         let whole = tcp_frame(100);
         let mut unfinished = whole.clone();
-        // What a kernel leaves: the sum of the pseudo-header.
+        // The kernel leaves the checksum of the pseudo-header in the field.
         let pseudo = checksum::sum(&whole[26..34]) + 6 + 120;
         let pseudo = !checksum::finish(pseudo);
         unfinished[50..52].copy_from_slice(&pseudo.to_be_bytes());

@@ -5,14 +5,13 @@
 //! interface a ◄── [ channel "up"   ] ◄── interface b        error model, delay (airlane-channel)
 //! ```
 //!
-//! The channel is the simulator's, with the simulator's random streams: a run in virtual time and a
-//! live one face the same losses from the same seed. What the live side adds is honesty about
-//! frames: super-packets are cut into the frames a real link would have carried (`segment`),
-//! unfinished checksums are completed, what cannot be carried is refused with a reason, and the
-//! report says what was asked next to what was delivered.
+//! The channel is the simulator's, with the simulator's random streams: with the same seed, a simulated run and a
+//! live run have the same losses. The emulator adds what real frames need: super-packets are segmented into the
+//! frames that a real link would have carried (`segment`), partial checksums are completed, frames that cannot be
+//! carried are refused with a reason, and the report compares the requested properties with the measured ones.
 //!
-//! One thread, one poll over both sockets and the stop signal, deadlines in nanoseconds from the
-//! channels. Left out: frames of more than the MTU, pause frames, and anything a link does not do.
+//! One thread, one poll over both sockets and the stop signal, deadlines in nanoseconds from the channels.
+//! Left out: frames longer than the MTU, pause frames, and anything that a link does not do.
 
 mod config;
 mod direction;
@@ -37,14 +36,13 @@ use direction::{Direction, FramePool, Refusal};
 use offload::OffloadsOff;
 use packet_socket::{Batch, EmulatorSocket};
 
-/// Batches read from one interface before the other one, and what is due, get their turn.
+/// Batches read from one interface before the other one, and the frames that are due, get their turn.
 const BATCHES_IN_A_ROW: usize = 4;
 
 /// Emulates the link until `stop` is readable or an interface disappears.
 ///
 /// # Errors
-/// If an interface cannot be opened: it does not exist, is down, is not Ethernet, or the process
-/// lacks the right to do so.
+/// If an interface cannot be opened: it does not exist, is down, is not Ethernet, or the process lacks the privilege.
 ///
 /// # Panics
 /// If the configuration names files that [`AirConfig::load_traces`] has not read.
@@ -56,7 +54,7 @@ pub fn run(config: &AirConfig, stop: BorrowedFd<'_>) -> Result<AirReport, Device
     for (from, to, down) in [(a, b, true), (b, a, false)] {
         let (rate, delay) = (config.rate.of(down), config.delay.of(down));
         let queue = config.queue.of(down);
-        // As they stand in the file.
+        // As written in the file.
         let errors = toml::Value::try_from(config.errors.of(down))
             .map_or_else(|_| "?".to_owned(), |e| e.to_string());
         tracing::info!(from, to, %rate, %delay, %queue, errors, seed = config.seed, "emulating");
@@ -65,8 +63,8 @@ pub fn run(config: &AirConfig, stop: BorrowedFd<'_>) -> Result<AirReport, Device
     Ok(emulator.report(config, lost_interface))
 }
 
-/// Switches offloads off, if the interface lets itself be asked. Otherwise super-packets are cut here
-/// instead: slower, but right.
+/// Switches offloads off, if the interface supports it. Otherwise super-packets are segmented here, which is
+/// slower but correct.
 fn offloads_off(interface: &str) -> Option<OffloadsOff> {
     OffloadsOff::new(interface)
         .inspect_err(|error| tracing::warn!(interface, %error, "offloads stay on"))
@@ -102,7 +100,7 @@ impl Emulator {
         Instant::from_nanos(self.origin.elapsed().as_nanos() as u64)
     }
 
-    /// Runs until it is stopped, or gives the name of the interface that is gone.
+    /// Runs until stopped. Returns the name of an interface that disappeared, if that was the reason.
     fn run(&mut self, stop: BorrowedFd<'_>) -> Result<Option<String>, DeviceError> {
         clock::be_punctual(EMULATOR_NICENESS);
         loop {
@@ -138,7 +136,7 @@ impl Emulator {
             .map(|end: usize| PollFd::from_borrowed_fd(self.ends[end].as_fd(), PollFlags::IN));
         let mut fds = [a, b, PollFd::from_borrowed_fd(stop, PollFlags::IN)];
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            // A signal: whoever handles it makes `stop` readable.
+            // A signal; its handler makes `stop` readable.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => {
                 return Err(DeviceError::new(
@@ -152,20 +150,20 @@ impl Emulator {
         Ok(Ready { ends: [a, b], stop })
     }
 
-    /// Reads what has come in at `ends[end]`. An error if the interface is gone.
+    /// Reads the frames that arrived at `ends[end]`. Fails if the interface is gone.
     fn receive(&mut self, end: usize) -> io::Result<()> {
         for _ in 0..BATCHES_IN_A_ROW {
             match self.ends[end].receive(&mut self.batch) {
                 Ok(()) => {}
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN | libc::EINTR) => return Ok(()),
-                    // A super-packet whose kind has no place in the offload header.
+                    // A super-packet of a type that the offload header cannot describe.
                     Some(libc::EINVAL) => {
                         let refusal = self.directions[end].refuse_unknown_offload();
                         self.explain(end, refusal);
                         continue;
                     }
-                    // It says so once, and frames come again when it is switched on.
+                    // The error is reported once, and frames arrive again when the interface is up.
                     Some(libc::ENETDOWN) if self.is_there(end) => {
                         let interface = self.ends[end].interface();
                         let why = "somebody switched it off; waiting";
@@ -193,9 +191,9 @@ impl Emulator {
         Interface::ask(self.ends[end].interface()).is_ok()
     }
 
-    /// Sends out at the other end what is due from `ends[end]`.
+    /// Sends the frames from `ends[end]` that are due out of the other end.
     fn deliver(&mut self, end: usize) {
-        // The clock is read for each frame, because sending one takes time.
+        // Read the clock for each frame, because sending takes time.
         while let Some(frame) = self.directions[end].poll_deliver(self.now()) {
             if self.ends[1 - end].send(&frame).is_err() {
                 self.directions[end].count_not_sent();
@@ -204,7 +202,7 @@ impl Emulator {
         }
     }
 
-    /// Says once for each kind of refusal what to do about it.
+    /// Logs the first refusal of each kind, with a remedy.
     fn explain(&self, end: usize, refusal: Result<(), Refusal>) {
         let interface = self.ends[end].interface();
         match refusal {
@@ -243,7 +241,7 @@ impl Emulator {
     }
 }
 
-/// How long a frame has waited for this thread. Wall clocks may be set: longer than this is none.
+/// How long a frame has waited for this thread. A longer wait than `AT_MOST` means that the wall clock was set.
 fn waited(arrived_ns: Option<NonZeroU64>, wall_ns: u64) -> Duration {
     const AT_MOST: Duration = Duration::from_millis(200);
     let age = arrived_ns.map_or(0, |at| wall_ns.saturating_sub(at.get()));
@@ -256,6 +254,6 @@ struct Ready {
     stop: bool,
 }
 
-/// Propagation waits for no process at all. Where the wish is not granted, frames are late, and the
-/// report says by how much.
+/// Emulated propagation must not wait for other processes. If this priority is refused, frames are late, and
+/// the report says by how much.
 const EMULATOR_NICENESS: i32 = -20;

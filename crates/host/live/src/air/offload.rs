@@ -1,10 +1,9 @@
-//! Turning off what a network card does to frames before the emulator sees them.
+//! Switches off what a network card does to frames before the emulator receives them.
 //!
-//! Receive offloads merge frames into super-packets (GRO, LRO), send offloads leave segmentation to
-//! a card. Both ends of the emulator carry single frames, so they are switched off while it runs and
-//! back on afterwards, by the ethtool interface of the kernel (`linux/ethtool.h`,
-//! `ETHTOOL_SFEATURES`): the program `ethtool` is not needed. A virtual pair still passes on the
-//! super-packets of the machine at its other end; cutting those is the business of `segment`.
+//! Receive offloads merge frames into super-packets (GRO, LRO), and send offloads leave segmentation to a card.
+//! Both ends of the emulator carry single frames, so offloads are off while it runs and restored afterwards, by
+//! the kernel's ethtool interface (`linux/ethtool.h`, `ETHTOOL_SFEATURES`): the program `ethtool` is not
+//! needed. A veth pair still passes on super-packets of the machine at its other end; `segment` splits those.
 
 #![expect(unsafe_code, reason = "ethtool has no safe wrapper")]
 
@@ -20,10 +19,10 @@ const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
 const ETH_GSTRING_LEN: usize = 32;
-/// Kernels have about 60 features; four thousand are a wrong answer.
+/// Kernels have about 60 features; a count above this is an error.
 const FEATURES_MAX: usize = 4096;
 
-/// The features that make frames larger than those on the wire, by the kernel's names for them.
+/// Features that make frames longer than those on the wire, by their kernel names.
 const UNWANTED: [&str; 11] = [
     "rx-gro",
     "rx-gro-hw",
@@ -38,16 +37,16 @@ const UNWANTED: [&str; 11] = [
     "tx-udp-segmentation",
 ];
 
-/// Offloads of one interface that were switched off; dropping this switches them on again.
+/// The offloads of one interface that were switched off. Dropping it switches them on again.
 #[derive(Debug)]
 pub(super) struct OffloadsOff {
     ethtool: Ethtool,
-    /// One bit for each feature, as the kernel numbers them: those that were on.
+    /// Bit mask of the features that were on, in the kernel's numbering.
     were_on: Vec<u32>,
 }
 
 impl OffloadsOff {
-    /// Switches off what merges or leaves frames unsegmented.
+    /// Switches off the features that merge frames or leave them unsegmented.
     pub(super) fn new(interface: &str) -> io::Result<Self> {
         let ethtool = Ethtool::open(interface)?;
         let names = ethtool.feature_names()?;
@@ -66,7 +65,7 @@ impl OffloadsOff {
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
-        // The interface may be gone; then there is nothing to restore.
+        // If the interface is gone, there is nothing to restore.
         let _ = self.ethtool.set_features(&self.were_on, true);
     }
 }
@@ -87,12 +86,12 @@ impl Ethtool {
         })
     }
 
-    /// Issues a command. `words` is the command's structure, its first word the command itself.
+    /// Issues a command. `words` is the command's structure, whose first word is the command code.
     fn call(&self, words: &mut [u32]) -> io::Result<()> {
         let mut request = ifreq(&self.interface);
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-        // SAFETY: the kernel reads and writes no more than the structure of the command, for which
-        // the callers below have made room: its size is fixed by the numbers in its head.
+        // SAFETY: the kernel reads and writes no more than the structure of the command, for which the
+        // callers below have allocated room: its size follows from the numbers in its head.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
         if done < 0 {
             return Err(io::Error::last_os_error());
@@ -100,7 +99,7 @@ impl Ethtool {
         Ok(())
     }
 
-    /// The names of all features, by their number.
+    /// Names of all features, by number.
     fn feature_names(&self) -> io::Result<Vec<String>> {
         // struct ethtool_sset_info: cmd, reserved, sset_mask (64 bit), then one count for each bit.
         let mask = (1u64 << ETH_SS_FEATURES).to_ne_bytes();
@@ -150,7 +149,7 @@ impl Ethtool {
 
 /// A request about `interface`, a name of at most 15 bytes.
 fn ifreq(interface: &str) -> libc::ifreq {
-    // SAFETY: a C structure of integers, and a union with a pointer, for which all zeros are valid.
+    // SAFETY: this is a C structure of integers, and a union with a pointer, for which all zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let room = request.ifr_name.len() - 1;
     for (to, from) in request.ifr_name[..room].iter_mut().zip(interface.bytes()) {

@@ -1,10 +1,10 @@
-//! One end of the emulated link: every frame that arrives at an interface, and frames out.
+//! One end of the emulated link: receives every frame that arrives at an interface, and sends frames.
 //!
-//! With `PACKET_VNET_HDR` each frame comes behind a [`VnetHeader`], which tells what its sender left
-//! to offloads: an unfinished checksum, a super-packet. A VLAN tag that the kernel has taken off comes
-//! as auxiliary data. Frames that this machine itself sends out of the interface are ignored
-//! (`PACKET_IGNORE_OUTGOING`), or the emulator would hear itself. When a frame came the kernel says: the
-//! emulator may be late, and a queue must not fill by that.
+//! With `PACKET_VNET_HDR` a [`VnetHeader`] precedes each frame and describes what its sender left to
+//! offloads: a partial checksum, a super-packet. A VLAN tag that the kernel stripped arrives as auxiliary
+//! data. Frames that this machine sends out of the interface are ignored (`PACKET_IGNORE_OUTGOING`), because
+//! the emulator would otherwise receive its own frames. The arrival time comes from the kernel: the emulator
+//! may run late, and its queue must not fill because of that.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -17,24 +17,24 @@ use crate::device::DeviceError;
 use crate::netlink::Interface;
 use crate::offload::vnet::{VNET_HEADER_LEN, VnetHeader};
 
-/// Socket buffers, bytes: what may arrive while this thread is not scheduled.
+/// Size of the socket buffers, bytes: frames that may arrive while this thread is not scheduled.
 const SOCKET_BUFFER: usize = 16 << 20;
 
-/// A frame as it was received.
+/// A received frame.
 #[derive(Debug)]
 pub(super) struct Received<'a> {
     pub(super) header: VnetHeader,
-    /// From the destination address on.
+    /// The bytes from the destination address on.
     pub(super) frame: &'a mut [u8],
-    /// Tag protocol and tag control information that belong behind the addresses.
+    /// Tag protocol identifier and tag control information, which belong right after the addresses.
     pub(super) vlan: Option<[u8; 4]>,
-    /// When it came to the interface, ns since 1970.
+    /// Arrival time at the interface, ns since 1970.
     pub(super) arrived: Option<NonZeroU64>,
-    /// The frame was longer than any that can be received.
+    /// The frame was longer than the receive buffer.
     pub(super) truncated: bool,
 }
 
-/// Room for a batch of received frames.
+/// Buffers for a batch of received frames.
 #[derive(Debug)]
 pub(super) struct Batch(af_packet::Batch);
 
@@ -58,7 +58,7 @@ impl Batch {
     }
 }
 
-/// A raw socket bound to one Ethernet interface, promiscuous, not blocking.
+/// A raw socket bound to one Ethernet interface, promiscuous and nonblocking.
 #[derive(Debug)]
 pub(super) struct EmulatorSocket {
     socket: af_packet::PacketSocket,
@@ -73,7 +73,7 @@ impl AsFd for EmulatorSocket {
 }
 
 impl EmulatorSocket {
-    /// Opens a socket that hears all of `interface`, which must be an Ethernet interface and up.
+    /// Opens a socket that receives all frames of `interface`, which must be an Ethernet interface and up.
     pub(super) fn open(interface: &str) -> Result<Self, DeviceError> {
         let failed = |call| move |e: io::Error| DeviceError::new(interface, call, e);
         let socket = af_packet::PacketSocket::open(SocketType::RAW)
@@ -111,22 +111,22 @@ impl EmulatorSocket {
         &self.interface
     }
 
-    /// Largest IP packet that the interface sends, bytes.
+    /// MTU of the interface, bytes.
     pub(super) const fn mtu(&self) -> usize {
         self.mtu
     }
 
-    /// Reads up to a batch of frames; an error if there are none.
+    /// Reads up to a batch of frames; fails with `WouldBlock` if there are none.
     pub(super) fn receive(&self, batch: &mut Batch) -> io::Result<()> {
         self.socket.receive(&mut batch.0)
     }
 
-    /// Sends one frame, which stands behind `VNET_HEADER_LEN` zeros.
+    /// Sends one frame, which `VNET_HEADER_LEN` zeros precede.
     pub(super) fn send(&self, header_and_frame: &[u8]) -> io::Result<()> {
         self.socket.send(header_and_frame)
     }
 
-    /// Frames that the kernel dropped since the last call because this socket was full.
+    /// Frames that the kernel dropped since the last call because the socket's buffer was full.
     pub(super) fn missed(&self) -> u64 {
         self.socket.missed()
     }
@@ -143,7 +143,7 @@ mod tests {
         assert!(error.starts_with("no-such-if0: "), "{error}");
     }
 
-    /// The kernel takes tags off before any socket sees the frame.
+    /// The kernel strips tags before any socket receives the frame.
     #[test]
     fn a_tagged_frame_comes_with_its_tag_beside_it() {
         if !can_run("a_tagged_frame_comes_with_its_tag_beside_it") {
@@ -154,7 +154,7 @@ mod tests {
         let mut sent = vec![0; VNET_HEADER_LEN];
         sent.extend_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
         sent.extend_from_slice(&[0x81, 0, 0x20, 5, 0x88, 0xb5]);
-        // The longest frame: the tag comes on top of the MTU.
+        // The longest frame: the tag is not part of the MTU.
         sent.resize(VNET_HEADER_LEN + 14 + 4 + 1500, 7);
         let exchange = || {
             let ends = ["one", "two"].map(|end| EmulatorSocket::open(end).unwrap());
@@ -162,7 +162,7 @@ mod tests {
             let mut batch = Batch::new();
             for _ in 0..30_000 {
                 if ends[1].receive(&mut batch).is_ok() {
-                    // The kernel itself sends router solicitations here.
+                    // The kernel's router solicitations arrive here as well.
                     let ours = batch.frames().find(|r| r.frame[12..14] == [0x88, 0xb5]);
                     if let Some(received) = ours {
                         return Some((received.frame.to_vec(), received.vlan));

@@ -1,4 +1,4 @@
-//! What was asked of the emulator and what it delivered.
+//! Requested and measured properties of the emulated link.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub struct AirReport {
     pub name: String,
     /// Seed of the error models.
     pub seed: u64,
-    /// How long the emulator ran.
+    /// Duration of the run.
     pub ran_ns: u64,
-    /// The interface whose loss ended the run, if it was not asked to end.
+    /// The interface whose disappearance ended the run, if it did.
     pub lost_interface: Option<String>,
     /// From the first interface to the second.
     pub down: DirectionReport,
@@ -25,65 +25,65 @@ pub struct AirReport {
 /// One direction of the emulated link. Bytes are those of whole Ethernet frames.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// Interface where frames come in.
+    /// Interface where frames arrive.
     pub from: String,
-    /// Interface where they go out.
+    /// Interface where frames leave.
     pub to: String,
-    /// Frames that came in, after super-packets were cut.
+    /// Frames that arrived, after super-packets were segmented.
     pub offered: Count,
-    /// Frames that found the queue full.
+    /// Frames dropped because the queue was full.
     pub dropped_queue: Count,
-    /// Frames sent, and lost on the air.
+    /// Frames sent and lost on the air.
     pub lost_air: Count,
-    /// Of these, frames that left during an outage.
+    /// Of these, frames sent during an outage.
     #[serde(default)]
     pub lost_outage: Count,
-    /// Of these, frames that exceeded what the policer lets pass.
+    /// Of these, frames dropped by the policer.
     #[serde(default)]
     pub lost_policed: Count,
     /// Frames sent out at the other end.
     pub delivered: Count,
-    /// Of these, frames that went out after one that was sent later, where delays differ.
+    /// Of these, frames delivered after one that was sent later, where delays vary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<Count>,
     /// Frames still in the queue or on the air at the end.
     pub in_flight: Count,
     /// Frames that never entered the link, by reason.
     pub refused: Refused,
-    /// Super-packets that were cut into frames before they were offered.
+    /// Super-packets that were segmented into frames before they were offered.
     pub super_packets: u64,
-    /// Frames whose checksum the sender had left to its card.
+    /// Frames whose checksum the sender had left to its network card.
     pub checksums_completed: u64,
-    /// Loss probability that the error model has for the frames that were sent, in the long run.
+    /// Expected loss probability of the frames sent, by the error model.
     pub fer_asked: f64,
-    /// Part of the frames sent that was lost on the air, and not by an outage or the policer.
+    /// Share of the frames sent that was lost on the air, without outages and policing.
     pub fer_measured: f64,
-    /// Rate of the link; of one whose rate changes, its mean.
+    /// Rate of the link; the mean rate if it varies.
     pub rate_asked_bps: u64,
-    /// Delivered over the whole run.
+    /// Delivered rate over the whole run.
     pub rate_mean_bps: f64,
-    /// Delivered in the busiest second.
+    /// Delivered rate in the busiest second.
     pub rate_busiest_second_bps: f64,
     /// Propagation delay.
     pub delay_asked_ns: u64,
-    /// How long after they were due frames were sent out, on average.
+    /// Mean delay of the frames beyond their due time.
     pub late_mean_ns: u64,
-    /// The latest of them.
+    /// Maximum delay of a frame beyond its due time.
     pub late_max_ns: u64,
 }
 
 /// Frames that never entered the link, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Longer than the interface at the other end sends.
+    /// Longer than the MTU at the other end.
     pub too_long: u64,
-    /// Super-packets of a kind that cannot be cut here, such as tunnels.
+    /// Super-packets of a type that cannot be segmented here, such as tunnels.
     pub not_segmentable: u64,
-    /// Shorter than an Ethernet header, or with offload data that point outside the frame.
+    /// Shorter than an Ethernet header, or with offload data that point beyond the frame.
     pub malformed: u64,
     /// Dropped by the kernel because the emulator did not read fast enough.
     pub missed: u64,
-    /// Came through the link, but the interface at the other end did not take them.
+    /// Carried by the link, but not accepted by the interface at the other end.
     pub not_sent: u64,
 }
 

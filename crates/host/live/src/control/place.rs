@@ -1,7 +1,7 @@
-//! The place of a control socket: free, or that of a node that runs, that is ending, or that was killed.
+//! Checks the path of a control socket: it is free, or belongs to a node that runs, is shutting down, or was killed.
 //!
-//! A node that is shutting down keeps its socket until its interface and its port are gone, which takes the kernel a
-//! moment. It answers no request meanwhile, so a new node of its name waits for it.
+//! A node that is shutting down keeps its socket until the kernel has released its interface and its port,
+//! which takes a moment. It answers no requests meanwhile, so a new node of the same name waits for it.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use super::{Request, call, is_nothing_yet};
 
-/// The log says that a start waits after this: a node that runs has answered by then, as a rule.
+/// Time after which the log says that the start waits: a running node normally answers sooner.
 const ANSWERS: Duration = Duration::from_millis(300);
-/// And how long it waits then.
+/// Time to wait after that.
 const ENDS: Duration = Duration::from_millis(2_700);
-/// So often a socket is looked at again whose node hangs up, and so much later.
+/// Limit and interval of further checks after the node has closed the connection.
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes the socket of a node that was killed, and waits for a node that is shutting down. Anything else at `path`
-/// stays, and is an error.
+/// Removes the socket of a killed node, and waits for a node that is shutting down. Anything else at `path`
+/// is left there and is an error.
 pub(super) fn clear(path: &Path) -> io::Result<()> {
     let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
     for _ in 0..LOOKS {
@@ -50,7 +50,7 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
     taken("another node of this name answers nothing")
 }
 
-/// What a node says to somebody who asks where it stands.
+/// A node's reaction to a status request.
 enum Answer {
     Here,
     HungUp,

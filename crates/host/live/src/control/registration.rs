@@ -1,4 +1,4 @@
-//! The client's side of `register` and `pull`: what a flow over the link may send.
+//! Client side of `register` and `pull`: what a flow over the link may send.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{ControlError, Refusal, Reloaded, Request, begin, is_nothing_yet, udp};
 use crate::status::FlowOffer;
 
-/// A flow that a node tells what it may send, for as long as this is kept.
+/// A registered flow. Dropping it ends the registration.
 #[derive(Debug)]
 pub struct Registration {
     stream: BufReader<UnixStream>,
@@ -16,10 +16,10 @@ pub struct Registration {
     line: Vec<u8>,
 }
 
-/// Asks the node to tell what a UDP flow from a port of this machine may send.
+/// Registers a UDP flow from a port of this machine, to ask what it may send.
 ///
 /// # Errors
-/// If no node answers there, or the flow does not go over its link.
+/// If no node answers there, or the flow is not routed over its link.
 pub fn register(path: &Path, port: u16, to: SocketAddr) -> Result<Registration, ControlError> {
     let to = SocketAddr::new(to.ip().to_canonical(), to.port());
     let from = source_toward(to).map_err(|source| ControlError::Refused {
@@ -37,7 +37,7 @@ pub fn register(path: &Path, port: u16, to: SocketAddr) -> Result<Registration, 
     })
 }
 
-/// The address that datagrams to `to` leave from.
+/// The source address of datagrams to `to`.
 fn source_toward(to: SocketAddr) -> io::Result<IpAddr> {
     let any: SocketAddr = match to.is_ipv4() {
         true => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -49,7 +49,7 @@ fn source_toward(to: SocketAddr) -> io::Result<IpAddr> {
 }
 
 impl Registration {
-    /// Waits for nothing from now on: see [`ask`](Self::ask) and [`answer`](Self::answer).
+    /// Makes calls return at once from now on: see [`ask`](Self::ask) and [`answer`](Self::answer).
     ///
     /// # Errors
     /// If the system refuses.
@@ -58,10 +58,10 @@ impl Registration {
         set.map_err(|source| self.talk(source))
     }
 
-    /// What the flow may send. Waits for the answer.
+    /// Asks what the flow may send, and waits for the answer.
     ///
     /// # Errors
-    /// If the node is gone, or the flow does not go over its link any more.
+    /// If the connection to the node is lost, or the flow is no longer routed over its link.
     pub fn pull(&mut self) -> Result<FlowOffer, ControlError> {
         self.ask()?;
         match self.answer()? {
@@ -70,20 +70,20 @@ impl Registration {
         }
     }
 
-    /// Asks what the flow may send.
+    /// Sends the question what the flow may send.
     ///
     /// # Errors
-    /// If the node is gone.
+    /// If the connection to the node is lost.
     pub fn ask(&self) -> Result<(), ControlError> {
         let line = Request::Pull {}.to_line();
         let asked = self.stream.get_ref().write_all(line.as_bytes());
         asked.map_err(|source| self.talk(source))
     }
 
-    /// The answer, if there is one by now.
+    /// The answer, if it has arrived.
     ///
     /// # Errors
-    /// If the node is gone, or the flow does not go over its link any more.
+    /// If the connection to the node is lost, or the flow is no longer routed over its link.
     pub fn answer(&mut self) -> Result<Option<FlowOffer>, ControlError> {
         match self.stream.read_until(b'\n', &mut self.line) {
             Ok(0) => return Err(self.talk(io::ErrorKind::UnexpectedEof.into())),

@@ -1,4 +1,4 @@
-//! The node's side of the control socket.
+//! Server side of the control socket.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -20,64 +20,64 @@ use crate::device::DeviceError;
 use crate::record::Recorded;
 use crate::status::{FlowOffer, PeerFlows, Status};
 
-/// Clients at once; one more replaces the first that may only read, or the first.
+/// Limit of clients. A further one replaces the first client with read rights, or else the first client.
 const MAX_CLIENTS: usize = 8;
-/// Answers in a second to all who may only read: the node's thread makes them, between packets.
+/// Limit of answers per second to all clients with read rights, as the node's thread answers between packets.
 const READINGS: u32 = 20;
-/// Longest request.
+/// Longest request, bytes.
 const MAX_REQUEST: usize = 1 << 16;
 const LISTENER: u64 = u64::MAX;
 
-/// What stands behind the socket.
+/// The node that the socket gives access to.
 pub(crate) trait Served {
-    /// Where everything stands.
+    /// The node's status.
     fn status(&mut self) -> Status;
-    /// Which flows are known, those of the most bytes first.
+    /// The known flows, those with the most bytes first.
     fn flows(&mut self) -> Vec<PeerFlows>;
-    /// Takes over what changed in the file, unless this is a dry run: what that was, or why nothing was.
+    /// Applies a changed file, unless this is a dry run. Returns the changes, or why nothing was changed.
     fn reload(&mut self, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, String>;
-    /// Begins to record the link with a peer, or says why not.
+    /// Starts recording the link with a peer, or says why it cannot.
     fn record(&mut self, peer: Option<&str>) -> Result<Recorded, String>;
-    /// Appends the blocks that were recorded meanwhile.
+    /// Appends the blocks recorded since the last call.
     fn recorded(&mut self, out: &mut Vec<u8>);
     /// Ends the recording and appends its last blocks.
     fn end_record(&mut self, out: &mut Vec<u8>);
-    /// Tells a client from now on what a flow may send, or says why not.
+    /// Registers a client's flow, or says why it cannot.
     fn register(&mut self, client: u64, flow: FlowKey) -> Result<(), String>;
-    /// What the client's flow may send, or why that is not known.
+    /// What the client's flow may send, or why that is unknown.
     fn pull(&mut self, client: u64) -> Result<FlowOffer, String>;
-    /// Of clients that are gone no flow is told any more.
+    /// Removes the flows of clients that have disconnected.
     fn keep_registered(&mut self, is_there: &dyn Fn(u64) -> bool);
-    /// Changes the services: how, or why not.
+    /// Changes the services. Returns the changes, or why nothing was changed.
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String>;
-    /// Asks every peer whether it is there: how many.
+    /// Tests all peers with a hello. Returns their number.
     fn ask_peers(&mut self) -> usize;
-    /// Changes the rate of the link: how, or why not.
+    /// Changes the rate of the link. Returns the changes, or why nothing was changed.
     fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String>;
 }
 
-/// The node's side of the socket. The file is removed when it is dropped.
+/// The server's socket. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: UnixListener,
     path: PathBuf,
     epoll: OwnedFd,
-    /// By token; tokens are never used again.
+    /// By token; tokens are not reused.
     clients: Vec<(u64, Client)>,
     next_token: u64,
     readings: Readings,
 }
 
-/// How often those who may only read have been answered.
+/// Rate limit for clients with read rights.
 #[derive(Debug, Default)]
 struct Readings {
-    /// The present second, and answers in it.
+    /// The present second, and the answers in it.
     second: u64,
     given: u32,
 }
 
 impl Readings {
-    /// Whether one more may be given now.
+    /// Whether another answer is allowed now.
     fn admit(&mut self, second: u64) -> bool {
         if second != self.second {
             *self = Self { second, given: 0 };
@@ -88,18 +88,18 @@ impl Readings {
     }
 }
 
-/// What a client may ask for.
+/// Rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rights {
-    /// Everything.
+    /// All requests.
     All,
-    /// The status, and what a flow may send.
+    /// Only the status, and what a flow may send.
     Read,
 }
 
 impl Rights {
-    /// Tells the rights of whoever is at the other end of the stream; none where the kernel does not say. Strangers
-    /// who are no members of the group could not open the socket.
+    /// The rights of the process at the other end; `None` if the kernel does not identify it. File
+    /// permissions have already kept out other users who are not in the group.
     fn of(stream: &UnixStream) -> Option<Self> {
         let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
         let all = peer.uid.is_root() || peer.uid == rustix::process::geteuid();
@@ -112,28 +112,28 @@ struct Client {
     stream: UnixStream,
     rights: Rights,
     request: Vec<u8>,
-    /// Of an answer, or of a recording, what the client has not taken yet.
+    /// Bytes of an answer or a recording that the client has not read yet.
     waiting: Vec<u8>,
-    /// A recording is on its way to it.
+    /// The client receives a recording.
     records: bool,
-    /// It asks for nothing more.
+    /// The client has closed its side.
     ended: bool,
 }
 
-/// What became of a client.
+/// State of a client after reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
-    /// It may ask for more.
+    /// It may send more requests.
     Open,
-    /// It has ended its side.
+    /// It has closed its side.
     Ended,
-    /// It is not there, or not as it should be.
+    /// It is gone, or violates the protocol.
     Gone,
 }
 
 impl Server {
-    /// Listens at `path`, where members of `group` may read. A socket that nobody answers at any more is
-    /// replaced; a node that is ending is waited for.
+    /// Listens at `path`, where members of `group` get read rights. A socket without a listener is replaced;
+    /// a node that is shutting down is waited for.
     ///
     /// # Errors
     /// If there is no such group, or the system refuses.
@@ -146,14 +146,14 @@ impl Server {
         if let Some(directory) = path.parent() {
             DirBuilder::new()
                 .recursive(true)
-                // Whom the sockets in it are for, they say themselves.
+                // Each socket in the directory has its own permissions.
                 .mode(0o755)
                 .create(directory)
                 .map_err(failed("make the socket's directory"))?;
         }
         place::clear(path).map_err(failed("listen"))?;
         let listener = UnixListener::bind(path).map_err(failed("listen"))?;
-        // From here on the file is ours, and goes with the server.
+        // From here on dropping the server removes the file.
         let mut server = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)
                 .map_err(|e| failed("make an epoll descriptor")(e.into()))?,
@@ -181,7 +181,7 @@ impl Server {
         epoll::add(&self.epoll, &self.listener, data, epoll::EventFlags::IN)
     }
 
-    /// Serves every client that has something to say now.
+    /// Serves every client that is ready.
     pub(crate) fn serve(&mut self, node: &mut dyn Served) {
         let mut events = [epoll::Event {
             flags: epoll::EventFlags::empty(),
@@ -204,7 +204,7 @@ impl Server {
         node.keep_registered(&|client| self.clients.iter().any(|(token, _)| *token == client));
     }
 
-    /// Lets whoever records have what there is.
+    /// Sends the recorded blocks to the client that records.
     fn feed(&mut self, node: &mut dyn Served) {
         let at = self.clients.iter().position(|(_, c)| c.records);
         if let Some(at) = at
@@ -264,7 +264,7 @@ impl Server {
         if heard == Heard::Ended && !client.ended {
             client.ended = true;
             if client.records {
-                // What was recorded still goes to a client that has only ended its side.
+                // A client that has only closed its side still gets what was recorded.
                 node.end_record(&mut client.waiting);
             }
         }
@@ -276,7 +276,8 @@ impl Server {
             self.clients.remove(at);
             return;
         }
-        // Who has not taken an answer is heard when it has; the end of a recording is heard meanwhile.
+        // A client with a pending answer is not read until it has taken the answer. A recording client is
+        // read all the time, to detect its end.
         let takes = client.ended || !client.records && !client.waiting.is_empty();
         let flags = if takes {
             epoll::EventFlags::OUT
@@ -302,7 +303,7 @@ impl Drop for Server {
 }
 
 impl Client {
-    /// Answers whole requests, one after the other as the client takes the answers.
+    /// Answers complete requests one by one, as the client takes the answers.
     fn serve(&mut self, token: u64, node: &mut dyn Served, readings: &mut Readings) -> Heard {
         let mut chunk = [0; 1024];
         loop {
@@ -314,7 +315,7 @@ impl Client {
             }
             match (&self.stream).read(&mut chunk) {
                 Ok(0) => return Heard::Ended,
-                // An answer would stand in the middle of the trace.
+                // Ignore requests: an answer would corrupt the trace.
                 Ok(_) if self.records => {}
                 Ok(n) => self.request.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Open,
@@ -324,7 +325,7 @@ impl Client {
         }
     }
 
-    /// Answers the requests that are here until an answer waits. False if the client is gone.
+    /// Answers the buffered requests until an answer is pending. Returns `false` if the client is gone.
     fn answer(&mut self, token: u64, node: &mut dyn Served, readings: &mut Readings) -> bool {
         while self.flush() {
             let end = self.request.iter().position(|byte| *byte == b'\n');
@@ -347,16 +348,16 @@ impl Client {
         false
     }
 
-    /// Sends what was recorded, as much as the client takes now. False if it is done with.
+    /// Sends recorded blocks as far as the client takes them. Returns `false` if the client is finished.
     fn pass_on(&mut self, node: &mut dyn Served) -> bool {
-        // The rest waits in the recorder, which knows a limit.
+        // Further blocks wait in the recorder, which limits them.
         if self.waiting.is_empty() && !self.ended {
             node.recorded(&mut self.waiting);
         }
         self.flush() && !(self.ended && self.waiting.is_empty())
     }
 
-    /// Writes what waits, as much as the client takes now. False if it is gone.
+    /// Writes pending bytes as far as the client takes them. Returns `false` if the client is gone.
     fn flush(&mut self) -> bool {
         while !self.waiting.is_empty() {
             match (&self.stream).write(&self.waiting) {
@@ -371,12 +372,12 @@ impl Client {
     }
 }
 
-/// Seconds since the machine started.
+/// Seconds since boot.
 fn second() -> u64 {
     clock::now().as_nanos() / 1_000_000_000
 }
 
-/// The number of a group.
+/// The identifier of a group.
 fn group_of(name: &str) -> io::Result<u32> {
     let group = nix::unistd::Group::from_name(name)?;
     let missing = || io::Error::other(format!("there is no group \"{name}\""));
@@ -385,7 +386,7 @@ fn group_of(name: &str) -> io::Result<u32> {
 
 fn refuse(error: &str) -> Vec<u8> {
     let error = error.to_owned();
-    // As for a request.
+    // Cannot fail, like `Request::to_line`.
     serde_json::to_vec(&Refusal { error }).unwrap_or_default()
 }
 
@@ -441,8 +442,8 @@ fn answer(
     }
 }
 
-/// Makes the socket at `path` one for its owner, and for a group if there is one. The folder may be another user's, such
-/// as the one that `--user` named before, who can put anything in the socket's place: nothing else is changed.
+/// Restricts the socket at `path` to its owner and an optional group. The directory may belong to another
+/// user, such as an earlier `--user`, who could put any file in the socket's place: no other file is changed.
 fn restrict(path: &Path, group: Option<u32>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
@@ -451,7 +452,7 @@ fn restrict(path: &Path, group: Option<u32>) -> io::Result<()> {
     if !is.file_type().is_socket() || is.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("something else is in its place"));
     }
-    // What is opened so is changed by this name alone.
+    // A path-only descriptor can be changed only through this name.
     let name = format!("/proc/self/fd/{}", socket.as_raw_fd());
     chown(&name, None, group)?;
     let mode = if group.is_some() { 0o660 } else { 0o600 };

@@ -1,11 +1,10 @@
-//! Whether the machine has been awake, and the only one with its memory, since the keys were made.
+//! Detects that the machine was suspended, or is a copy, since the keys were made.
 //!
-//! While it sleeps its memory lies there for whoever has it, so keys go when it resumes: it has slept where
-//! `CLOCK_BOOTTIME` is further ahead of `CLOCK_MONOTONIC` than before. A copy of a virtual machine has
-//! the keys, too, and would seal other frames under the same numbers: the kernel says that it runs in a
-//! copy where the hypervisor has a generation counter (`NEW_VMGENID`, Linux 6.10 and later). Left out: what
-//! leaves in the moment before the kernel says so, and copies made without such a counter, which nobody
-//! inside can know of.
+//! While the machine sleeps, anyone with access to it can read its memory, so the keys are replaced when it
+//! resumes: it slept if `CLOCK_BOOTTIME` has gained on `CLOCK_MONOTONIC`. A copy of a virtual machine has the
+//! same keys, and would seal different frames with the same nonces. The kernel reports a copy if the
+//! hypervisor has a generation counter (`NEW_VMGENID`, Linux 6.10 and later). Left out: frames sent in the
+//! moment before the report, and copies without such a counter, which nothing inside the machine can detect.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -13,18 +12,18 @@ use airlane_base::{Duration, Instant};
 use netlink_sys::protocols::NETLINK_KOBJECT_UEVENT;
 use netlink_sys::{Socket, SocketAddr};
 
-/// What the two clocks may differ by when read one after the other, and far less than any sleep.
+/// Difference of the two clocks when read one after the other; far less than any suspend.
 const TOLERANCE: Duration = Duration::from_millis(1);
-/// The group of messages from the kernel itself.
+/// The netlink group of the kernel's own messages.
 const FROM_KERNEL: u32 = 1;
 /// Longest message (linux/kobject.h).
 const LONGEST: usize = 2048;
 
 /// See the module.
 pub(super) struct Lineage {
-    /// How long the machine has slept since it started.
+    /// Suspended time since boot.
     asleep: Duration,
-    /// Where the kernel says what happens to devices. None where it does not.
+    /// The kernel's device events; `None` if unavailable.
     devices: Option<Socket>,
 }
 
@@ -36,7 +35,7 @@ impl std::fmt::Debug for Lineage {
 }
 
 impl Lineage {
-    /// From now on, by both clocks.
+    /// Starts from the present readings of both clocks.
     pub(super) fn new(now: Instant, awake: Instant) -> Self {
         Self {
             asleep: now.saturating_since(awake),
@@ -44,8 +43,8 @@ impl Lineage {
         }
     }
 
-    /// How long the machine has slept since the last call. `awake` was read behind `now`, so that a pause
-    /// in between looks like less sleep, and never like more.
+    /// Suspended time since the last call, if any. `awake` must be read after `now`, so that a pause in
+    /// between makes the result smaller and never larger.
     pub(super) fn slept(&mut self, now: Instant, awake: Instant) -> Option<Duration> {
         let asleep = now.saturating_since(awake);
         let more = asleep.saturating_sub(self.asleep);
@@ -53,12 +52,12 @@ impl Lineage {
         (more > TOLERANCE).then_some(more)
     }
 
-    /// Readable when [`Lineage::is_copy`] has something to look at.
+    /// Readable when [`Lineage::is_copy`] has messages to read.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.devices.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether the kernel has said that this machine is a copy. What was lost may have said so.
+    /// Whether the kernel has reported that this machine is a copy. Lost messages count as such a report.
     pub(super) fn is_copy(&mut self) -> bool {
         let mut message = Vec::with_capacity(LONGEST);
         let mut copy = false;
@@ -83,7 +82,7 @@ fn listen() -> std::io::Result<Socket> {
     Ok(socket)
 }
 
-/// A message is a list of words, each with a zero behind it.
+/// A message is a list of zero-terminated strings.
 fn says_copy(message: &[u8]) -> bool {
     let mut words = message.split(|byte| *byte == 0);
     words.any(|word| word == b"NEW_VMGENID=1")
@@ -98,13 +97,13 @@ mod tests {
     #[test]
     fn a_sleep_is_seen_once_and_a_pause_between_two_clocks_never() {
         let start = Instant::ORIGIN + SECOND * 100;
-        // It has slept for 60 s before.
+        // It has been suspended for 60 s before.
         let mut lineage = Lineage::new(start, start - SECOND * 60);
         let mut look = |now: Duration, awake: Duration| {
             lineage.slept(Instant::ORIGIN + now, Instant::ORIGIN + awake)
         };
         assert_eq!(look(SECOND * 110, SECOND * 50), None);
-        // This thread did not run for two seconds between the two.
+        // This thread did not run for two seconds between the two readings.
         assert_eq!(look(SECOND * 120, SECOND * 62), None);
         assert_eq!(look(SECOND * 125, SECOND * 65), None);
         assert_eq!(look(SECOND * 430, SECOND * 70), Some(SECOND * 300));

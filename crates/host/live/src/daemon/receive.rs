@@ -1,4 +1,4 @@
-//! What comes: datagrams from the underlay, packets from the kernel.
+//! Input: datagrams from the underlay and packets from the kernel.
 
 use std::io;
 
@@ -25,21 +25,21 @@ impl Daemon {
                     received.for_each(|datagram, came, mark| {
                         self.node.handle_datagram(now, datagram, came, mark);
                         taken += 1;
-                        // Each frame may be many packets, and each of them has a buffer: they do not wait for the
-                        // last frame of the batch.
+                        // Each frame may hold many packets, each of which has a buffer, so they are delivered
+                        // before the batch ends.
                         if self.node.deliveries() >= BATCH {
                             self.deliver(now);
                         }
                     });
                     if !received.is_full() {
-                        // There was no more: asking again would only cost a call.
+                        // The socket was emptied; another call would find nothing.
                         break;
                     }
                 }
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => break,
                     io::ErrorKind::Interrupted => {}
-                    // An ICMP error for something that was sent, for instance.
+                    // For instance an ICMP error for a sent datagram.
                     _ => {
                         self.node.count_drop(now, Reason::NotReceived);
                         taken += 1;
@@ -79,7 +79,7 @@ impl Daemon {
         }
     }
 
-    /// One packet or super-packet, with what the kernel left to do: how many packets it was.
+    /// Handles one packet or super-packet with its offload header. Returns the number of packets.
     fn on_read(&mut self, now: Instant, left: VnetHeader, packet: &mut [u8]) -> usize {
         self.node.count_read(packet.len());
         let Some(link) = self.node.way_of(now, packet) else {
@@ -116,7 +116,7 @@ impl Daemon {
         segments
     }
 
-    /// Gives the kernel the packets that came over the links.
+    /// Writes the packets received over the links to the kernel.
     pub(super) fn deliver(&mut self, now: Instant) {
         let Self {
             node, joiner, tun, ..

@@ -1,4 +1,4 @@
-//! What the node wants to know of the system, and to have done by it.
+//! The driver's answers to the node's requests.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::device::DeviceError;
 use crate::resolver::{Resolve, Resolver, SystemResolver};
 
 impl Daemon {
-    /// Has names looked up by somebody else than the system: for tests.
+    /// Replaces the system's resolver, for tests.
     ///
     /// # Errors
-    /// If the operating system gives no thread.
+    /// If the resolver cannot be started.
     pub fn resolve_by(&mut self, resolver: Arc<dyn Resolve>) -> Result<(), DeviceError> {
         self.resolver = Some(Resolver::start(resolver)?);
         Ok(())
     }
 
-    /// Answers what the node asks.
+    /// Answers the node's requests.
     pub(super) fn answer(&mut self, now: Instant) {
         while let Some(request) = self.node.poll_request() {
             match request {
-                // No route for a moment is no reason to change anything.
+                // A route that is missing for a moment changes nothing.
                 Request::Path { link, to } => {
                     if let Ok(facts) = self.underlay.path(to) {
                         self.node.handle_path(now, link, facts);
@@ -57,7 +57,7 @@ impl Daemon {
         }
     }
 
-    /// Takes what the resolver found.
+    /// Takes the resolver's answers.
     pub(super) fn take_names(&mut self, now: Instant) {
         while let Some((host, found)) = self.resolver.as_mut().and_then(Resolver::poll) {
             let found = found.map_err(|error| error.to_string());

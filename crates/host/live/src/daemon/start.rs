@@ -1,4 +1,4 @@
-//! From a file to a running node.
+//! Starts a node from a file.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,11 +24,11 @@ use crate::tun::{READ_MAX, Tun};
 use crate::underlay::{PathFacts, Underlay};
 
 impl Daemon {
-    /// Opens everything that the file asks for: interface, underlay and control socket.
+    /// Opens the interface, the underlay and the control socket of a file.
     ///
     /// # Errors
-    /// If the operating system refuses something, or the path to the peer is too narrow; a missing path is no
-    /// error. Whatever was opened is closed again.
+    /// If the operating system refuses something, or the path to the peer is too narrow; a missing route is
+    /// not an error. Everything that was opened is closed again.
     pub fn start(config: &LiveConfig) -> Result<Self, UpError> {
         if !matches!(config.link.security, Some(Security::Keys(_))) {
             tracing::warn!(
@@ -76,11 +76,11 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// A node over devices that exist already: in tests a socket pair and the loopback. Addresses,
-    /// routes and the control socket are not touched.
+    /// Creates a node over existing devices: in tests a socket pair and the loopback. Addresses, routes and
+    /// the control socket are not touched.
     ///
     /// # Errors
-    /// If too little is left of a path, or the service table does not work.
+    /// If a path leaves too little for a packet, or the service table is invalid.
     pub fn with_devices(
         config: &LiveConfig,
         tun: Tun,
@@ -118,12 +118,12 @@ impl Daemon {
         })
     }
 
-    /// Limits the memory of all packets, bytes; 512 MB by default.
+    /// Limits the memory of all packets, bytes; the default is 512 MB.
     pub const fn set_most_memory(&mut self, bytes: usize) {
         self.node.set_most_memory(bytes);
     }
 
-    /// Makes sure that frames for an address go there, neither into the tunnel that they carry nor to ourselves.
+    /// Checks that datagrams to an address are routed neither into the tunnel that they carry nor to this end.
     pub(super) fn refuse_loop(&self, address: PeerAddress) -> Result<(), UpError> {
         self.underlay.refuse_self(address)?;
         let Some(peer) = address.ip() else {
@@ -131,7 +131,7 @@ impl Daemon {
         };
         let mark = self.underlay.mark();
         let way = Netlink::open().and_then(|mut netlink| netlink.way_of(peer, mark));
-        // Where there is no way yet, none leads into the tunnel.
+        // A missing route does not lead into the tunnel.
         if way.is_ok_and(|way| Some(way) == self.tun.index()) {
             return Err(UpError::Loop {
                 peer,
@@ -141,7 +141,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes over what changed in the file, unless this is a `dry_run`: what that was, or would be.
+    /// Applies a changed file, unless this is a `dry_run`. Returns the changes.
     pub(super) fn take_file(
         &mut self,
         now: Instant,
@@ -161,7 +161,7 @@ impl Daemon {
                 self.refuse_loop(address).map_err(failed)?;
             }
         }
-        // What was sent to peers that go is still theirs.
+        // Frames already queued for peers that are removed are still sent.
         self.transmit(now);
         let (routes, paths) = (self.node.config().routes(), paths(&new, &self.underlay));
         let changes = self
@@ -176,7 +176,7 @@ impl Daemon {
     }
 }
 
-/// What the kernel knows of the ways to the peers of a file, in its order.
+/// The kernel's knowledge of the paths to the peers of a file, in its order.
 fn paths(config: &LiveConfig, underlay: &Underlay) -> Vec<PathFacts> {
     let peers = config.peers().into_iter();
     let paths = peers.map(|peer| {
@@ -189,7 +189,7 @@ fn paths(config: &LiveConfig, underlay: &Underlay) -> Vec<PathFacts> {
     paths.collect()
 }
 
-/// What the random numbers of a node are drawn from.
+/// Draws the seed of a node's random numbers.
 fn seed() -> Result<[u8; 32], DeviceError> {
     random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))
 }

@@ -1,24 +1,24 @@
-//! What a service manager wants to know (sd_notify(3)): that the link is up, that the loop turns, that
-//! it ends. Without one nothing is said.
+//! Notifications to a service manager (sd_notify(3)): the link is up, the loop runs, the node stops. Without
+//! a manager none are sent.
 
 use airlane_base::{Duration, Instant};
 use sd_notify::NotifyState;
 
-/// Whoever started the process.
+/// The service manager, if there is one.
 #[derive(Debug)]
 pub(super) struct Supervisor {
-    /// How often it wants to hear that the loop turns.
+    /// Interval of watchdog notifications.
     every: Option<Duration>,
     next: Instant,
 }
 
 impl Supervisor {
-    /// Asks the environment.
+    /// Reads the environment.
     pub(super) fn new(now: Instant) -> Self {
         let mut us = 0;
         let wanted = sd_notify::watchdog_enabled(false, &mut us) && us > 0;
         Self {
-            // Twice in the time that it waits, as sd_watchdog_enabled(3) says.
+            // Half the watchdog timeout, as sd_watchdog_enabled(3) recommends.
             every: wanted.then(|| Duration::from_micros(us) / 2),
             next: now,
         }
@@ -49,7 +49,7 @@ impl Supervisor {
     }
 }
 
-/// A manager that cannot be told finds out by itself.
+/// A manager that cannot be notified notices by its timeout.
 fn say(state: NotifyState<'_>) {
     let _best_effort = sd_notify::notify(false, &[state]);
 }

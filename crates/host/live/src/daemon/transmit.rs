@@ -1,4 +1,4 @@
-//! What leaves: datagrams of the node, by the underlay.
+//! Output: the node's datagrams, over the underlay.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::device::says_interface_is_away;
 use crate::underlay::Underlay;
 
 impl Daemon {
-    /// Sends what the node has to send.
+    /// Sends the node's datagrams.
     pub(super) fn transmit(&mut self, now: Instant) {
         let mut wire = Wire {
             underlay: &self.underlay,
@@ -21,10 +21,10 @@ impl Daemon {
     }
 }
 
-/// An underlay as a node sends by it.
+/// The underlay as the node's [`Outlet`].
 struct Wire<'a> {
     underlay: &'a Underlay,
-    /// When the log said why a datagram did not leave.
+    /// Limits log entries about unsent datagrams.
     said: &'a mut Quiet,
     now: Instant,
 }
@@ -41,7 +41,8 @@ impl Outlet for Wire<'_> {
             .send((run.to, run.from), run.bytes, run.size, run.mark);
         sent.map_err(|error| {
             let why = of(&error);
-            // The node counts it, and knows no errors of systems. Without that address of ours it goes on.
+            // The node counts the drop but knows no system errors, so the error is logged here. Without a
+            // chosen source address the node has no alternative.
             let ends = match why {
                 SendError::NoSource => run.from.is_none(),
                 SendError::Refused(_) => true,
@@ -56,7 +57,7 @@ impl Outlet for Wire<'_> {
     }
 }
 
-/// What the kernel has against datagrams.
+/// Classifies the kernel's error.
 fn of(error: &io::Error) -> SendError {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::WouldBlock, _) => SendError::Full,
@@ -88,7 +89,7 @@ mod tests {
                 said: &mut said,
                 now,
             };
-            // Nobody has port 0.
+            // No datagram can be sent to port 0.
             let run = Run {
                 to: "127.0.0.1:0".parse().unwrap(),
                 from,
@@ -98,7 +99,7 @@ mod tests {
                 fragments: false,
             };
             assert_eq!(wire.send(&run), Err(SendError::NoSource));
-            // It is said as long as nothing more would be.
+            // `Quiet` now suppresses an entry if one has just been logged.
             said.speak(now, || 0).is_none()
         };
         assert!(

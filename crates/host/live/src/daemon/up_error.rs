@@ -1,4 +1,4 @@
-//! What can be in the way of a node that starts, and of what it is told later.
+//! Errors of a node's start and of later changes.
 
 use std::net::IpAddr;
 
@@ -11,16 +11,16 @@ use crate::security::KeyFileError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpError {
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// There is no private key to start with.
+    /// The private key cannot be read.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// The file and the paths are of no use.
+    /// The file does not suit the paths, or is invalid.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// Frames would be sent into the tunnel that they carry.
+    /// Datagrams would be routed into the tunnel that they carry.
     #[error(
         "packets to the peer {peer} would go into {tun} itself: an address or route under [tun] \
          covers the peer; give the peer a more specific route outside, or leave that one out"

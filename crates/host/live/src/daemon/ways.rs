@@ -1,4 +1,4 @@
-//! The interface's addresses and routes: made at the start, and again where something takes them away.
+//! The interface's addresses and routes: added at the start, and restored when something removes them.
 
 use airlane_base::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use crate::config::LiveConfig;
 use crate::netlink::{Cidr, OwnTable};
 use crate::reverse_path;
 
-/// How often they are looked for. `ip link set air0 down` takes all routes and the addresses of IPv6, other programs what
-/// they like; the kernel tells of every route of the machine, or when asked.
+/// Interval of checks. `ip link set air0 down` removes all routes and the IPv6 addresses, and other programs
+/// may remove any; the kernel would notify only about every route change of the machine.
 pub(super) const RESTORE: Duration = Duration::from_secs(2);
 
-/// The mark of this end's datagrams, by which they go past a route of everything into the tunnel; 0: there is none.
+/// The mark with which this end's datagrams bypass a default route into the tunnel; 0 without such a route.
 pub(crate) fn mark(config: &LiveConfig) -> u32 {
     match config.routes().iter().any(|route| route.is_wide()) {
         true => OwnTable::of(&config.tun.name).mark,
@@ -20,8 +20,8 @@ pub(crate) fn mark(config: &LiveConfig) -> u32 {
 }
 
 impl Daemon {
-    /// What the interface is to be the way to. Everything only once every peer's host has been looked up: from then on
-    /// names are asked for through the tunnel.
+    /// Routes of the interface. Default routes are left out until every peer's host name has been resolved,
+    /// because names are then resolved through the tunnel.
     pub(super) fn routes(&self) -> Vec<Cidr> {
         let any_sought = self.node.any_sought();
         let mut routes = self.node.config().routes();
@@ -29,7 +29,7 @@ impl Daemon {
         routes
     }
 
-    /// Makes what is missing.
+    /// Restores what is missing.
     pub(super) fn restore_ways(&mut self, now: Instant) {
         if now < self.restore {
             return;
@@ -54,7 +54,7 @@ impl Daemon {
         }
     }
 
-    /// Says of peers that are not heard that the kernel drops what comes from them.
+    /// Warns if the kernel's reverse path filter drops the packets of silent peers.
     pub(super) fn mention_filter(&mut self, now: Instant) {
         let (tun, mark) = (self.tun.name(), mark(self.node.config()));
         let ips = self.node.unheard().filter_map(|address| address.ip());
@@ -70,7 +70,7 @@ impl Daemon {
         }
     }
 
-    /// Adds routes to the networks that the peers have now, and removes those of networks that none has any more.
+    /// Adds routes to the peers' new networks, and removes those of networks that no peer has any more.
     pub(super) fn change_routes(&self, old: &[Cidr]) {
         let new = self.node.config().routes();
         let gone = old.iter().filter(|route| !new.contains(route));

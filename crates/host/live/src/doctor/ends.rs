@@ -1,4 +1,4 @@
-//! Whether the two ends of a session that stands fit each other: their addresses, services and programs.
+//! Compares the two ends of an established session: addresses, services and versions.
 
 use super::findings::{Findings, Grade};
 use crate::config::LiveConfig;
@@ -27,7 +27,7 @@ pub(super) fn compare(
     check_addresses(file, status, peer, findings);
 }
 
-/// Services that the other end does not have, which are therefore unused.
+/// Warns about services that the other end lacks, which are therefore unused.
 fn check_services(peer: &PeerStatus, findings: &mut Findings<'_>) {
     let waiting = peer.services.iter().filter(|service| service.waiting);
     let names: Vec<_> = waiting.map(|service| &*service.name).collect();
@@ -45,7 +45,7 @@ fn check_services(peer: &PeerStatus, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether both ends have addresses of their own, and this one has a way to the peer's.
+/// Checks that the ends' addresses differ, and that this end has a route to the peer's.
 fn check_addresses(
     file: &LiveConfig,
     status: &Status,
@@ -91,7 +91,7 @@ fn check_addresses(
         let all: Vec<_> = all.map(ToString::to_string).collect();
         all.join(", ")
     };
-    // What has routes may have no business with the peer itself.
+    // An end with routes may not need to reach the peer itself.
     let grade = if routes.is_empty() {
         Grade::Bad
     } else {

@@ -1,34 +1,34 @@
-//! What the checks of a link find.
+//! Findings of the checks of a link.
 
 use serde::Serialize;
 
-/// How one check ended.
+/// Result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// All is as it should be.
+    /// No problem.
     Good,
-    /// It may work all the same.
+    /// The link may work all the same.
     Warning,
-    /// The link does not come up, or is up and carries nothing.
+    /// The link does not come up, or carries nothing.
     Bad,
 }
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// Subject of the check.
     pub what: &'static str,
-    /// How it ended.
+    /// Result.
     pub verdict: Grade,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to do.
+    /// A remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
 
-/// Where findings go, in order.
+/// Reports findings in order.
 pub(super) struct Findings<'a>(pub(super) &'a mut dyn FnMut(Check));
 
 impl Findings<'_> {

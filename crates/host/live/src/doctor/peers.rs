@@ -1,5 +1,5 @@
-//! Whether the peers answer, and why not where they do not: nobody is there, or one of the two ends has a wrong
-//! key. A node never answers whoever has a wrong one, but calls by itself, and what it calls tells.
+//! Checks whether the peers answer. If one does not, it finds the cause: it is down, or one end has a wrong key.
+//! A node never answers a caller with a wrong key, but it makes calls of its own, and those show the cause.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -24,19 +24,19 @@ use crate::security::{Keys, random, secrets_of};
 use crate::status::{CallFault, CallerReport, PROTOCOL, PeerStatus, SharedKey, Status};
 use crate::underlay::{Udp, Underlay};
 
-/// How long the peers have for an answer: two attempts of a handshake.
+/// Time for the peers' answers: two attempts of a handshake.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// How often a running link is asked meanwhile.
+/// Polling interval of a running link meanwhile.
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
-/// How long peers of a running link have to answer it, and how often that is looked at.
+/// Time for the answers of a running link's peers, and the polling interval.
 const ANSWER: Duration = Duration::from_secs(3);
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
-/// How long a machine may take to say that a port is shut.
+/// Time for an ICMP port unreachable message.
 const A_MOMENT: std::time::Duration = std::time::Duration::from_secs(1);
-/// Longer than any message of a handshake.
+/// Longer than any handshake message, bytes.
 const DATAGRAM: usize = 2048;
 
-/// The sessions of a link that runs, which may have begun a moment ago.
+/// Checks the sessions of a running link, which may have started a moment ago.
 pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Findings<'_>) {
     let found = "the link is up already: stop it to check what a start needs";
     findings.good("running", found);
@@ -52,7 +52,7 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     }
     let asked = match ask(file, &mut status) {
         Ok(asked) => Some(asked),
-        // It is older than this program, or lets only its user do so.
+        // The node is older than this program, or accepts the command only from its own user.
         Err(error @ ControlError::Refused { .. }) => {
             let found = format!("whether peers answer cannot be asked: {error}");
             let help = "restart it, if it is older than this program, or ask as root";
@@ -78,7 +78,8 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     }
 }
 
-/// Has the running node ask its peers, and waits until all have answered who are in a session: how long ago it asked.
+/// Makes the running node test its peers, and waits until all peers in a session have answered. Returns the
+/// time since the request.
 fn ask(file: &LiveConfig, status: &mut Status) -> Result<Duration, ControlError> {
     let socket = file.socket();
     control::ask_peers(&socket)?;
@@ -99,13 +100,13 @@ fn ask(file: &LiveConfig, status: &mut Status) -> Result<Duration, ControlError>
     }
 }
 
-/// Whether the peer has heard what left within this time.
+/// Whether the peer has received something that was sent within this time.
 fn was_reached(peer: &PeerStatus, within: Duration) -> bool {
     let ago = peer.session.reached_ns;
     ago.is_some_and(|ago| ago <= within.as_nanos())
 }
 
-/// Whether this end has left its port.
+/// Reports that this end has left its port.
 fn check_port(status: &Status, findings: &mut Findings<'_>) {
     if let Some(port) = status.underlay.left_port {
         findings.add(
@@ -121,7 +122,7 @@ fn check_port(status: &Status, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether a peer that is heard is where the file has it.
+/// Checks that a peer's address is the one in the file.
 fn check_place(peer: &PeerStatus, file: Option<&PeerConfig>, findings: &mut Findings<'_>) {
     let is_heard = matches!(&*peer.session.state, "confirmed" | "unheard");
     let fixed = file.and_then(PeerConfig::fixed_address);
@@ -144,7 +145,7 @@ fn check_place(peer: &PeerStatus, file: Option<&PeerConfig>, findings: &mut Find
     }
 }
 
-/// Whether packets can get into the tunnel.
+/// Checks that the interface is up.
 fn check_interface(tun: &str, findings: &mut Findings<'_>) {
     let is_up = Netlink::open().and_then(|mut netlink| {
         let index = netlink.link_index(tun)?;
@@ -166,7 +167,7 @@ fn check_interface(tun: &str, findings: &mut Findings<'_>) {
     findings.add("interface", grade, found, &help);
 }
 
-/// Whether the node runs as the file says: `airlane reload --dry-run`.
+/// Compares the file with the running node, as `airlane reload --dry-run` does.
 fn compare_file(file: &LiveConfig, findings: &mut Findings<'_>) {
     let (found, help) = match control::reload(&file.socket(), file, true) {
         Ok(changes) if changes.is_empty() => return,
@@ -182,7 +183,7 @@ fn compare_file(file: &LiveConfig, findings: &mut Findings<'_>) {
     findings.add("file", Grade::Warning, found, help);
 }
 
-/// Whether what the node sends to a peer goes there, and not into the tunnel that it carries.
+/// Checks that datagrams to a peer are not routed into the tunnel that they carry.
 fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &mut Findings<'_>) {
     let (tun, mark) = (&file.tun.name, crate::daemon::ways::mark(file));
     let way = Netlink::open().and_then(|mut netlink| {
@@ -307,7 +308,7 @@ fn one_line(table: &str) -> String {
     table.trim_end().replace('\n', ", ")
 }
 
-/// Why a peer has never answered, as far as its own calls tell, and what to do.
+/// Why a peer has never answered, as far as its own calls show, and a remedy.
 fn cause(
     who: &str,
     address: Option<PeerAddress>,
@@ -353,13 +354,13 @@ fn cause(
     }
 }
 
-/// What somebody at the peer's address was refused for, and what to do.
+/// Why a call from the peer's address was refused, and a remedy.
 fn called(
     address: Option<PeerAddress>,
     callers: &[CallerReport],
     ours: Option<&str>,
 ) -> Option<(String, String)> {
-    // Behind a translation its port may be another.
+    // A NAT may have changed the port.
     let near = |caller: &&CallerReport| match (address.map(|a| a.ip()), caller.address.ip()) {
         (None, _) => true,
         (Some(expected), called) => expected == called,
@@ -391,7 +392,7 @@ fn called(
     Some((caller.says(address.is_some()), help))
 }
 
-/// What a packet filter here does to a peer.
+/// The finding about a packet filter of this machine.
 fn kept_in(who: &str) -> (String, String) {
     (
         format!("a packet filter of this machine lets nothing out to {who}"),
@@ -400,18 +401,18 @@ fn kept_in(who: &str) -> (String, String) {
     )
 }
 
-/// Whether a packet filter here refuses what goes there from any port: "Operation not permitted".
+/// Whether a packet filter of this machine refuses datagrams from any port to the address: "Operation not permitted".
 fn is_kept_in(address: PeerAddress) -> bool {
     say_nothing(address).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Whether the machine there says that its port is shut. It tells only whoever asks from a socket of his own.
+/// Whether the peer's machine reports that the port is closed. The error arrives only on a connected socket.
 fn nobody_listens(address: PeerAddress) -> bool {
     let asked = say_nothing(address).and_then(|socket| socket.recv(&mut [0]));
     asked.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// Sends an empty datagram there.
+/// Sends an empty datagram to the address.
 fn say_nothing(address: PeerAddress) -> io::Result<UdpSocket> {
     let PeerAddress::Udp(address) = address else {
         return Err(io::ErrorKind::Unsupported.into());
@@ -427,7 +428,7 @@ fn say_nothing(address: PeerAddress) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Whether the peers answer, and are those with the keys. All are asked at the same time.
+/// Checks that the peers answer and have the right keys. All are tested at the same time.
 pub(super) fn check_peers(
     keys: &Keys,
     underlay: &Underlay,
@@ -463,7 +464,7 @@ pub(super) fn check_peers(
         callers: Callers::default(),
     };
     asking.run(findings);
-    // Another port would be answered where the filter is about this one.
+    // If the filter blocks these peers, an answer to another port would not help.
     let Asking { asked, refused, .. } = &mut asking;
     asked.retain(|peer| {
         let kept = peer.fixed_address().filter(|at| refused.contains(at));
@@ -500,7 +501,7 @@ pub(super) fn check_peers(
     }
 }
 
-/// The secure sessions with these peers, of which none has begun.
+/// Creates the secure sessions with these peers; no handshake has begun.
 fn guard(
     now: Instant,
     keys: &Keys,
@@ -514,7 +515,7 @@ fn guard(
     Ok(guard)
 }
 
-/// Which peers answer if they are called from a fresh port.
+/// Names the peers that answer calls from a fresh port.
 fn answering_elsewhere<'a>(
     keys: &Keys,
     underlay: &Underlay,
@@ -562,15 +563,15 @@ struct Asking<'a> {
     underlay: &'a Underlay,
     begun: Instant,
     patience: Duration,
-    /// The peers that have not answered yet.
+    /// Peers that have not answered yet.
     asked: Vec<&'a PeerConfig>,
-    /// Where a packet filter of this machine lets nothing out to.
+    /// Addresses that a packet filter of this machine blocks.
     refused: Vec<PeerAddress>,
     callers: Callers,
 }
 
 impl Asking<'_> {
-    /// Takes each peer that answers out of `asked`, and tells how long that took.
+    /// Removes each peer that answers from `asked`, and reports how long that took.
     fn run(&mut self, findings: &mut Findings<'_>) {
         let (mut received, mut plain) = (self.underlay.room(), [0; DATAGRAM]);
         let end = self.begun + self.patience;
@@ -633,7 +634,7 @@ impl Asking<'_> {
             let Err(error) = self.underlay.send_to(message.to, None, message.bytes()) else {
                 continue;
             };
-            // Said of those that never answer.
+            // Reported later, for peers that never answer.
             if error.kind() == io::ErrorKind::PermissionDenied {
                 self.refused.push(message.to);
                 continue;

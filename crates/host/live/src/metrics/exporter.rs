@@ -1,13 +1,13 @@
-//! Answers scrapes over HTTP, on the loopback alone.
+//! Answers scrapes over HTTP, on the loopback only.
 //!
 //! ```text
 //! scraper ──TCP──► this thread ──control socket──► node's thread
 //! ```
 //!
-//! The node's thread never sees HTTP: this one asks it for a status as `airlane status` does, at most
-//! once every `FRESH`, whoever scrapes. Connections are few and short: one request each, `CLIENTS` at
-//! once, one more replaces the oldest; whoever has not sent a request of at most `REQUEST` bytes and
-//! read the answer within `PATIENCE` is cut off.
+//! The node's thread never handles HTTP: this thread asks it for a status as `airlane status` does, at most
+//! once every `FRESH` for all scrapers. Connections are few and short: one request each, and `CLIENTS` at
+//! once, of which a further one replaces the oldest. A client that has not sent a request of at most
+//! `REQUEST` bytes and read the answer within `PATIENCE` is disconnected.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -23,16 +23,16 @@ use crate::control;
 use crate::device::DeviceError;
 use crate::privileges;
 
-/// Connections at once.
+/// Limit of connections.
 const CLIENTS: usize = 8;
-/// Longest request.
+/// Longest request, bytes.
 #[doc(hidden)]
 pub const REQUEST: usize = 4096;
-/// Headers of a request; scrapers send about ten.
+/// Limit of headers in a request; scrapers send about ten.
 const HEADERS: usize = 32;
-/// How long a connection may take.
+/// Limit on the duration of a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// For how long an answer is given again.
+/// Time for which an answer is reused.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// A thread that answers scrapes until it is dropped.
@@ -45,10 +45,10 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at `address` and answers with what the node behind `socket` says.
+    /// Listens at `address` and serves the status of the node at `socket`.
     ///
     /// # Errors
-    /// If the address is taken, or the operating system gives no thread.
+    /// If the address is taken, or the thread cannot be started.
     pub fn start(address: SocketAddr, socket: PathBuf) -> Result<Self, DeviceError> {
         let device = format!("metrics at {address}");
         let failed = |call| {
@@ -80,7 +80,7 @@ impl Exporter {
         })
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -106,7 +106,7 @@ struct Client {
     stream: TcpStream,
     until: Instant,
     request: Vec<u8>,
-    /// What is left of the answer, once there is one.
+    /// Unsent rest of the answer, once there is one.
     answer: Option<(Vec<u8>, usize)>,
 }
 
@@ -133,7 +133,7 @@ impl Server {
             });
             match rustix::event::poll(&mut fds, wait.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // Out of memory: a pause, rather than a loop that takes what is left.
+                // Out of memory: pause instead of spinning.
                 Err(_) => std::thread::sleep(PATIENCE),
             }
             let ready: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
@@ -154,7 +154,7 @@ impl Server {
     }
 
     fn accept(&mut self, now: Instant) {
-        // One a turn: those that wait are in the kernel's queue, which is bounded.
+        // One per turn; others wait in the kernel's queue, which is bounded.
         let Ok((stream, _)) = self.listener.accept() else {
             return;
         };
@@ -174,7 +174,7 @@ impl Server {
 }
 
 impl Client {
-    /// Reads or writes what is possible now. False if the client is done with.
+    /// Reads or writes what is possible now. Returns `false` if the client is finished.
     fn serve(&mut self, now: Instant, source: &mut Source) -> bool {
         if self.answer.is_none() {
             match self.hear() {
@@ -190,7 +190,7 @@ impl Client {
         self.say()
     }
 
-    /// Whether anything new has come.
+    /// Reads from the client. Returns whether anything arrived.
     fn hear(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 1024];
         match self.stream.read(&mut chunk) {
@@ -216,7 +216,7 @@ impl Client {
                 Err(_) => return false,
             }
         }
-        // Closing with bytes unread would make the kernel throw the answer away.
+        // The kernel would discard the answer if the socket were closed with unread bytes.
         let _best_effort = self.stream.shutdown(std::net::Shutdown::Write);
         let _best_effort = self.stream.read(&mut [0; REQUEST]);
         false
@@ -230,7 +230,7 @@ fn is_for_later(error: &io::Error) -> bool {
     )
 }
 
-/// The whole answer to a request where the metrics are `text`; none: there is more to come of it. For fuzzing.
+/// The complete answer to a request, with `text` as the metrics; `None` if the request is incomplete. For fuzzing.
 #[doc(hidden)]
 pub fn answer_with(text: &str, request: &[u8]) -> Option<Vec<u8>> {
     let now = Instant::now();
@@ -241,7 +241,7 @@ pub fn answer_with(text: &str, request: &[u8]) -> Option<Vec<u8>> {
     answer(request, now, &mut source)
 }
 
-/// The whole answer to a request; none: there is more to come of it.
+/// The complete answer to a request; `None` if the request is incomplete.
 fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -251,7 +251,7 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
         Ok(httparse::Status::Partial) => return Some(refusal("431 Request Too Large")),
         Err(_) => return Some(refusal("400 Bad Request")),
     }
-    // A page in a browser can have its own name lead here (DNS rebinding), and would read what there is to read.
+    // A web page could point its own host name at the loopback (DNS rebinding) and read the metrics.
     let mut hosts = parsed
         .headers
         .iter()
@@ -278,7 +278,7 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
     })
 }
 
-/// Whether the name of a host, with or without a port, is one of the loopback.
+/// Whether a host name, with or without a port, is that of the loopback.
 fn is_loopback(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host).map(str::trim) else {
         return false;
@@ -319,7 +319,7 @@ fn response(status: &str, content_type: &str, text: &str, body: bool) -> Vec<u8>
     response.into_bytes()
 }
 
-/// Where the text comes from.
+/// Source of the text.
 struct Source {
     socket: PathBuf,
     kept: Option<(Instant, String)>,
@@ -415,7 +415,7 @@ mod tests {
         assert!(answer.contains("no node answers"), "{answer}");
     }
 
-    /// Whatever comes, a stranger holds neither the thread nor a place for long.
+    /// A client can occupy neither the thread nor a connection for long.
     #[test]
     fn slow_and_many_clients_are_cut_off() {
         let exporter = Exporter::start("127.0.0.1:0".parse().unwrap(), "/nowhere".into()).unwrap();
@@ -430,7 +430,7 @@ mod tests {
         for client in &mut idle {
             let hanging = Duration::from_secs(60);
             client.set_read_timeout(Some(hanging)).unwrap();
-            // The first were replaced, the last ran out of time.
+            // The first connections were replaced, and the last ones timed out.
             match client.read(&mut [0; 8]) {
                 Ok(bytes) => assert_eq!(bytes, 0),
                 Err(error) => assert_ne!(error.kind(), io::ErrorKind::WouldBlock),
@@ -440,7 +440,7 @@ mod tests {
     }
 
     proptest! {
-        /// A name that is not the loopback's reads nothing, wherever it stands among the headers.
+        /// A request with another host name is refused, wherever the header is.
         #[test]
         fn a_name_from_elsewhere_reads_nothing(
             host in "[Hh][Oo][Ss][Tt]",

@@ -1,4 +1,4 @@
-//! Families of series as they are written, and their units.
+//! Writes families of series, with their units.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-/// Writes one family after the other; each must come once.
+/// Writes one family after the other; each must be written once.
 pub(super) struct Families<'a>(pub(super) DescriptorEncoder<'a>);
 
 impl Families<'_> {
@@ -41,7 +41,7 @@ impl Families<'_> {
         Ok(())
     }
 
-    /// A gauge without a value has no family either.
+    /// A gauge without a value has no family.
     pub(super) fn gauge(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The families of services: one table for what the ledger counts, one for what is measured.
+//! The families of services: one table for the ledger's counters, one for gauges.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::status::{PeerStatus, ServiceReport};
 const OUT: &str = "out";
 const IN: &str = "in";
 
-/// What a family counts.
+/// Unit of a counter.
 #[derive(Clone, Copy)]
 enum Of {
     Packets,
@@ -39,7 +39,7 @@ type Family = (
     &'static [(&'static str, Count)],
 );
 
-/// What the ledger counts, by direction. Each field of the ledger stands here once.
+/// Counters of the ledger, by direction. Each field of the ledger appears once.
 const COUNTERS: &[Family] = &[
     (
         "service_offered",
@@ -286,7 +286,7 @@ const COUNTERS: &[Family] = &[
     ),
 ];
 
-/// Why packets were dropped before they were sent.
+/// Reasons for drops before sending.
 const DROPS: [(&str, Count); 6] = [
     ("queue-full", |l| l.dropped_queue_full),
     ("codel", |l| l.dropped_codel),
@@ -305,7 +305,7 @@ type Gauge = (
     Measure,
 );
 
-/// What is measured or configured: name, unit, direction, help, value.
+/// Measured or configured quantities: name, unit, direction, help, value.
 const GAUGES: &[Gauge] = &[
     (
         "service_queue",
@@ -407,7 +407,7 @@ const GAUGES: &[Gauge] = &[
     ),
 ];
 
-/// A service of a peer.
+/// A peer's name and one of its services.
 type OfPeer<'a> = (&'a str, &'a ServiceReport);
 
 pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Result {
@@ -429,7 +429,7 @@ pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Resul
             ];
             (labels, 1.0)
         });
-    // A gauge of 1: a family of kind info has its labels in one set.
+    // A gauge of 1, because a family of type info has all labels in one set.
     out.gauges(
         "service_scheme",
         "Number and scheme of the service",
@@ -503,7 +503,7 @@ pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Resul
 
 type PeerCount = fn(&ServiceReport) -> Option<u64>;
 
-/// What the peer says of the packets sent here.
+/// Counts that the peer reports about the packets sent here.
 const PEER: [(&str, &str, PeerCount); 2] = [
     (
         "service_peer_received",

@@ -6,7 +6,7 @@ use crate::status::{
     UnderlayReport,
 };
 
-/// A status in which every number of the ledger is another one.
+/// A status in which every number of the ledger differs.
 fn sample() -> Status {
     let mut next = 1000u64;
     let ledger = serde_json::to_value(all_of_the_ledger()).unwrap();
@@ -134,7 +134,7 @@ fn sample() -> Status {
     }
 }
 
-/// The same with a second peer, whose services are called as those of the first.
+/// The same with a second peer, whose services have the same names.
 fn two_peers() -> Status {
     let mut status = sample();
     let mut second = status.peers[0].clone();
@@ -143,7 +143,7 @@ fn two_peers() -> Status {
     status
 }
 
-/// Counters that are left out where nothing happened are there, too.
+/// Includes the counters that are left out when zero.
 fn all_of_the_ledger() -> airlane_link::ServiceLedger {
     airlane_link::ServiceLedger {
         dropped_disconnected: 1,
@@ -175,7 +175,7 @@ fn everything_that_the_ledger_counts_is_there_once() {
     }
 }
 
-/// The rules of OpenMetrics 1.0 that a scraper refuses text for.
+/// The rules of OpenMetrics 1.0 whose violation makes a scraper refuse the text.
 #[test]
 fn the_text_is_open_metrics() {
     let text = exposition(&two_peers());
@@ -235,7 +235,7 @@ fn the_text_is_open_metrics() {
     }
 }
 
-/// Names behind `airlane_` that a text speaks of.
+/// Names that begin with `airlane_` in a text.
 fn names(text: &str) -> Vec<&str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !part(c));
@@ -258,7 +258,7 @@ fn the_alerts_ask_for_nothing_that_is_not_exported() {
     for name in asked {
         assert!(exported.contains(&name), "{name} is not exported");
     }
-    // Reasons and states that they name are those that there are.
+    // The reasons and states that the alerts name exist.
     for (label, known) in [
         ("reason=\"own-datagram\"", Reason::OwnDatagram.name()),
         ("state=\"confirmed\"", STATES[2]),
