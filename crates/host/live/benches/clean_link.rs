@@ -1,4 +1,4 @@
-//! TCP and round trips through two nodes over a clean cable, beside the cable alone.
+//! TCP throughput and round trips through two nodes over a clean cable, compared with the cable alone.
 //!
 //! ```text
 //!  left: air0 ─ up ─ wire ══════ veth ══════ wire ─ up ─ air0 :right
@@ -91,7 +91,7 @@ fn measure(what: &str, left: &Namespace, right: &Namespace, subnet: &str, bytes:
     );
 }
 
-/// Of this process: both nodes, sender and receiver.
+/// CPU time of this process: both nodes, sender and receiver.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

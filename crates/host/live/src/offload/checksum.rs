@@ -1,13 +1,13 @@
-//! The Internet checksum (RFC 1071), and completing what a sender left to its network card.
+//! The Internet checksum (RFC 1071), and the completion of partial checksums.
 
 /// The one's complement sum of `bytes` as big-endian 16-bit words, folded but not complemented.
 ///
-/// Sums of pieces may be added, as long as every piece but the last has an even length.
+/// The sums of pieces may be added if every piece but the last has an even length.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(4);
     let mut total = 0u64;
-    // 32 bits at once and in the machine's own order, for speed: carries into the upper half are
-    // folded in the end, and the sum does not mind in which order its bytes stand (RFC 1071, 2).
+    // For speed, add 32 bits at a time in native byte order. The final fold adds the carries, and the sum
+    // does not depend on the byte order (RFC 1071, 2).
     for word in &mut words {
         total += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
     }
@@ -24,13 +24,13 @@ const fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum that belongs to a sum.
+/// The checksum for a sum.
 pub(crate) const fn finish(sum: u64) -> u16 {
     !fold(sum)
 }
 
-/// As [`finish`], with zero written as all ones: in UDP, zero means "no checksum" (RFC 768). For
-/// TCP both are the same number.
+/// Like [`finish`], but with zero written as all ones: in UDP, zero means "no checksum" (RFC 768). In TCP
+/// both values are equivalent.
 pub(crate) const fn finish_transport(sum: u64) -> u16 {
     match finish(sum) {
         0 => 0xffff,
@@ -38,8 +38,8 @@ pub(crate) const fn finish_transport(sum: u64) -> u16 {
     }
 }
 
-/// Completes a checksum that covers `frame[start..]` and stands `offset` behind `start`, where the
-/// sender left the sum of the pseudo-header. False if that place is outside the frame.
+/// Completes a partial checksum over `frame[start..]`, which is at `start + offset` and holds the sum of the
+/// pseudo-header. Returns `false` if that position is outside the frame.
 pub(crate) fn complete(frame: &mut [u8], start: usize, offset: usize) -> bool {
     let at = start + offset;
     if at + 2 > frame.len() {

@@ -1,16 +1,16 @@
-//! Packets of one flow joined into super-packets, as a network card's receive offload does it (the
-//! kernel's GRO): the kernel then takes up to 64 kB with one call and one walk through its stack.
+//! Joins packets of one flow into super-packets, as a network card's receive offload (the kernel's GRO) does:
+//! the kernel then takes up to 64 kB with one call and one pass through its stack.
 //!
-//! Packets are joined if the kernel's own segmentation would make the very same ones out of the
-//! super-packet: their headers are equal but for lengths, checksums, IPv4 identification and TCP
-//! sequence number, which continues; all but the last have payloads of one length; the last may
-//! have PSH. Their checksums must hold, as the super-packet's says nothing of what they were.
+//! Packets are joined if the kernel's segmentation of the super-packet would give exactly the same packets:
+//! their headers are equal except for lengths, checksums, IPv4 identification and the TCP sequence number,
+//! which continues; all but the last have payloads of one length; the last may have PSH. Their checksums must
+//! be valid, because the super-packet's checksum would replace them.
 //!
-//! The packets of a flow keep their order; those of different flows may overtake each other.
-//! Nothing is copied but headers: a super-packet is written as a list of its pieces.
+//! The packets of a flow keep their order; packets of different flows may be reordered. Only headers are
+//! copied: a super-packet is written as a list of its pieces.
 //!
-//! Left out: IPv4 options, IPv6 extension headers, fragments, protocols other than TCP and UDP:
-//! these are written as they are.
+//! Left out: IPv4 options, IPv6 extension headers, fragments, protocols other than TCP and UDP: these packets
+//! are written as they are.
 
 use std::io::IoSlice;
 
@@ -21,47 +21,47 @@ use super::vnet::{VNET_HEADER_LEN, VnetHeader};
 
 /// Most packets in a super-packet, as in the kernel's GRO for UDP.
 const PIECES: usize = 64;
-/// Flows that are joined at a time.
+/// Flows that can be joined at a time.
 const RUNS: usize = 8;
-/// IP's own limit.
+/// Longest IP packet, bytes.
 const LENGTH_MAX: usize = 65_535;
-/// Offload header, IPv6 header and the longest TCP header.
+/// Length of the offload header, the IPv6 header and the longest TCP header.
 const HEAD_MAX: usize = VNET_HEADER_LEN + 40 + 60;
 
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
-/// Packets of one flow, each the continuation of the one before.
+/// Consecutive packets of one flow.
 #[derive(Debug)]
 struct Run<P> {
     pieces: Vec<P>,
     layout: PacketLayout,
-    /// Payload of all together.
+    /// Total payload, bytes.
     payload: usize,
     next_seq: u32,
-    /// The last one had PSH.
+    /// The last packet had PSH.
     push: bool,
-    /// Nothing may follow any more.
+    /// No packet may follow.
     closed: bool,
 }
 
-/// What is written at once: one packet, or several as one.
+/// The unit of one write: a packet, or a super-packet.
 #[derive(Debug)]
 pub(crate) struct Joined<'a, P> {
     head: [u8; HEAD_MAX],
     head_len: usize,
     pieces: &'a [P],
-    /// Where each piece begins that is not in the head.
+    /// Offset in each piece of the bytes that are not in the head.
     from: usize,
 }
 
 impl<P: AsRef<[u8]>> Joined<'_, P> {
-    /// The packets in it.
+    /// Its packets.
     pub(crate) const fn pieces(&self) -> &[P] {
         self.pieces
     }
 
-    /// Calls `write` with the bytes, the offload header first.
+    /// Calls `write` with the bytes; the offload header is the first part.
     pub(crate) fn write<T>(&self, write: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
         let mut parts = [IoSlice::new(&[]); PIECES + 1];
         parts[0] = IoSlice::new(&self.head[..self.head_len]);
@@ -81,18 +81,18 @@ impl<P: AsRef<[u8]>> Joined<'_, P> {
     }
 }
 
-/// Joins what it is given.
+/// Joins packets.
 #[derive(Debug)]
 pub(crate) struct Joiner<P> {
     /// In the order of their first packets.
     runs: Vec<Run<P>>,
-    /// Vectors for further runs.
+    /// Empty vectors for further runs.
     spare: Vec<Vec<P>>,
     takes: Offloads,
 }
 
 impl<P: AsRef<[u8]>> Joiner<P> {
-    /// For a kernel that takes these super-packets.
+    /// Creates a joiner for a kernel that accepts these super-packets.
     pub(crate) const fn new(takes: Offloads) -> Self {
         Self {
             runs: Vec::new(),
@@ -101,11 +101,11 @@ impl<P: AsRef<[u8]>> Joiner<P> {
         }
     }
 
-    /// Takes a packet. What cannot wait for others any more goes to `write`.
+    /// Adds a packet. Calls `write` with packets that can wait no longer.
     pub(crate) fn push(&mut self, packet: P, mut write: impl FnMut(&Joined<'_, P>)) {
         let bytes = packet.as_ref();
         let Some(layout) = PacketLayout::parse(bytes, 0) else {
-            // Of no flow that is known, so it overtakes none.
+            // The flow is unknown, so the packet must not overtake any other.
             self.flush(&mut write);
             write(&Joined::single(&packet));
             return;
@@ -139,7 +139,7 @@ impl<P: AsRef<[u8]>> Joiner<P> {
         self.runs.push(run);
     }
 
-    /// Gives all that waits to `write`.
+    /// Calls `write` with all waiting packets.
     pub(crate) fn flush(&mut self, mut write: impl FnMut(&Joined<'_, P>)) {
         while !self.runs.is_empty() {
             let run = self.runs.remove(0);
@@ -153,7 +153,7 @@ impl<P: AsRef<[u8]>> Joiner<P> {
         self.spare.push(run.pieces);
     }
 
-    /// Whether others may follow this packet in a super-packet.
+    /// Whether the packet may begin a super-packet.
     fn may_begin(&self, layout: &PacketLayout, bytes: &[u8]) -> bool {
         let plain = match layout.network {
             Network::V4 => layout.l4 == 20,
@@ -172,7 +172,7 @@ impl<P: AsRef<[u8]>> Run<P> {
         self.pieces.first().map_or(&[], AsRef::as_ref)
     }
 
-    /// The addresses, the protocol and the ports are the same.
+    /// Whether the addresses, the protocol and the ports are the same.
     fn is_flow_of(&self, layout: &PacketLayout, bytes: &[u8]) -> bool {
         let ours = self.first();
         let same = |from: usize, to: usize| ours.get(from..to) == bytes.get(from..to);
@@ -185,7 +185,7 @@ impl<P: AsRef<[u8]>> Run<P> {
         kind == (layout.network, layout.transport, l4) && addresses && same(l4, l4 + 4)
     }
 
-    /// Whether a packet of this flow continues it.
+    /// Whether a packet of this flow can be added.
     fn takes(&self, layout: &PacketLayout, bytes: &[u8]) -> bool {
         let (ours, theirs) = (self.first(), bytes);
         let same = |from: usize, to: usize| ours[from..to] == theirs[from..to];
@@ -215,7 +215,7 @@ impl<P: AsRef<[u8]>> Run<P> {
                     && same(l4 + 18, layout.payload)
                     && sequence(layout, bytes) == self.next_seq
             }
-            // Zero is no checksum at all.
+            // Zero means no checksum.
             Transport::Udp => bytes[l4 + 6..l4 + 8] != [0; 2] && ours[l4 + 6..l4 + 8] != [0; 2],
         };
         network
@@ -272,7 +272,7 @@ impl<P: AsRef<[u8]>> Run<P> {
         }
     }
 
-    /// Makes the first packet's headers those of all together.
+    /// Changes the first packet's headers to those of the super-packet.
     fn write_headers(&self, headers: &mut [u8]) {
         let layout = &self.layout;
         let total = layout.payload + self.payload;
@@ -293,7 +293,7 @@ impl<P: AsRef<[u8]>> Run<P> {
             Transport::Tcp => {}
             Transport::Udp => put(headers, layout.l4 + 4, total - layout.l4),
         }
-        // What a sender leaves to its device: the sum of the pseudo-header alone.
+        // A partial checksum is the sum of the pseudo-header.
         let pseudo = layout.pseudo_header(headers, total - layout.l4);
         let pseudo = !checksum::finish(pseudo);
         put(headers, layout.checksum_at(), pseudo.into());
@@ -305,7 +305,7 @@ fn sequence(layout: &PacketLayout, bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Whether all checksums of the packet hold.
+/// Whether all checksums of the packet are valid.
 fn holds(layout: &PacketLayout, bytes: &[u8]) -> bool {
     let header = match layout.network {
         Network::V4 => checksum::finish(checksum::sum(&bytes[..layout.l4])) == 0,
@@ -335,7 +335,7 @@ mod tests {
         }
         .unwrap();
         if !v6 {
-            // The identification, and the header's checksum with it.
+            // Set the identification and update the header checksum.
             bytes[4..6].copy_from_slice(&id.to_be_bytes());
             bytes[10..12].fill(0);
             let sum = checksum::finish(checksum::sum(&bytes[..20]));
@@ -353,7 +353,7 @@ mod tests {
         tcp
     }
 
-    /// What the joiner writes for `packets`, flushed in the end.
+    /// Everything that the joiner writes for `packets`, including the final flush.
     fn join(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut joiner = Joiner::new(Offloads::TcpAndUdp);
         let mut written = Vec::new();
@@ -372,7 +372,7 @@ mod tests {
         written
     }
 
-    /// What a kernel would make of it.
+    /// Segments a written packet as the kernel would.
     fn cut(written: &[u8]) -> Vec<Vec<u8>> {
         let (head, packet) = written.split_at(VNET_HEADER_LEN);
         let head = VnetHeader::read(head).unwrap();
@@ -381,7 +381,7 @@ mod tests {
             return vec![packet.to_vec()];
         };
         let layout = PacketLayout::parse(packet, 0).unwrap();
-        // The unfinished checksum covers the pseudo-header alone.
+        // The partial checksum covers only the pseudo-header.
         let at = usize::from(head.csum_start + head.csum_offset);
         let pseudo = checksum::finish(layout.pseudo_header(packet, packet.len() - layout.l4));
         assert_eq!(packet[at..at + 2], (!pseudo).to_be_bytes());
@@ -396,7 +396,7 @@ mod tests {
     }
 
     proptest! {
-        /// Several flows, some packets odd: every flow gets its packets, in order, as they were.
+        /// Several flows with some irregular packets: the packets of every flow arrive in order and unchanged.
         #[test]
         fn nothing_changes_but_the_number_of_writes(
             v6: bool,
@@ -420,14 +420,15 @@ mod tests {
                 let mut bytes = packet(v6, is_tcp.then_some(tcp), id[flow_at], &payload);
                 id[flow_at] = id[flow_at].wrapping_add(1);
                 if odd == 11 {
-                    // A checksum that does not hold stays so.
+                    // An invalid checksum stays invalid.
                     *bytes.last_mut().unwrap() ^= 1;
                 }
                 packets.push(bytes);
             }
             let mut got: Vec<_> = join(&packets).iter().flat_map(|written| cut(written)).collect();
             if is_tcp {
-                // Both are zero (RFC 1071); who cuts writes the second, what goes alone stays as it is.
+                // All ones and zero are equivalent (RFC 1071). Segmentation writes all ones, and single
+                // packets keep their value.
                 for bytes in packets.iter_mut().chain(&mut got) {
                     let at = PacketLayout::parse(bytes, 0).unwrap().l4 + 16;
                     if bytes[at..at + 2] == [0, 0] {
@@ -443,8 +444,8 @@ mod tests {
             for flow in [1000u16, 1001, 1002, 4000] {
                 let of = |all: &[Vec<u8>]| {
                     let ours = all.iter().filter(|bytes| flow_of(bytes) == flow.to_be_bytes());
-                    // The identification of joined packets counts up from the first, in UDP too,
-                    // where all flows of the script are one.
+                    // The identification of joined packets counts up from the first; that includes UDP, where
+                    // the script has only one flow.
                     let ours = ours.map(|bytes| match is_tcp || v6 {
                         true => bytes.clone(),
                         false => bytes[20..].to_vec(),

@@ -1,9 +1,8 @@
-//! Where the headers of a TCP or UDP packet lie: what cutting super-packets and joining packets
-//! both read.
+//! Positions of the headers in a TCP or UDP packet, for segmenting super-packets and joining packets.
 
 use super::checksum;
 
-/// What a packet carries that can be cut or joined.
+/// A transport protocol whose packets can be segmented or joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// RFC 9293.
@@ -39,8 +38,8 @@ pub(crate) struct PacketLayout {
 }
 
 impl PacketLayout {
-    /// The layout of the packet whose IP header stands at `ip`. None for fragments, tunnels,
-    /// protocols other than TCP and UDP, and for headers that are cut short.
+    /// Parses the packet whose IP header is at `ip`. `None` for fragments, tunnels, protocols other than TCP
+    /// and UDP, and truncated headers.
     pub(crate) fn parse(bytes: &[u8], ip: usize) -> Option<Self> {
         let byte = |at: usize| bytes.get(at).copied();
         let word = |at: usize| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
@@ -85,12 +84,12 @@ impl PacketLayout {
         })
     }
 
-    /// Where the transport's checksum stands.
+    /// Position of the transport checksum.
     pub(crate) const fn checksum_at(&self) -> usize {
         self.l4 + self.checksum_offset()
     }
 
-    /// Where it stands behind the start of the transport header.
+    /// Offset of the checksum in the transport header.
     pub(crate) const fn checksum_offset(&self) -> usize {
         match self.transport {
             Transport::Tcp => 16,
@@ -102,8 +101,8 @@ impl PacketLayout {
     pub(crate) fn pseudo_header(&self, bytes: &[u8], len: usize) -> u64 {
         let (addresses, protocol) = match (self.network, self.transport) {
             (Network::V4, transport) => (self.ip + 12..self.ip + 20, transport),
-            // A routing header may name another final destination, but never where the kernel
-            // leaves cutting to a device.
+            // A routing header may name another final destination, but the kernel does not leave the
+            // segmentation of such packets to a device.
             (Network::V6, transport) => (self.ip + 8..self.ip + 40, transport),
         };
         let protocol = match protocol {
@@ -113,7 +112,7 @@ impl PacketLayout {
         checksum::sum(&bytes[addresses]) + u64::from(protocol) + len as u64
     }
 
-    /// Completes the transport's checksum over all that `bytes` has of it.
+    /// Writes the transport checksum over the rest of `bytes`.
     pub(crate) fn write_checksum(&self, bytes: &mut [u8]) {
         let at = self.checksum_at();
         bytes[at..at + 2].fill(0);
@@ -122,7 +121,7 @@ impl PacketLayout {
         bytes[at..at + 2].copy_from_slice(&checksum::finish_transport(sum).to_be_bytes());
     }
 
-    /// Whether the transport's checksum holds.
+    /// Whether the transport checksum is valid.
     pub(crate) fn checksum_holds(&self, bytes: &[u8]) -> bool {
         let covered = &bytes[self.l4..self.end];
         let sum = self.pseudo_header(bytes, covered.len()) + checksum::sum(covered);
@@ -130,7 +129,7 @@ impl PacketLayout {
     }
 }
 
-/// Where the IP header stands in an Ethernet II frame, behind any 802.1Q and 802.1ad tags.
+/// Position of the IP header in an Ethernet II frame, after any 802.1Q and 802.1ad tags.
 pub(crate) fn ethernet_payload(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
     loop {

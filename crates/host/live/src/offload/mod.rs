@@ -1,8 +1,8 @@
-//! What kernels leave to network devices, done here: unfinished checksums completed, super-packets
-//! cut into packets, and the reverse, packets of one flow joined into super-packets.
+//! Software implementation of device offloads: completes partial checksums, segments super-packets, and joins
+//! packets of one flow into super-packets.
 //!
-//! The live node does it between its TUN device and its port (docs/lab/offloads.md), the emulator
-//! between two virtual cables.
+//! The live node uses it between its TUN device and its port (docs/lab/offloads.md), and the emulator between
+//! two veth pairs.
 
 pub(crate) mod checksum;
 pub(crate) mod join;
@@ -10,10 +10,10 @@ pub(crate) mod layout;
 pub(crate) mod segment;
 pub(crate) mod vnet;
 
-/// What a kernel leaves to us above the port, and takes from us.
+/// Offloads that the kernel leaves to us above the port, and accepts from us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offloads {
-    /// Nothing: packets come without offload headers.
+    /// None: packets have no offload headers.
     None,
     /// Super-packets of TCP.
     Tcp,

@@ -1,8 +1,8 @@
-//! Super-packets cut into the packets that a network card would have made of them.
+//! Segments super-packets as a network card would.
 //!
-//! A kernel that believes in its device's offloads hands up to 64 kB of TCP or UDP payload down as
-//! one packet. On a lossy link one lost "packet" would be 45. So every segment gets its own headers,
-//! as the kernel's own segmentation (`tcp_gso_segment`, `__udp_gso_segment`) writes them:
+//! A kernel with segmentation offload passes up to 64 kB of TCP or UDP payload to the device as one packet.
+//! On a lossy link the loss of one such "packet" would be the loss of 45. So every segment gets its own
+//! headers, as the kernel's segmentation (`tcp_gso_segment`, `__udp_gso_segment`) writes them:
 //!
 //! | field | segment i of n |
 //! |---|---|
@@ -18,7 +18,7 @@
 use super::checksum;
 use super::layout::{Network, PacketLayout, Transport};
 
-/// A packet that cannot be cut.
+/// The packet cannot be segmented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotSegmentable;
 
@@ -26,7 +26,7 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// A super-packet, with what stands before its IP header: nothing, or Ethernet's.
+/// A super-packet, with the bytes before its IP header: none, or the Ethernet header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SuperPacket<'a> {
     bytes: &'a [u8],
@@ -35,11 +35,11 @@ pub(crate) struct SuperPacket<'a> {
 }
 
 impl<'a> SuperPacket<'a> {
-    /// The super-packet of `transport` whose IP header stands at `ip`, to be cut into segments of
-    /// `size` bytes of payload; the last may be shorter.
+    /// Parses the super-packet of `transport` whose IP header is at `ip`, to be cut into segments of `size`
+    /// bytes of payload; the last may be shorter.
     ///
     /// # Errors
-    /// If the bytes are something else, or there is nothing to cut.
+    /// If the bytes are something else, or need no segmentation.
     pub(crate) fn parse(
         bytes: &'a [u8],
         ip: usize,
@@ -58,12 +58,12 @@ impl<'a> SuperPacket<'a> {
         })
     }
 
-    /// How many segments there are.
+    /// Number of segments.
     pub(crate) fn segments(&self) -> usize {
         (self.layout.end - self.layout.payload).div_ceil(self.size)
     }
 
-    /// Writes segment `i` with all headers to `out`: its length. None if `out` is too short, or
+    /// Writes segment `i` with all headers to `out` and returns its length; `None` if `out` is too short, or
     /// there is no such segment.
     pub(crate) fn write(&self, i: usize, out: &mut [u8]) -> Option<usize> {
         let Self {
@@ -153,7 +153,7 @@ mod tests {
         Ok(segments.collect())
     }
 
-    /// A super-packet, its L4 payload `payload`, as a kernel hands it down.
+    /// A super-packet with the L4 payload `payload`, as the kernel passes it to a device.
     fn super_packet(v6: bool, vlan: bool, tcp: Option<TcpHeader>, payload: &[u8]) -> Vec<u8> {
         let link = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
         let mut bytes = Vec::new();
@@ -235,7 +235,7 @@ mod tests {
                             NetSlice::Ipv6(ip) => slice.calc_checksum_ipv6(ip.header().source(), ip.header().destination()),
                             NetSlice::Arp(_) => unreachable!(),
                         }.unwrap();
-                        // All ones and zero are the same number to TCP.
+                        // All ones and zero are equivalent in TCP.
                         let zero = want.checksum == 0 && got.checksum == 0xffff;
                         want.checksum = if zero { 0xffff } else { want.checksum };
                         prop_assert_eq!(got, want);

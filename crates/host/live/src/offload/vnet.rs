@@ -1,6 +1,5 @@
-//! What a kernel leaves to the device below it, told in front of each packet: `struct
-//! virtio_net_hdr` of the virtio specification 1.2, section 5.1.6, as `AF_PACKET` sockets
-//! (`PACKET_VNET_HDR`) and TUN devices (`IFF_VNET_HDR`) write it, in the machine's byte order.
+//! The offload header that precedes each packet: `struct virtio_net_hdr` of the virtio specification 1.2, section
+//! 5.1.6, as `AF_PACKET` sockets (`PACKET_VNET_HDR`) and TUN devices (`IFF_VNET_HDR`) use it, in native byte order.
 
 use super::layout::{Network, Transport};
 
@@ -14,33 +13,33 @@ const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
-/// What is left to do.
+/// Operations that the sender left to the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VnetHeader {
-    /// The checksum at `csum_start + csum_offset` still has to cover what follows `csum_start`.
+    /// The checksum at `csum_start + csum_offset` does not cover the bytes from `csum_start` on yet.
     pub(crate) needs_checksum: bool,
     pub(crate) gso_type: u8,
     /// Bytes of headers before the first segment's payload; a hint.
     pub(crate) header_len: u16,
-    /// Payload of each segment.
+    /// Payload of each segment, bytes.
     pub(crate) gso_size: u16,
     pub(crate) csum_start: u16,
     pub(crate) csum_offset: u16,
 }
 
-/// How a packet is to be cut.
+/// How to segment a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Not at all.
+    /// It is a single packet.
     Whole,
     /// Into segments of this transport.
     Segments(Transport),
-    /// In a way that is not known here.
+    /// The type is not supported here.
     Unknown,
 }
 
 impl VnetHeader {
-    /// Reads the header in front of a packet; nothing if it is cut short.
+    /// Parses the header of a packet; `None` if it is truncated.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; VNET_HEADER_LEN] = bytes.first_chunk()?;
         let word = |at| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
@@ -71,7 +70,7 @@ impl VnetHeader {
         bytes
     }
 
-    /// How the packet behind this header is to be cut.
+    /// How to segment the packet that follows.
     pub(crate) const fn cut(&self) -> Cut {
         match self.gso_type & !GSO_ECN {
             GSO_NONE => Cut::Whole,

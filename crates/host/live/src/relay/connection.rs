@@ -1,4 +1,4 @@
-//! One connection that is split: two sockets, and of each direction what waits between them.
+//! One split connection: two sockets, and for each direction the bytes that wait between them.
 
 use std::io;
 use std::net::Shutdown;
@@ -9,21 +9,21 @@ use socket2::Socket;
 
 use super::pipe::Pipe;
 
-/// A leg by its place: to the client, or to the server. A direction has the number of the leg it comes from.
+/// Indices of the legs: to the client, and to the server. A direction has the index of the leg that it comes from.
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-/// Steps of a connection in a row, before others have their turn.
+/// Steps of one connection before others get their turn.
 const STEPS_IN_A_ROW: usize = 16;
 
-/// What is there for all connections of a relay.
+/// Resources shared by all connections of a relay.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// One direction holds at most so many bytes.
+    /// Limit of bytes held by one direction.
     pub(super) most: usize,
-    /// Empty pipes for whoever needs one next.
+    /// Empty pipes for reuse.
     spares: Vec<Pipe>,
-    /// Bytes that wait in all pipes, and the most that did.
+    /// Bytes in all pipes, and the maximum so far.
     pub(super) held: usize,
     pub(super) most_held: usize,
     /// Bytes passed on, by direction.
@@ -31,7 +31,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Pipes that are kept for the next ones while there are connections.
+    /// Limit of pipes kept for reuse while there are connections.
     const SPARES: usize = 32;
 
     pub(super) const fn new(most: usize) -> Self {
@@ -58,39 +58,39 @@ impl Pool {
         }
     }
 
-    /// Nobody will need a pipe soon.
+    /// Closes the spare pipes.
     pub(super) fn give_up_spares(&mut self) {
         self.spares.clear();
     }
 }
 
-/// Why a connection does not go on.
+/// Why a connection ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// Both directions are through.
+    /// Both directions were closed.
     Closed,
-    /// One leg is dead.
+    /// One leg failed.
     Dead { leg: usize, error: io::Error },
     /// The target does not answer.
     Unreachable(io::Error),
-    /// Nothing has passed for too long, or for long where another needs its place.
+    /// It was idle too long, or idle for long while another connection needed its place.
     Idle,
-    /// The relay ends it: the system gives nothing to pass bytes on with, or it is asked to stop.
+    /// The relay ended it: the system has no pipe for it, or the relay stops.
     Cut(io::Error),
 }
 
-/// What a turn of a connection comes to.
+/// Result of a turn of a connection.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// It waits for its sockets.
     Waits,
-    /// It could go on at once.
+    /// It has more to do at once.
     GoesOn,
     /// It is over.
     Over(End),
 }
 
-/// One of its two sockets, and what is known of it.
+/// One of its two sockets, with its readiness.
 #[derive(Debug)]
 struct Leg {
     socket: Socket,
@@ -98,14 +98,14 @@ struct Leg {
     writable: bool,
 }
 
-/// What is read of a leg.
+/// State of reading a leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
-    /// More may come.
+    /// More may arrive.
     Open,
-    /// Its end has come; what is before it may still wait.
+    /// The FIN has arrived; bytes before it may still wait.
     Ended,
-    /// Its end has been passed on.
+    /// The FIN has been passed on.
     Through,
 }
 
@@ -121,11 +121,11 @@ pub(super) struct Connection {
     legs: [Leg; 2],
     /// By the leg that they come from.
     directions: [Direction; 2],
-    /// Whether the server's leg has not been answered yet.
+    /// Whether the connection to the server is still being established.
     connecting: bool,
-    /// Whether it has a turn waiting.
+    /// Whether it is in the queue for a turn.
     pub(super) queued: bool,
-    /// When something passed last, or it began.
+    /// Time of the last progress, or of the start.
     pub(super) last: Instant,
 }
 
@@ -157,7 +157,7 @@ impl Connection {
         self.connecting
     }
 
-    /// The system says what has become of a leg; passes on what can be.
+    /// Handles an event of a leg, and passes on what it can.
     pub(super) fn handle_event(&mut self, leg: usize, flags: EventFlags, pool: &mut Pool) -> Turn {
         let reads = EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         let writes = EventFlags::OUT | EventFlags::HUP | EventFlags::ERR;
@@ -174,7 +174,7 @@ impl Connection {
                 None => Ok(()),
             });
             if let Err(error) = error {
-                // One that is there may be gone again before anybody looks.
+                // A connection may be reset by the server right after it was established.
                 let there = error.kind() == io::ErrorKind::ConnectionReset;
                 return Turn::Over(match self.connecting && leg == SERVER && !there {
                     true => End::Unreachable(error),
@@ -188,7 +188,7 @@ impl Connection {
         self.pass_on(pool)
     }
 
-    /// Passes on what can be, both ways.
+    /// Passes on what it can, in both directions.
     pub(super) fn pass_on(&mut self, pool: &mut Pool) -> Turn {
         if self.connecting {
             return Turn::Waits;
@@ -208,7 +208,8 @@ impl Connection {
         }
     }
 
-    /// Passes on in one direction until a socket does not go on, or it is the turn of others; whether it is that.
+    /// Passes on bytes in one direction until a socket blocks, or others get their turn. Returns whether
+    /// there is more to do.
     fn pass_on_from(&mut self, from: usize, pool: &mut Pool) -> Result<bool, End> {
         for _ in 0..STEPS_IN_A_ROW {
             let took = self.take(from, pool)?;
@@ -221,7 +222,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Takes in what has come at leg `from`; whether something has, or its end.
+    /// Reads bytes from leg `from` into the pipe. Returns whether any arrived, or the FIN.
     fn take(&mut self, from: usize, pool: &mut Pool) -> Result<bool, End> {
         let leg = &mut self.legs[from];
         let direction = &mut self.directions[from];
@@ -241,7 +242,7 @@ impl Connection {
                 pool.most_held = pool.most_held.max(pool.held);
             }
             Err(error) if is_patient(&error) => {
-                // A pipe that is not empty may be full instead.
+                // With bytes in the pipe, the pipe may be full instead of the socket empty.
                 if held == 0 {
                     leg.readable = false;
                     direction.give_back(pool);
@@ -253,7 +254,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Gives what was taken in to the other leg, and its end behind it; whether that went on.
+    /// Writes the pipe's bytes, and then the FIN, to the other leg. Returns whether any were written.
     fn give(&mut self, from: usize, pool: &mut Pool) -> Result<bool, End> {
         let to = 1 - from;
         let leg = &mut self.legs[to];
@@ -283,7 +284,7 @@ impl Connection {
         Ok(gave)
     }
 
-    /// Both legs are closed: by a reset, unless both directions are through.
+    /// Closes both legs, by a reset unless both directions were closed.
     pub(super) fn close(mut self, end: &End, pool: &mut Pool) {
         for direction in &mut self.directions {
             direction.give_back(pool);
@@ -303,13 +304,13 @@ impl Direction {
     }
 }
 
-/// Closing this socket will reset its connection.
+/// Makes closing this socket reset its connection.
 pub(super) fn reset(socket: &Socket) {
-    // One that is dead needs no reset.
+    // A failed socket needs no reset.
     let _refused = socket.set_linger(Some(Duration::ZERO));
 }
 
-/// Whether it will go on later.
+/// Whether the operation can be retried later.
 fn is_patient(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! The sockets of a relay, with what they are told.
+//! The sockets of a relay and their options.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -10,14 +10,14 @@ use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 use super::{RelayConfig, RelayError, Target, failed};
 use crate::netlink::Netlink;
 
-/// Connections that wait to be taken.
+/// Limit of connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 /// Two sockets, and a pipe of two ends for each direction.
 const DESCRIPTORS_EACH: u64 = 6;
-/// What the rest of the program has open.
+/// Descriptors of the rest of the program.
 const DESCRIPTORS_BESIDE: u64 = 128;
 
-/// Who says nothing for so long is asked whether he is there, and given up two minutes later.
+/// An idle connection is probed after two minutes, and given up two minutes later if there is no answer.
 fn keepalive() -> TcpKeepalive {
     TcpKeepalive::new()
         .with_time(Duration::from_secs(120))
@@ -25,7 +25,7 @@ fn keepalive() -> TcpKeepalive {
         .with_retries(4)
 }
 
-/// The process may have as many descriptors as the relay can need.
+/// Raises the limit of descriptors to what the relay may need.
 pub(super) fn allow_descriptors(connections: usize) -> Result<(), RelayError> {
     let needed = connections as u64 * DESCRIPTORS_EACH + DESCRIPTORS_BESIDE;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -47,7 +47,7 @@ pub(super) fn allow_descriptors(connections: usize) -> Result<(), RelayError> {
         .map_err(|error| failed(format!("have {needed} file descriptors"))(error.into()))
 }
 
-/// The socket that connections come in at.
+/// The listening socket.
 pub(super) fn listen(config: &RelayConfig) -> Result<Socket, RelayError> {
     let RelayConfig { listen, target, .. } = config;
     let socket = new(*listen).map_err(failed("open a socket"))?;
@@ -56,7 +56,7 @@ pub(super) fn listen(config: &RelayConfig) -> Result<Socket, RelayError> {
         if target.is_transparent() {
             take_any(&socket, *listen)?;
         }
-        // What is taken here has the same.
+        // Accepted sockets inherit the buffer sizes.
         tell_buffers(&socket, config)?;
         socket.bind(&SockAddr::from(*listen))?;
         socket.listen(BACKLOG)
@@ -65,15 +65,15 @@ pub(super) fn listen(config: &RelayConfig) -> Result<Socket, RelayError> {
     Ok(socket)
 }
 
-/// What a connection that came in is told.
+/// Sets the options of an accepted or connecting socket.
 pub(super) fn tell_client(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    // What waits to fill a segment has done so at its source already.
+    // The source has already applied Nagle's algorithm.
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_keepalive(&keepalive())
 }
 
-/// Where a connection that came in wants to go.
+/// Destination of an accepted connection.
 pub(super) fn destination(client: &Socket, target: Target) -> io::Result<SocketAddr> {
     match target {
         Target::Address(address) => Ok(address),
@@ -84,38 +84,38 @@ pub(super) fn destination(client: &Socket, target: Target) -> io::Result<SocketA
     }
 }
 
-/// An address without what IPv6 sockets write around those of IPv4.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Whether who calls `target` reaches a socket of this machine that listens at `listen`. It would be passed on to
-/// itself for ever.
+/// Whether a connection to `target` would reach the relay's own listener at `listen`, and be relayed to
+/// itself without end.
 pub(super) fn is_itself(target: SocketAddr, listen: SocketAddr) -> bool {
     let (target, listen) = (plain(target), plain(listen));
     let everywhere = listen.ip().is_unspecified();
-    // Nobody's address is the loopback's, as the kernel connects.
+    // The kernel connects to the loopback for an unspecified address.
     let to = match target.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    // A listener on all addresses of IPv6 has those of IPv4, too, where the system does not say otherwise.
+    // A listener on the unspecified IPv6 address also accepts IPv4, unless the system is configured otherwise.
     let reaches = listen.ip() == to || everywhere && (listen.is_ipv6() || to.is_ipv4());
     target.port() == listen.port() && reaches && is_local(to)
 }
 
-/// Whether an address is this machine's.
+/// Whether the address belongs to this machine.
 pub(super) fn is_local(address: IpAddr) -> bool {
     if address.is_unspecified() || address.is_loopback() {
         return true;
     }
-    // What the routing table says; where it says nothing a socket can be bound, or cannot.
+    // Ask the routing table; if that fails, try to bind a socket.
     let way = Netlink::open().and_then(|mut netlink| netlink.is_local(address));
     way.unwrap_or_else(|_| UdpSocket::bind((address, 0)).is_ok())
 }
 
-/// A socket on its way to `to`, with the client's address if that is asked for.
+/// Connects to `to`, from the client's address if configured.
 pub(super) fn connect(to: SocketAddr, client: &Socket, config: &RelayConfig) -> io::Result<Socket> {
     let socket = new(to)?;
     tell_client(&socket)?;
@@ -140,7 +140,7 @@ fn new(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The socket may have addresses that are not this machine's.
+/// Lets the socket use addresses that do not belong to this machine.
 fn take_any(socket: &Socket, like: SocketAddr) -> io::Result<()> {
     match like {
         SocketAddr::V4(_) => socket.set_ip_transparent_v4(true),
@@ -148,7 +148,7 @@ fn take_any(socket: &Socket, like: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Before it connects or listens: the window scale follows from it.
+/// Sets the buffer sizes. Must be called before connecting or listening, because the window scale depends on them.
 fn tell_buffers(socket: &Socket, config: &RelayConfig) -> io::Result<()> {
     let Some(size) = config.socket_buffer else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The loop of a relay: who comes, what becomes ready, and whom nobody answers.
+//! The loop of a relay: accepts connections, handles socket events, and gives up targets that do not answer.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,22 +17,22 @@ use super::{RelayConfig, RelayError, RelayReport, Target, YIELDS_AFTER, failed};
 use crate::clock;
 use airlane_node::Quiet;
 
-/// Names of what epoll watches beside connections, which have numbers from 0.
+/// Epoll tokens; connections have the numbers from 0.
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const TELL: u64 = u64::MAX - 2;
 
-/// Connections taken in a row, before the others have their turn.
+/// Connections accepted in a row before other events are handled.
 const ACCEPTS_IN_A_ROW: usize = 64;
-/// When the system has no descriptors nor memory, it is asked again after this.
+/// Pause after the system ran out of descriptors or memory.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often idle connections are looked for, at least; a sixteenth of their time where that is less.
+/// Longest interval of checks for idle connections; a sixteenth of the idle timeout if that is shorter.
 const SWEEP: Duration = Duration::from_secs(10);
 
 fn refuse_loop(target: Target, listen: SocketAddr) -> Result<(), RelayError> {
     match target {
-        // A port that the system gives is not known yet.
+        // A port that the system chooses is not known yet.
         Target::Address(target) if listen.port() != 0 && open::is_itself(target, listen) => {
             Err(RelayError::Loop { target, listen })
         }
@@ -40,28 +40,29 @@ fn refuse_loop(target: Target, listen: SocketAddr) -> Result<(), RelayError> {
     }
 }
 
-/// A relay that listens.
+/// A listening relay.
 #[derive(Debug)]
 pub struct Relay {
     config: RelayConfig,
     listener: Socket,
     epoll: OwnedFd,
-    /// By number; empty places have their numbers in `free`.
+    /// By place; the numbers of empty places are in `free`.
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
-    /// Places that were left in this turn: events of it may still name them.
+    /// Places emptied in this turn: events of this turn may still name them.
     left: Vec<usize>,
-    /// Connections that could go on at once.
+    /// Connections with more to do at once.
     ready: VecDeque<usize>,
-    /// Whose target has to answer until when, in order; whoever connected meanwhile has a newer number.
+    /// Deadlines of connection attempts, in order, with place and serial number. A place that was reused has
+    /// a newer serial number.
     waiting: VecDeque<(Instant, usize, u64)>,
-    /// Which connection in a place it is.
+    /// Serial number of the connection in each place.
     serials: Vec<u64>,
-    /// Until then nobody is taken.
+    /// No connection is accepted until then.
     paused: Option<Instant>,
-    /// When idle connections are looked for next; none without connections.
+    /// Next check for idle connections; `None` without connections.
     sweep: Option<Instant>,
-    /// When the log spoke of connections that were refused, and of those that were reset.
+    /// Limits log entries about refused connections and about resets.
     said: [Quiet; 2],
     pool: Pool,
     report: RelayReport,
@@ -71,7 +72,7 @@ impl Relay {
     /// Listens.
     ///
     /// # Errors
-    /// If it would call itself, may not have so many connections, or cannot listen there.
+    /// If it would connect to itself, may not have that many connections, or cannot listen there.
     pub fn open(config: RelayConfig) -> Result<Self, RelayError> {
         refuse_loop(config.target, config.listen)?;
         if config.pool.as_bytes() == 0 {
@@ -111,12 +112,12 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     pub const fn listens_at(&self) -> SocketAddr {
         self.report.listen
     }
 
-    /// What it has counted.
+    /// Its counters.
     pub fn report(&self) -> RelayReport {
         let [to_servers_bytes, to_clients_bytes] = self.pool.passed;
         RelayReport {
@@ -128,11 +129,11 @@ impl Relay {
         }
     }
 
-    /// Relays until `stop` is readable; then all connections are reset, because nobody can know whether what they
-    /// carried was all. Whenever `tell` becomes readable, the log says where it stands.
+    /// Relays until `stop` is readable. It then resets all connections, because it cannot know whether their
+    /// transfers were complete. Logs the counters whenever `tell` becomes readable.
     ///
     /// # Errors
-    /// If the system does not let it wait.
+    /// If polling fails.
     pub fn run(&mut self, stop: BorrowedFd<'_>, tell: BorrowedFd<'_>) -> Result<(), RelayError> {
         let RelayConfig {
             target,
@@ -190,7 +191,7 @@ impl Relay {
         told.map_err(|error| failed("wait for connections")(error.into()))
     }
 
-    /// How long there is nothing to do unless something becomes ready.
+    /// Time until something is due without an event.
     fn timeout(&self) -> Option<Timespec> {
         if !self.ready.is_empty() {
             return Some(Timespec::default());
@@ -205,7 +206,7 @@ impl Relay {
         })
     }
 
-    /// Ends connections that have been idle for so long.
+    /// Resets connections that have reached the idle timeout.
     fn end_idle(&mut self, now: Instant) {
         let limit = self.config.idle_timeout;
         let idle =
@@ -219,7 +220,8 @@ impl Relay {
         self.sweep = (self.report.open > 0).then_some(next);
     }
 
-    /// Ends the connection that has been idle longest, if that is long: whether there is a place now.
+    /// Resets the connection that has been idle longest, if it was idle long enough. Returns whether a place
+    /// is free now.
     fn make_room(&mut self, now: Instant) -> bool {
         let places = self.connections.iter().zip(0..);
         let there =
@@ -235,7 +237,7 @@ impl Relay {
         yields
     }
 
-    /// Gives up targets that have not answered, ends who is idle, and takes connections again.
+    /// Gives up targets that have not answered, resets idle connections, and resumes accepting.
     fn on_time(&mut self, now: Instant) -> Result<(), RelayError> {
         while let Some((until, place, serial)) = self.waiting.front().copied() {
             let connection = self.connections[place].as_ref();
@@ -269,11 +271,11 @@ impl Relay {
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
                         tracing::warn!(%error, "no connection can be taken for a moment");
                         self.paused = Some(Instant::now() + PAUSE);
-                        // It would be ready all the time.
+                        // The listener would be ready all the time.
                         let _refused = self.watch_listener(EventFlags::empty(), false);
                         return;
                     }
-                    // It has gone before it was taken.
+                    // The client has disconnected before it was accepted.
                     _ => continue,
                 },
             };
@@ -293,7 +295,7 @@ impl Relay {
         }
     }
 
-    /// A client is there: the other leg begins.
+    /// Connects an accepted client to its target.
     fn begin(&mut self, client: Socket) {
         let Self { config, report, .. } = self;
         let begun = || -> io::Result<Option<(Socket, SocketAddr)>> {
@@ -368,7 +370,7 @@ impl Relay {
         }
     }
 
-    /// Does what a turn of a connection asks for.
+    /// Applies the result of a turn of a connection.
     fn follow(&mut self, place: usize, turn: Turn) {
         let end = match turn {
             Turn::Waits => return,

@@ -1,15 +1,16 @@
-//! Where a sender sends: to the address that it called, until the other end has answered a handshake at another.
+//! The address that a sender uses: the one it called, until the other end has answered a handshake at another
+//! address.
 //!
-//! Who copies a datagram and is first makes it seem to come from any host, and must not lead a flood there. So an address
-//! counts once an initiation that went there was answered from there, as a path does in QUIC (RFC 9000, section 8.2); and
-//! one is asked only while nothing comes from the address that was called.
+//! An attacker who copies a datagram and delivers it first can fake any source address, and must not be able to
+//! direct a flood there. So a new address is used only after it has answered an initiation that was sent to it, as
+//! QUIC validates a path (RFC 9000, section 8.2); and it gets an initiation only while the called address is silent.
 
 use std::net::SocketAddr;
 
 use airlane_base::{Duration, Instant};
 
-/// Nothing came from the address that was called for so long: what comes from elsewhere may be the other end. And how
-/// often it is asked.
+/// Silence of the called address after which another source address may be the other end, and the interval of
+/// initiations to it.
 const MOVED: Duration = Duration::from_secs(3);
 
 /// The address of the other end.
@@ -17,9 +18,9 @@ const MOVED: Duration = Duration::from_secs(3);
 pub(super) struct Called {
     at: SocketAddr,
     heard: Instant,
-    /// Where it seems to be by now, and since when it is asked there.
+    /// Its presumed new address, and since when initiations go there.
     elsewhere: Option<(SocketAddr, Instant)>,
-    /// Where the last initiation went.
+    /// Destination of the last initiation.
     asked: SocketAddr,
 }
 
@@ -33,18 +34,18 @@ impl Called {
         }
     }
 
-    /// Where everything goes but initiations.
+    /// Destination of everything but initiations.
     pub(super) const fn at(&self) -> SocketAddr {
         self.at
     }
 
-    /// Where an initiation goes that leaves now.
+    /// Destination of an initiation sent now.
     pub(super) fn ask(&mut self) -> SocketAddr {
         self.asked = self.elsewhere.map_or(self.at, |(elsewhere, _)| elsewhere);
         self.asked
     }
 
-    /// Something authentic came: whether an initiation is to ask for who it seems to come from.
+    /// Handles an authentic datagram. Returns whether to send an initiation to its source address.
     pub(super) fn on_heard(&mut self, now: Instant, from: SocketAddr) -> bool {
         if from == self.at {
             (self.heard, self.elsewhere) = (now, None);
@@ -58,7 +59,7 @@ impl Called {
         asks
     }
 
-    /// An initiation was answered from there.
+    /// Handles an answer to an initiation.
     pub(super) fn on_answer(&mut self, now: Instant, from: SocketAddr) {
         if from == self.asked {
             *self = Self::new(now, from);
@@ -78,27 +79,27 @@ mod tests {
     fn an_address_counts_once_it_has_answered_what_went_there() {
         let at = |seconds| Instant::ORIGIN + Duration::from_secs(seconds);
         let mut called = Called::new(at(0), address(1));
-        // As long as the one that was called is heard, nothing comes of others.
+        // Other source addresses have no effect while the called address is heard.
         for seconds in 1..10 {
             assert!(!called.on_heard(at(seconds), address(1)));
             assert!(!called.on_heard(at(seconds), address(2)));
             assert_eq!((called.at(), called.ask()), (address(1), address(1)));
         }
         assert!(!called.on_heard(at(11), address(2)));
-        // What was asked here is no answer from there.
+        // An answer from an address that got no initiation has no effect.
         called.on_answer(at(11), address(2));
         assert_eq!(called.at(), address(1));
         assert!(called.on_heard(at(12), address(2)));
         called.on_answer(at(12), address(2));
         assert_eq!((called.at(), called.ask()), (address(1), address(2)));
-        // It is not asked again with each datagram, and another may be it as well.
+        // It gets no initiation for each datagram, and another address may turn out to be the right one.
         assert!(!called.on_heard(at(14), address(3)));
         assert!(called.on_heard(at(15), address(3)));
         called.on_answer(at(15), address(3));
         assert_eq!((called.at(), called.ask()), (address(1), address(3)));
         called.on_answer(at(15), address(3));
         assert_eq!((called.at(), called.ask()), (address(3), address(3)));
-        // One that was asked is forgotten when the other end is heard where it was.
+        // A presumed address is forgotten when the old one is heard again.
         assert!(called.on_heard(at(20), address(4)));
         assert!(!called.on_heard(at(20), address(3)));
         assert_eq!(called.ask(), address(3));

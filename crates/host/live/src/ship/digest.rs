@@ -1,15 +1,15 @@
-//! BLAKE3 of files in their order, a stretch at a time, as soon as their bytes are there.
+//! BLAKE3 hashes of files in order, computed in pieces as soon as their bytes are present.
 
 use airlane_ship::{Digest, Manifest};
 
 use super::ShipError;
 
-/// Read and taken in at once.
+/// Length of a piece, bytes.
 pub(super) const STRETCH: usize = 256 << 10;
 
-/// The digests of a job's files, as far as they are known.
+/// The hashes of a job's files, as far as computed.
 pub(super) struct Digester {
-    /// Where each file begins and ends.
+    /// Start and end of each file.
     files: Vec<(u64, u64)>,
     done: Vec<Digest>,
     hasher: blake3::Hasher,
@@ -32,12 +32,12 @@ impl Digester {
         }
     }
 
-    /// How many bytes are known from where it goes on.
+    /// Position up to which bytes have been hashed.
     pub(super) const fn at(&self) -> u64 {
         self.at
     }
 
-    /// Takes in one stretch of what lies before `end`; whether there may be more.
+    /// Hashes one piece before `end`. Returns whether there may be more.
     pub(super) fn step(
         &mut self,
         end: u64,
@@ -63,12 +63,12 @@ impl Digester {
         Ok(len > 0 && self.at < end)
     }
 
-    /// All of them, once they are known.
+    /// All hashes, once computed.
     pub(super) fn all(&self) -> Option<&[Digest]> {
         (self.done.len() == self.files.len()).then_some(&self.done)
     }
 
-    /// Begins anew, as something is sent again.
+    /// Starts over, because data are sent again.
     pub(super) fn restart(&mut self) {
         self.done.clear();
         self.hasher.reset();

@@ -1,4 +1,4 @@
-//! An entry of the list on the disk: whether it is at its place, its part before it is whole, and what it is given at the end.
+//! An entry of the file list on the disk: whether it is in place, its partial file, and its final attributes.
 
 use std::fs::{File, FileTimes, Permissions};
 use std::io;
@@ -12,15 +12,16 @@ use super::ShipError;
 use super::inbox::{Inbox, is_folder};
 use super::source::nanoseconds;
 
-/// Where files lie that are not whole.
+/// Directory of incomplete files.
 pub(super) const WORK: &str = ".airlane-parts";
-/// File systems round times, at most to this.
+/// Coarsest resolution of a file system's timestamps, ns.
 const ROUNDED: u64 = 2_000_000_000;
 
-/// Files of a list that seem to be at their places, by length and time: they are compared as what comes is.
+/// Files of the list that seem to be in place, by length and time; their hashes are checked later like those
+/// of received files.
 ///
 /// # Errors
-/// If something else is there that is not to be replaced, or cannot be.
+/// If something else is there and must not, or cannot, be replaced.
 pub(super) fn here(
     inbox: &Inbox,
     manifest: &Manifest,
@@ -28,7 +29,7 @@ pub(super) fn here(
 ) -> Result<Vec<bool>, ShipError> {
     let look = |entry: &Entry| {
         let path = inbox.path().join(&entry.path);
-        // What is only named alike is refused as well: receivers beside each other have -2 and so on.
+        // Similar names are refused as well: concurrent receivers use -2 and so on.
         if entry.path.starts_with(WORK) {
             return Err(ShipError::Input(format!(
                 "{}: a name that begins so is the receiver's own; send it under another",
@@ -76,7 +77,7 @@ pub(super) fn is_as_sent(facts: &Stat, entry: &Entry) -> bool {
     is_file && facts.st_size as u64 == entry.bytes && modified.abs_diff(entry.modified_ns) < ROUNDED
 }
 
-/// The name of a file while it is not whole.
+/// The name of an incomplete file.
 pub(super) fn part(entry: &Entry) -> String {
     let Entry {
         path,

@@ -1,5 +1,5 @@
-//! The folder that files go to. Each path is resolved beneath its handle and through no link, so that nothing leaves it,
-//! whatever a list says and whatever another user makes meanwhile.
+//! The directory for received files. Each path is resolved beneath its handle and without following links, so
+//! that no file is written elsewhere, whatever the list contains and whatever another user creates meanwhile.
 
 use std::fs::File;
 use std::io;
@@ -14,14 +14,14 @@ use rustix::io::Errno;
 
 use super::ShipError;
 
-/// A folder by its handle.
+/// A directory, by its handle.
 pub(super) struct Inbox {
     handle: OwnedFd,
     path: PathBuf,
 }
 
 impl Inbox {
-    /// The folder at a path, which may be a link itself.
+    /// Opens the directory at a path, which may itself be a link.
     pub(super) fn open(path: &Path) -> Result<Self, ShipError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(path, flags, Mode::empty());
@@ -48,7 +48,7 @@ impl Inbox {
         )
     }
 
-    /// A folder in it.
+    /// Opens a subdirectory.
     pub(super) fn folder(&self, path: &str) -> io::Result<Self> {
         let path = if path.is_empty() { "." } else { path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -58,7 +58,7 @@ impl Inbox {
         })
     }
 
-    /// A file in it, to read and to write; one that is made is its owner's alone.
+    /// Opens a file for reading and writing; a new file is accessible only to its owner.
     pub(super) fn file(&self, path: &str, make: bool) -> io::Result<File> {
         let (flags, mode) = match make {
             true => (OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR),
@@ -67,7 +67,7 @@ impl Inbox {
         Ok(File::from(self.below(path, flags, mode)?))
     }
 
-    /// A file in it, to read.
+    /// Opens a file for reading.
     pub(super) fn reading(&self, path: &str) -> io::Result<File> {
         Ok(File::from(self.below(
             path,
@@ -76,7 +76,7 @@ impl Inbox {
         )?))
     }
 
-    /// What is at a path; none where nothing is, or not even a folder for it.
+    /// Metadata of a path; `None` if nothing, or no directory for it, exists.
     pub(super) fn look(&self, path: &str) -> io::Result<Option<Stat>> {
         let (above, name) = split(path);
         let found = self
@@ -89,7 +89,7 @@ impl Inbox {
         }
     }
 
-    /// Makes a folder and those above it; whether it was not there. The system's umask applies.
+    /// Creates a directory and its parents. Returns whether it was new. The system's umask applies.
     pub(super) fn make_folder(&self, path: &str, mode: u32) -> io::Result<bool> {
         let (above, name) = split(path);
         if name.is_empty() {
@@ -102,7 +102,7 @@ impl Inbox {
             }
             found => found?,
         };
-        // Its owner can put something into it, whatever it is to be in the end.
+        // The owner must be able to create files in it, whatever its final mode.
         match mkdirat(&above.handle, name, Mode::from_raw_mode(mode | 0o700)) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => self.folder(path).map(|_| false),
@@ -110,7 +110,7 @@ impl Inbox {
         }
     }
 
-    /// Gives a file of this folder a path in another one. Without `replace` what is there stays, and this fails.
+    /// Moves a file of this directory to a path in another one. Without `replace` it fails if the path exists.
     pub(super) fn place(&self, name: &str, to: &Self, path: &str, replace: bool) -> io::Result<()> {
         let (above, last) = split(path);
         to.make_folder(above, 0o777)?;
@@ -120,7 +120,7 @@ impl Inbox {
         }
         let flags = RenameFlags::NOREPLACE;
         match renameat_with(&self.handle, name, &above.handle, last, flags) {
-            // Not every file system knows this flag. A hard link replaces nothing either.
+            // Not every file system supports this flag. A hard link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 linkat(&self.handle, name, &above.handle, last, AtFlags::empty())?;
                 self.remove(name)
@@ -129,14 +129,14 @@ impl Inbox {
         }
     }
 
-    /// A small file's contents.
+    /// Reads a small file.
     pub(super) fn read(&self, name: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         io::Read::read_to_end(&mut self.reading(name).ok()?, &mut bytes).ok()?;
         Some(bytes)
     }
 
-    /// Replaces a small file's contents as a whole.
+    /// Replaces a small file atomically.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         const NEW: &str = "new";
         let mut file = self.file(NEW, true)?;
@@ -150,7 +150,7 @@ impl Inbox {
         Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 
-    /// Removes a folder in it; whether it was empty.
+    /// Removes a subdirectory. Returns whether it was empty.
     pub(super) fn remove_folder(&self, name: &str) -> io::Result<bool> {
         match unlinkat(&self.handle, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
@@ -159,7 +159,7 @@ impl Inbox {
         }
     }
 
-    /// Its files, by name and what they are.
+    /// Its files with their metadata.
     pub(super) fn files(&self) -> io::Result<Vec<(String, Stat)>> {
         let mut all = Vec::new();
         for entry in Dir::read_from(&self.handle)? {
@@ -175,18 +175,18 @@ impl Inbox {
         Ok(all)
     }
 
-    /// Bytes that still fit.
+    /// Free space, bytes.
     pub(super) fn room(&self) -> io::Result<u64> {
         let facts = fstatvfs(&self.handle)?;
         Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
     }
 
-    /// Waits until all that was written is on the disk.
+    /// Waits until everything is written to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         Ok(syncfs(&self.handle)?)
     }
 
-    /// The permissions that this process withholds, by what a new folder gets.
+    /// The umask of this process, from the mode of a new directory.
     pub(super) fn umask(&self) -> io::Result<u32> {
         const PROBE: &str = "umask";
         self.remove_folder(PROBE).ok();
@@ -196,8 +196,8 @@ impl Inbox {
         Ok(!found.st_mode & 0o777)
     }
 
-    /// A folder in it that is this user's alone, and no other process's: the first that is free of `name`, `name-2` and
-    /// so on, with its name.
+    /// Opens a subdirectory that only this user may access and no other process uses: the first free one of
+    /// `name`, `name-2` and so on. Returns it with its name.
     pub(super) fn private(&self, name: &str) -> Result<(Self, String), ShipError> {
         const MOST: u32 = 16;
         for number in 1..=MOST {
@@ -206,7 +206,7 @@ impl Inbox {
                 _ => format!("{name}-{number}"),
             };
             let path = self.path.join(&name);
-            // One that was removed while it was opened is made again.
+            // Retry if it was removed between creation and opening.
             for _ in 0..MOST {
                 match mkdirat(&self.handle, &*name, Mode::RWXU) {
                     Ok(()) | Err(Errno::EXIST) => {}
@@ -244,12 +244,12 @@ impl Inbox {
     }
 }
 
-/// The folder of a path, and the name in it.
+/// Splits a path into its directory and name.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Whether this is a folder.
+/// Whether this is a directory.
 pub(super) fn is_folder(facts: &Stat) -> bool {
     FileType::from_raw_mode(facts.st_mode) == FileType::Directory
 }

@@ -1,6 +1,6 @@
-//! The link of this machine that leads to the other end, where there is one: it tells what the interfaces on the way
-//! offer (Gopal 2007, section 3.3). That counts for as long as probes come back from the node that has the other end's
-//! address: of a way that goes on behind the last node, interfaces say nothing.
+//! The link of this machine that leads to the other end, if there is one: it reports what the interfaces on
+//! the path offer (Gopal 2007, section 3.3). A report counts while probes come back from the node that has
+//! the other end's address: the interfaces know nothing about a path that continues after the last node.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::control::{self, ControlError};
 use crate::netlink::leads_to;
 use crate::status::FlowOffer;
 
-/// So old a probe may be that has come back, to tell what the path offers (CLAP-P3).
+/// Age up to which a probe describes the offer of the whole path (CLAP-P3).
 const FRESH: Duration = Duration::from_millis(200);
-/// So old, for the way to be known at all.
+/// Age up to which a probe proves that the path exists.
 const KNOWN: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_nanos(Offer::INTERVAL_NS);
 
-/// A link that is asked.
+/// A link that is polled.
 pub(super) struct Interface {
     registration: Registration,
     next: Instant,
@@ -30,11 +30,11 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    /// The link with this control socket, or the running one that leads to `to`; none if there is none, or it does not
-    /// answer those who ask.
+    /// Registers with the link of this control socket, or with the running link that leads to `to`; `None` if
+    /// there is none, or it refuses this user.
     ///
     /// # Errors
-    /// If the link that is named does not lead there.
+    /// If the named link does not lead there.
     pub(super) fn find(
         link: Option<&Path>,
         port: u16,
@@ -70,15 +70,15 @@ impl Interface {
         &self.name
     }
 
-    /// Whether it has told something that counted.
+    /// Whether a report was used.
     pub(super) const fn has_counted(&self) -> bool {
         self.used
     }
 
-    /// Asks each interval, and gives what the answer says.
+    /// Asks once in each interval, and returns the reports that count.
     ///
     /// # Errors
-    /// If it is gone.
+    /// If the connection to the node is lost.
     pub(super) fn poll(&mut self, now: Instant) -> Result<Option<Offered>, ControlError> {
         if now >= self.next {
             self.next = now + INTERVAL;
@@ -93,7 +93,7 @@ impl Interface {
     }
 }
 
-/// What counts of it.
+/// The part of a report that counts.
 fn offered(offer: &FlowOffer) -> Option<Offered> {
     let route = offer.route.as_ref().filter(|route| route.complete)?;
     let age = Duration::from_nanos(route.age_ns);

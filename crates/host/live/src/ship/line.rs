@@ -1,4 +1,4 @@
-//! The sealed way to the other end: a UDP socket and the session over it.
+//! The encrypted channel to the other end: a UDP socket and its secure session.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,26 +20,26 @@ use crate::security::{has_fast_aes, random};
 use crate::underlay::udp::{Received, Udp};
 use airlane_node::SEND_MAX;
 
-/// Every path carries so many bytes with IP's headers (RFC 8200, section 5).
+/// Minimum MTU of every path (RFC 8200, section 5).
 const LEAST_MTU: usize = 1_280;
-/// Frames of most paths carry so many.
+/// MTU of most paths.
 const USUAL_MTU: usize = 1_500;
-/// Calls to receive before something else has its turn.
+/// Receive calls before other work gets its turn.
 const RECEIVES_IN_A_ROW: usize = 16;
-/// The system's buffer is full for so long at most.
+/// Longest wait for room in the system's buffer.
 const FULL: Duration = Duration::from_millis(50);
 
-/// Why somebody who called was refused.
+/// Why a caller was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Another ticket.
+    /// It has another ticket.
     Ticket,
-    /// The call is not later than the last one, by the wall clocks of who called.
+    /// The timestamp of its call is not later than that of the last one, by the callers' wall clocks.
     Clock,
 }
 
 impl Refusal {
-    /// How it called.
+    /// How it called, for a message.
     pub(super) const fn how(self) -> &'static str {
         match self {
             Self::Ticket => "with another ticket",
@@ -48,30 +48,30 @@ impl Refusal {
     }
 }
 
-/// The way to the other end.
+/// The channel to the other end.
 pub(super) struct Line {
     udp: Udp,
     secure: Secure,
     other: SecurePeer,
     peer: PeerId,
     received: Received,
-    /// Sealed datagrams of `size` bytes each, the last perhaps shorter, that wait for one call.
+    /// Sealed datagrams of `size` bytes each (the last may be shorter) that wait for one system call.
     batch: Vec<u8>,
     size: usize,
     to: Option<PeerAddress>,
-    /// Where a sender calls.
+    /// The address that a sender calls.
     called: Option<Called>,
-    /// The address of this machine that the other end called last.
+    /// The local address that the other end called last.
     from: Option<IpAddr>,
-    /// Who called last and was refused, and why.
+    /// The last refused caller, and the reason.
     stranger: Option<(PeerAddress, Refusal)>,
-    /// When something authentic came last.
+    /// Time of the last authentic datagram.
     heard: Instant,
     plain: Box<[u8]>,
 }
 
 impl Line {
-    /// Listens, and calls the other end if it is known where it is.
+    /// Opens the socket, and calls the other end if its address is known.
     pub(super) fn open(
         listen: SocketAddr,
         private: PrivateKey,
@@ -105,12 +105,12 @@ impl Line {
         })
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     pub(super) fn local(&self) -> Result<SocketAddr, ShipError> {
         Ok(self.udp.local()?)
     }
 
-    /// Lengths of contents that the path may carry, by what the kernel knows of it.
+    /// Candidate payload lengths, by the kernel's knowledge of the path.
     pub(super) fn sizes(&self, to: SocketAddr) -> Vec<usize> {
         let headers = headers(to);
         let said = self
@@ -126,7 +126,7 @@ impl Line {
         .into()
     }
 
-    /// Bytes of an IP packet to there beside the contents.
+    /// Bytes of an IP packet to `to` that are not payload.
     pub(super) fn headers(&self, to: SocketAddr) -> usize {
         headers(to) + OVERHEAD
     }
@@ -135,17 +135,17 @@ impl Line {
         self.secure.is_established(now, self.peer)
     }
 
-    /// Who was refused since the last call of this, and why.
+    /// The last caller refused since the previous call of this function, and the reason.
     pub(super) fn take_stranger(&mut self) -> Option<(PeerAddress, Refusal)> {
         self.stranger.take()
     }
 
-    /// When something authentic came last.
+    /// Time of the last authentic datagram.
     pub(super) const fn heard(&self) -> Instant {
         self.heard
     }
 
-    /// Forgets who called before, and when, as a restart does.
+    /// Forgets previous calls and their timestamps, as a restart would.
     pub(super) fn forget_calls(&mut self, now: Instant) -> Result<(), ShipError> {
         self.secure.set_peers(now, &[]).map_err(input)?;
         let again = [self.other.clone()];
@@ -160,13 +160,13 @@ impl Line {
         self.secure.seek(now, self.peer, PeerAddress::Udp(at));
     }
 
-    /// Asks the other end for new keys: it may have been started anew, and know none.
+    /// Starts a handshake, in case the other end was restarted without its keys.
     pub(super) fn renew(&mut self, now: Instant) {
         self.secure.rekey(now, self.peer);
     }
 
-    /// Seals contents. They leave with others of their length, at the latest with [`Line::flush`]. Whatever there is no
-    /// session for, or no way, is lost as on any path.
+    /// Seals a payload and adds it to the batch of its length, which [`Line::flush`] sends at the latest.
+    /// Without a session or a route the payload is lost, as on any path.
     pub(super) fn send(&mut self, now: Instant, contents: &[u8]) {
         let len = contents.len() + OVERHEAD;
         if len > self.size
@@ -200,12 +200,12 @@ impl Line {
         }
     }
 
-    /// What waits leaves.
+    /// Sends the batch.
     pub(super) fn flush(&mut self) {
         if let Some(PeerAddress::Udp(to)) = self.to.filter(|_| !self.batch.is_empty()) {
             let send = |from| self.udp.send((to, from), &self.batch, self.size, 0);
             let sent = send(self.from);
-            // Whatever the second says, the path has lost it.
+            // If the retry fails, the batch is lost, as on a path.
             match sent {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -230,7 +230,7 @@ impl Line {
         let _woken = poll(&mut fds, Some(&at_most));
     }
 
-    /// Gives `take` the contents of all that came from the other end.
+    /// Calls `take` with each payload received from the other end.
     pub(super) fn receive<E>(
         &mut self,
         now: Instant,
@@ -258,7 +258,7 @@ impl Line {
                     return;
                 }
                 let before = secure.counters().established;
-                // Secure counts what it refuses.
+                // `Secure` counts what it refuses.
                 let accepted = secure.handle_datagram(now, came.from, datagram, plain);
                 if let (Ok(accepted), Some(called), Some(from)) =
                     (&accepted, called.as_mut(), udp_of(came.from))
@@ -268,7 +268,7 @@ impl Line {
                         true if secure.counters().established > before => {
                             called.on_answer(now, from);
                         }
-                        // An initiation may be repeated from anywhere.
+                        // An initiation may be replayed from any address.
                         true => {}
                         false if called.on_heard(now, from) => secure.rekey(now, *peer),
                         false => {}
@@ -293,7 +293,7 @@ impl Line {
         Ok(())
     }
 
-    /// What the session has to do and to say.
+    /// Handles the timers and messages of the session.
     fn tick(&mut self, now: Instant) {
         if self.secure.poll_timeout().is_some_and(|due| due <= now) {
             self.secure.handle_timeout(now, clock::wall());
@@ -301,7 +301,7 @@ impl Line {
         say(&mut self.secure, &self.udp, (self.called.as_mut(), None));
     }
 
-    /// Waits until something comes, something is due, or somebody asks for the end: whether somebody does.
+    /// Waits until something arrives, something is due, or `stop` is readable. Returns whether `stop` is.
     pub(super) fn wait(
         &self,
         now: Instant,
@@ -340,8 +340,7 @@ fn udp_of(address: PeerAddress) -> Option<SocketAddr> {
     }
 }
 
-/// What the session has to say, to the end that is called or whoever called; an answer leaves from the address that was
-/// called.
+/// Sends the session's messages to the called end or the caller. An answer leaves from the address that was called.
 fn say(secure: &mut Secure, udp: &Udp, (mut called, from): (Option<&mut Called>, Option<IpAddr>)) {
     while let Some(message) = secure.poll_transmit() {
         let called = called.as_mut().map(|called| match message.bytes().len() {
@@ -349,13 +348,13 @@ fn say(secure: &mut Secure, udp: &Udp, (mut called, from): (Option<&mut Called>,
             _ => called.at(),
         });
         if let Some(to) = called.or(udp_of(message.to)) {
-            // Handshakes are repeated.
+            // A lost handshake message is repeated.
             let _sent = udp.send_to(to, from, message.bytes());
         }
     }
 }
 
-/// Bytes of UDP and IP in a packet to there.
+/// Bytes of UDP and IP headers in a packet to this address.
 const fn headers(to: SocketAddr) -> usize {
     airlane_node::Underlay::Udp { listen: to }.overhead(None)
 }
@@ -370,7 +369,7 @@ mod tests {
     use super::super::Ticket;
     use super::*;
 
-    /// Someone on the path may deliver a datagram first, from any address.
+    /// An attacker on the path may deliver a datagram first, from any address.
     #[test]
     fn a_sender_sends_to_no_address_but_the_one_that_it_called() {
         let [there, elsewhere] = says_from_elsewhere(false, |heard, _, _| heard >= 5);
@@ -378,16 +377,17 @@ mod tests {
         assert_eq!(elsewhere, 0);
     }
 
-    /// The other end has another address by now, and answers there.
+    /// The other end has moved, and answers from its new address.
     #[test]
     fn a_sender_follows_who_has_answered_elsewhere() {
         let [_, elsewhere] = says_from_elsewhere(true, |_, _, elsewhere| elsewhere >= 20);
         assert!(elsewhere >= 20, "{elsewhere}");
     }
 
-    /// What a receiver says comes from elsewhere than where it was called, and if it has `moved`, what goes there reaches
-    /// it, and nothing else once it has been heard. How much went to either address until `enough`, which is told how
-    /// much both ends heard at least. Handshakes do not count.
+    /// The receiver's datagrams arrive from another address than the one called. If it has `moved`, only that
+    /// address reaches it once it has been heard. Returns the datagrams sent to either address, without
+    /// handshakes, when `enough` returns `true`; `enough` gets the least number of datagrams that both ends
+    /// received, and the two counts.
     fn says_from_elsewhere(moved: bool, enough: impl Fn(u32, u32, u32) -> bool) -> [u32; 2] {
         let local = || UdpSocket::bind("127.0.0.1:0").unwrap();
         let (middle, elsewhere) = (local(), local());
@@ -421,7 +421,7 @@ mod tests {
                 line.send(now, b"something");
                 line.flush();
             }
-            // The receiver answers where it was called, or by its new address.
+            // The receiver is reached at the called address, or at its new one.
             let is_away = moved && heard[0] > 0;
             for (place, socket) in [&middle, &elsewhere].into_iter().enumerate() {
                 while let Ok((len, from)) = socket.recv_from(&mut buffer) {
@@ -433,7 +433,7 @@ mod tests {
                             }
                             (socket, addresses[0])
                         }
-                        // What the receiver says comes from elsewhere.
+                        // The receiver's datagrams arrive from the other address.
                         false => (&elsewhere, addresses[1]),
                     };
                     socket.send_to(&buffer[..len], to).unwrap();

@@ -15,38 +15,38 @@ use super::store::Store;
 use super::{ShipError, ShipEvent, ShipProgress, Shipment, ShippedFile, Ticket, Watch};
 use crate::clock;
 
-/// Somebody who watches is told so often.
+/// Interval of progress events.
 const TELL: Duration = Duration::from_millis(100);
-/// What is missing is remembered so often.
+/// Interval at which the list of missing ranges is saved.
 const SAVE: Duration = Duration::from_secs(1);
-/// How often those are mentioned who are refused, and how often the last call is forgotten.
+/// Interval of notes about refused callers, and of forgetting the last call.
 const AGAIN: Duration = Duration::from_secs(60);
-/// Who was just heard may be about to say more.
+/// Silence after which the last sender has probably nothing more to say.
 const QUIET: Duration = Duration::from_secs(3);
-/// Stretches to take in before something else has its turn.
+/// Pieces to hash before other work gets its turn.
 const DIGEST_IN_A_ROW: usize = 4;
 
-/// What a receiver is told.
+/// Settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions {
-    /// Where it listens.
+    /// Address where it listens.
     pub listen: SocketAddr,
-    /// Where files go.
+    /// Directory for the files.
     pub folder: PathBuf,
-    /// What both ends have.
+    /// The shared ticket.
     pub ticket: Ticket,
-    /// Whether files that are there are replaced.
+    /// Whether existing files are replaced.
     pub overwrite: bool,
-    /// Whether to wait for the next job after one.
+    /// Whether to wait for another job after one.
     pub stay: bool,
-    /// Nothing was heard for so long: nothing will be. None: it waits for ever.
+    /// Silence after which the transfer fails; `None` to wait without limit.
     pub timeout: Option<Duration>,
 }
 
-/// Receives files until they are here, or, if it stays, until somebody asks for the end.
+/// Receives files until they are complete, or, with `stay`, until `stop` is readable.
 ///
 /// # Errors
-/// Why they are not.
+/// Why the transfer failed.
 pub fn receive(
     options: &ReceiveOptions,
     stop: BorrowedFd<'_>,
@@ -78,7 +78,7 @@ pub fn receive(
         });
         if let Some((stranger, why)) = line.take_stranger() {
             let is_due = |last: Option<Instant>| last.is_none_or(|then| now >= then + AGAIN);
-            // What is remembered of the last call protects a job; there is none.
+            // The remembered timestamp protects a running job, and there is none.
             let is_free = now >= line.heard() + QUIET && is_free(now, &taker, job.as_ref());
             let is_heard = why == Refusal::Clock && is_free && is_due(forgot);
             let what = match (why, is_heard) {
@@ -103,20 +103,20 @@ pub fn receive(
         }
         if let Some(timeout) = options.timeout.filter(|timeout| now >= heard + *timeout) {
             return match job {
-                // Nobody has said that he heard it; the files are here all the same.
+                // The sender has not confirmed the end, but the files are complete.
                 Some(job) if job.done => Ok(()),
                 Some(_) => Err(ShipError::Silent(timeout)),
                 None => Err(ShipError::Unheard),
             };
         }
         if job.as_ref().is_some_and(|job| job.number != taker.job()) {
-            // Its sender was started anew, or gave way to another: what it has left is on the disk.
+            // The sender was restarted, or replaced by another; what it has sent is on the disk.
             job = None;
         }
         taker.handle_timeout(now);
         let went = taken.and_then(|()| go_on(now, options, &mut taker, &mut job, watch));
         let ended = went.unwrap_or_else(|error| {
-            // The job fails, and not the receiver; its sender is told why, and its parts are kept.
+            // Only the job fails. Its sender is told why, and its partial files are kept.
             watch(ShipEvent::Note(format!("refused: {error}")));
             taker.refuse(&error.to_string());
             job = None;
@@ -159,7 +159,7 @@ pub fn receive(
     }
 }
 
-/// Whether nobody is served, and the last sender has heard all that there was to say.
+/// Whether no job is in progress, and the last sender has received the result.
 fn is_free(now: Instant, taker: &Taker, job: Option<&Job>) -> bool {
     let is_over = match taker.phase() {
         TakerPhase::Waiting => taker.job() == 0,
@@ -170,7 +170,7 @@ fn is_free(now: Instant, taker: &Taker, job: Option<&Job>) -> bool {
     (job.is_none() && is_over) || (taker.is_alone(now) && !is_placing)
 }
 
-/// What is due after each input; whether a job has ended.
+/// Does the work that is due after each input. Returns whether a job has ended.
 fn go_on(
     now: Instant,
     options: &ReceiveOptions,
@@ -195,7 +195,7 @@ fn go_on(
             None => Ok(false),
         },
         TakerPhase::Done => {
-            // A sender that has not heard the last word asks for it as long.
+            // A sender that has missed the result asks for it during this time.
             let is_done = job.as_ref().is_some_and(|job| job.done);
             let ends = is_done && (taker.is_heard() || taker.is_alone(now));
             if ends {
@@ -221,23 +221,23 @@ fn transmit(now: Instant, taker: &mut Taker, line: &mut Line) {
     line.flush();
 }
 
-/// Files get their names, and reach the disk, in a thread of their own: this may take longer than a sender waits for a word.
+/// Files are moved into place and synced in a separate thread, as this may take longer than a sender's timeout.
 struct Placing {
     thread: JoinHandle<Result<(), ShipError>>,
     files: Vec<ShippedFile>,
 }
 
-/// What is received now.
+/// The present job.
 struct Job {
     number: u64,
     began: Instant,
-    /// Bytes that were here before.
+    /// Bytes present before the job.
     had: u64,
-    /// None while files get their names.
+    /// `None` while files are moved into place.
     store: Option<Store>,
     placing: Option<Placing>,
     digester: Digester,
-    /// Whether the digester can go on at once.
+    /// Whether the digester has more to do at once.
     more: bool,
     saved: Instant,
     done: bool,
@@ -301,7 +301,7 @@ impl Job {
         self.more = false;
         for _ in 0..DIGEST_IN_A_ROW {
             let end = taker.whole_from(self.digester.at());
-            // A stretch at a time, so that little has to be written before it is full.
+            // Hash whole pieces only, so that few partial writes are flushed.
             if end < self.digester.at() + super::digest::STRETCH as u64 && taker.missing_bytes() > 0
             {
                 break;
@@ -388,7 +388,7 @@ mod tests {
 
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-    /// A receiver that stays, in a thread.
+    /// A receiver with `stay`, in a thread.
     struct Staying {
         folder: tempfile::TempDir,
         ticket: Ticket,
@@ -435,7 +435,7 @@ mod tests {
             }
         }
 
-        /// Waits until it says what is looked for.
+        /// Waits for an event that `look` accepts.
         fn until<T>(&self, look: impl Fn(ShipEvent) -> Option<T>) -> T {
             loop {
                 if let Some(found) = look(self.said.recv_timeout(PATIENCE).unwrap()) {
@@ -467,7 +467,7 @@ mod tests {
         }
     }
 
-    /// A sender whose wall clock is an hour ahead ships an empty file.
+    /// A sender whose wall clock is an hour fast sends an empty file.
     fn ship_from_the_future(to: &Staying) {
         const AHEAD: Duration = Duration::from_secs(3_600);
         let peer = SecurePeer {
@@ -530,7 +530,7 @@ mod tests {
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        // The last word is heard.
+        // Wait for the result.
         let now = clock::now();
         while let Ok(Some(len)) = shipper.poll_transmit(now, &mut plain, &mut fill) {
             let room = &mut datagram[..len + OVERHEAD];
@@ -565,8 +565,8 @@ mod tests {
         assert!(error.starts_with(says), "{error}");
     }
 
-    /// Whose clock was set back calls as somebody who repeats an old call: it is heard once nobody else is served, and
-    /// the receiver says whose clock it is.
+    /// A sender whose clock was set back looks like a replayed call. It is accepted once no other sender is
+    /// served, and the receiver names the cause.
     #[test]
     fn a_sender_whose_clock_was_set_back_is_heard() {
         let receiver = Staying::new();
@@ -587,7 +587,7 @@ mod tests {
         receiver.end();
     }
 
-    /// What cannot be kept is its sender's business, and the receiver goes on.
+    /// A job whose files cannot be stored fails for its sender, and the receiver goes on.
     #[test]
     fn a_job_that_fails_is_no_end_of_who_stays() {
         let receiver = Staying::new();

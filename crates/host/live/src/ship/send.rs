@@ -15,36 +15,36 @@ use super::source::Source;
 use super::{ShipError, ShipEvent, ShipProgress, Shipment, ShippedFile, Ticket, Watch};
 use crate::clock;
 
-/// Somebody who watches is told so often.
+/// Interval of progress events.
 const TELL: Duration = Duration::from_millis(100);
-/// An address that does not answer for so long gives way to the host's next.
+/// Silence after which the host's next address is tried.
 const NEXT_ADDRESS: Duration = Duration::from_secs(3);
-/// Who answers each second and was not heard for so long may have been started anew.
+/// Silence after which the receiver, which reports every second, may have been restarted.
 const SILENT: Duration = Duration::from_secs(3);
-/// Datagrams that are nearer to each other than this leave together: to be woken for each costs more than it is.
+/// Datagrams due within this time leave together: waking for each costs more than the datagram.
 const TOGETHER: Duration = Duration::from_micros(250);
-/// Due packets before something else has its turn.
+/// Packets sent before other work gets its turn.
 const IN_A_ROW: usize = 512;
 
-/// What a sender is told.
+/// Settings of a sender.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
     /// Addresses of the other end, the best first.
     pub to: Vec<SocketAddr>,
-    /// What both ends have.
+    /// The shared ticket.
     pub ticket: Ticket,
-    /// Never faster than this.
+    /// Limit of the sending rate.
     pub most: Rate,
-    /// Nothing was heard from the other end for so long: nothing will be.
+    /// Silence after which the transfer fails.
     pub timeout: Duration,
-    /// The control socket of the link that leads there; none: whichever does, if one does.
+    /// Control socket of the link to use; `None` to look for one that leads there.
     pub link: Option<PathBuf>,
 }
 
-/// Sends files until they are there.
+/// Sends files until they are complete.
 ///
 /// # Errors
-/// Why they are not.
+/// Why the transfer failed.
 pub fn send(
     mut source: Source,
     options: &SendOptions,
@@ -140,18 +140,19 @@ pub fn send(
     }
 }
 
-/// The other end says again that all is there if it does not hear that it was heard: until it need not, this end stays.
+/// How long to stay after the end: the receiver repeats the result until it is confirmed, and this end has to
+/// confirm it.
 fn linger(shipper: &Shipper) -> Duration {
     let time = shipper.round_trip().unwrap_or_default() * 3;
     time.max(TELL / 5).min(TELL * 10)
 }
 
-/// Packets are counted by the round: the sums go on when a round begins anew.
+/// The number of packets, by round: a new round continues the sums.
 const fn later(before: (u64, u64), now: (u64, u64)) -> (u64, u64) {
     if now.0 >= before.0 { now } else { before }
 }
 
-/// Calls until somebody answers.
+/// Calls until the other end answers.
 fn call(
     options: &SendOptions,
     stop: BorrowedFd<'_>,
@@ -203,7 +204,7 @@ fn call(
     }
 }
 
-/// What the link says of its interfaces counts before what is measured.
+/// Uses the link's reports in preference to measurements.
 fn ask(
     now: Instant,
     link: &mut Option<Interface>,
@@ -228,7 +229,7 @@ fn ask(
     }
 }
 
-/// All that is due leaves.
+/// Sends everything that is due.
 fn transmit(
     now: Instant,
     shipper: &mut Shipper,

@@ -1,4 +1,4 @@
-//! The files that are sent.
+//! The files to send.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
@@ -8,19 +8,19 @@ use airlane_ship::{Entry, Kind, Manifest};
 
 use super::ShipError;
 
-/// Read ahead of what leaves.
+/// Bytes to read ahead.
 const AHEAD: usize = 256 << 10;
 
-/// What lies in a folder and is not sent.
+/// An entry of a directory that is not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// Files and folders of this machine.
+/// Files and directories of this machine.
 #[derive(Debug)]
 pub struct Source {
     manifest: Manifest,
@@ -29,16 +29,16 @@ pub struct Source {
     skipped: Vec<Skipped>,
     /// The file that was read last.
     open: Option<(usize, File)>,
-    /// Bytes of the row from a place on.
+    /// Bytes read ahead, from a position of the stream on.
     ahead: Vec<u8>,
     ahead_at: u64,
 }
 
 impl Source {
-    /// What lies at these paths: files, and folders with all that is in them.
+    /// Lists these paths: files, and directories with their contents.
     ///
     /// # Errors
-    /// If there is nothing at a path, a name is none that can be sent, or two have one name.
+    /// If a path does not exist, a name cannot be sent, or two entries have the same name.
     pub fn new(paths: &[PathBuf]) -> Result<Self, ShipError> {
         let mut list = List::default();
         for path in paths {
@@ -68,22 +68,22 @@ impl Source {
         })
     }
 
-    /// What there is.
+    /// The list of files.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What lies in the folders and is not sent.
+    /// Entries that are not sent.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// Reads bytes of the row for a packet.
+    /// Reads bytes of the stream for a packet.
     pub(super) fn fill(&mut self, at: u64, bytes: &mut [u8]) -> Result<(), ShipError> {
         let end = self.ahead_at + self.ahead.len() as u64;
         let inside = at >= self.ahead_at && at + bytes.len() as u64 <= end;
         if !inside {
-            // What goes on where the last stretch ended is a file that is sent; anything else is a repair.
+            // Reading that continues the last piece is a first transmission; anything else is a repair.
             if at < self.ahead_at || at > end {
                 return self.read(at, bytes);
             }
@@ -98,7 +98,7 @@ impl Source {
         Ok(())
     }
 
-    /// Reads bytes of the row.
+    /// Reads bytes of the stream.
     pub(super) fn read(&mut self, mut at: u64, mut bytes: &mut [u8]) -> Result<(), ShipError> {
         while !bytes.is_empty() {
             let place = self.starts.partition_point(|start| *start <= at) - 1;
@@ -137,7 +137,7 @@ impl List {
     }
 
     fn add(&mut self, path: &Path, name: &Path) -> Result<(), ShipError> {
-        // What is named may be a link; what lies in a folder and is one is not followed.
+        // Links are followed for named paths, but not inside directories.
         let is_named = name.components().count() == 1;
         let facts = match is_named {
             true => fs::metadata(path),
@@ -158,7 +158,7 @@ impl List {
             self.skip(path, kind);
             return Ok(());
         }
-        // What is named must be readable; of what lies in a folder the rest is sent.
+        // A named path must be readable; an unreadable entry of a directory is skipped.
         let opened = match facts.is_dir() {
             true => fs::read_dir(path).map(|_| ()),
             false => File::open(path).map(|_| ()),
@@ -196,7 +196,7 @@ impl List {
                 .map(|entry| entry.map(|entry| entry.file_name()))
                 .collect();
             let mut inside = inside.map_err(ShipError::file(path, "list"))?;
-            // The same folder gives the same job, so that it goes on.
+            // The same directory must give the same list, so that a later attempt can resume the job.
             inside.sort();
             for child in inside {
                 self.add(&path.join(&child), &name.join(&child))?;
@@ -206,7 +206,7 @@ impl List {
     }
 }
 
-/// A time of a file in nanoseconds since 1970. What is before that has none, and those beyond the year 2554 are the last.
+/// A file's time in nanoseconds since 1970, limited to the range from 1970 to 2554.
 pub(super) fn nanoseconds(seconds: i64, nanoseconds: u64) -> u64 {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     seconds
@@ -293,7 +293,7 @@ mod tests {
             .iter()
             .map(|skipped| &*skipped.why)
             .collect();
-        // Root may read everything.
+        // Root can read every file.
         let all = [
             "Permission denied (os error 13)",
             "Permission denied (os error 13)",

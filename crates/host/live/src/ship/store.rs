@@ -1,8 +1,8 @@
-//! Where files lie while they come, and where they go when all of them are here.
+//! Stores files while they are incomplete, and moves them into place when all are complete.
 //!
-//! Files that are not whole lie in `.airlane-parts` beside their places, each under a name that follows from its path,
-//! length and time, with what is missing of them: a later try goes on with each file that has not changed. What another
-//! job left stays for a week.
+//! Incomplete files are in `.airlane-parts` in the same directory, each under a name derived from its path,
+//! length and time, with a list of its missing ranges: a later attempt resumes every file that has not
+//! changed. Partial files of other jobs are kept for a week.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,16 +18,16 @@ use super::ShipError;
 use super::entry::{WORK, age, digest, dress, here, is_there, make_part, part};
 use super::inbox::Inbox;
 
-/// Neighbours are written together, up to this.
+/// Adjacent data are written together, up to this length, bytes.
 const TOGETHER: usize = 256 << 10;
-/// Files that are open at once.
+/// Limit of open files.
 const OPEN: usize = 16;
-/// The list of the job that was here last, and what was missing of it.
+/// The list of the last job, and its missing ranges.
 const LIST: &str = "list.json";
 const MISSING: &str = "missing.json";
-/// After the name of a part: what is missing of it, if it belongs to an earlier job.
+/// Suffix of the file with the missing ranges of another job's partial file.
 const ASIDE: &str = ".missing";
-/// Parts of jobs that nobody goes on with are kept for so long.
+/// Time for which partial files of abandoned jobs are kept.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// The files of one job.
@@ -37,19 +37,19 @@ pub struct Store {
     work_name: String,
     overwrite: bool,
     manifest: Manifest,
-    /// Digest of the list.
+    /// Hash of the list.
     list: String,
     starts: Vec<u64>,
-    /// Files that are at their place already, by their place in the list.
+    /// Whether each entry of the list is already in place.
     here: Vec<bool>,
-    /// The newest last.
+    /// Open files, the newest last.
     open: Vec<(usize, File)>,
     waiting: Vec<u8>,
     waiting_at: u64,
     notes: Vec<String>,
 }
 
-/// What is missing of the list with this digest.
+/// Missing ranges of the list with this hash.
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     list: String,
@@ -57,10 +57,10 @@ struct Remembered {
 }
 
 impl Store {
-    /// A place for these files in a folder, and what is missing of them there.
+    /// Prepares a directory for these files. Returns the ranges that are missing there.
     ///
     /// # Errors
-    /// Why there is none, for both ends.
+    /// Why it cannot be used, in words for both ends.
     pub fn open(
         folder: &Path,
         manifest: &Manifest,
@@ -87,7 +87,7 @@ impl Store {
         Ok((store, missing))
     }
 
-    /// What the operator should know.
+    /// Notes for the operator.
     pub(super) fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
@@ -136,7 +136,7 @@ impl Store {
         Ok(missing)
     }
 
-    /// What is missing of each part, by its name, as earlier jobs left it.
+    /// Missing ranges of each partial file, as earlier jobs left them.
     fn known(&self) -> BTreeMap<String, Ranges> {
         let mut known = BTreeMap::new();
         for (name, _) in self.work.files().unwrap_or_default() {
@@ -166,7 +166,7 @@ impl Store {
         known
     }
 
-    /// Keeps what is known of parts that are not of this job, and removes what is too old.
+    /// Saves the missing ranges of partial files of other jobs, and removes those that are too old.
     fn set_aside(&mut self, known: &BTreeMap<String, Ranges>) -> Result<(), ShipError> {
         let mine: std::collections::BTreeSet<String> = self
             .manifest
@@ -214,10 +214,10 @@ impl Store {
         Ok(())
     }
 
-    /// Of these bytes of the row those that are at their places are asked for again, as they came otherwise.
+    /// Discards files in place that overlap these damaged ranges, so that they are requested again.
     ///
     /// # Errors
-    /// If that would replace a file that is not to be replaced.
+    /// If that would replace a file that must not be replaced.
     pub(super) fn make_anew(&mut self, damaged: &Ranges) -> Result<(), ShipError> {
         self.open.clear();
         for (place, entry) in self.manifest.files() {
@@ -233,7 +233,7 @@ impl Store {
         self.save(damaged)
     }
 
-    /// Keeps bytes of the row.
+    /// Stores bytes of the stream.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -247,7 +247,7 @@ impl Store {
         Ok(())
     }
 
-    /// What waits is written.
+    /// Writes the buffered bytes.
     pub(super) fn flush(&mut self) -> Result<(), ShipError> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut from = 0;
@@ -266,7 +266,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads bytes of the row; what waits has been written.
+    /// Reads bytes of the stream, after [`Store::flush`].
     pub(super) fn read(&mut self, at: u64, bytes: &mut [u8]) -> Result<(), ShipError> {
         let mut from = 0;
         while from < bytes.len() {
@@ -279,7 +279,7 @@ impl Store {
         Ok(())
     }
 
-    /// Does something with the file at a place of the row, at most to its end; with how many bytes.
+    /// Applies `act` to the file at a position of the stream, at most to the file's end. Returns the number of bytes.
     fn at(
         &mut self,
         at: u64,
@@ -313,10 +313,10 @@ impl Store {
         Ok(len)
     }
 
-    /// Remembers what is missing, for a later try.
+    /// Saves the missing ranges for a later attempt.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If they cannot be written.
     pub fn save(&mut self, missing: &Ranges) -> Result<(), ShipError> {
         self.flush()?;
         let remembered = Remembered {
@@ -328,12 +328,13 @@ impl Store {
             .map_err(ShipError::file(self.work.path(), "write what is missing"))
     }
 
-    /// All is here: files and folders get their names, permissions and times, on the disk.
+    /// Completes the job: moves files and directories into place, sets permissions and times, and syncs them
+    /// to the disk.
     ///
-    /// A try that was killed meanwhile leaves some at their places, where the next one finds them.
+    /// If this is killed half-way, some files are in place, where the next attempt finds them.
     ///
     /// # Errors
-    /// If something else is at a place by now, or the system refuses it.
+    /// If something else is in a place by now, or the system refuses.
     pub fn finish(&mut self) -> Result<(), ShipError> {
         self.flush()?;
         self.open.clear();
@@ -348,7 +349,7 @@ impl Store {
             .work
             .umask()
             .map_err(ShipError::file(&work_path, "look"))?;
-        // What came to be there meanwhile is found before anything is moved, but for the last moment.
+        // Detect files created meanwhile before anything is moved; only the last moment remains unchecked.
         let there = here(&self.inbox, &self.manifest, self.overwrite)?;
         let mut made = Vec::new();
         for (place, entry) in self.manifest.entries().iter().enumerate() {
@@ -382,7 +383,8 @@ impl Store {
                 placed => placed.map_err(ShipError::file(&target, "give its name"))?,
             }
         }
-        // A folder changes as things are put into it, and may forbid that in the end: the innermost first.
+        // Creating files in a directory changes its time, and its final mode may forbid it: innermost
+        // directories first.
         for entry in made.iter().rev() {
             let target = self.inbox.path().join(&entry.path);
             let dressed = self
@@ -394,7 +396,7 @@ impl Store {
         synced(&self.inbox)?;
         self.work.remove(MISSING).ok();
         self.work.remove(LIST).ok();
-        // What other jobs left keeps it.
+        // It stays if it has partial files of other jobs.
         let removed = self.inbox.remove_folder(&self.work_name);
         removed
             .map(drop)
@@ -463,7 +465,7 @@ mod tests {
             .unwrap();
         assert_eq!(since, Duration::from_nanos(1_000_000_007));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        // The same files are there: nothing is missing, and nothing is replaced.
+        // The same files are in place: nothing is missing, and nothing is replaced.
         let (mut store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
         assert!(missing.is_empty());
         let mut all = [0; 10];
@@ -550,7 +552,7 @@ mod tests {
         assert_eq!(missing.iter().collect::<Vec<_>>(), [(0, 4)]);
         assert!(store.notes()[0].contains("1 unfinished files"));
         drop(store);
-        // Back to the file of before: its part is still there.
+        // Back to the previous file: its partial file still exists.
         let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
         assert!(missing.is_empty(), "{missing:?}");
     }
@@ -560,7 +562,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("d")).unwrap();
-        // As a folder of the list, and above its files.
+        // The link is a directory of the list, and contains its files.
         assert!(refusal(folder.path(), true).contains("no folder"));
         fs::remove_file(folder.path().join("d")).unwrap();
         fs::create_dir_all(folder.path().join("d/a")).unwrap();
@@ -578,7 +580,7 @@ mod tests {
         assert_eq!(facts.permissions().mode() & 0o777, 0o711);
     }
 
-    /// Nobody's mode is wider than this process grants to what it makes itself.
+    /// No mode exceeds what the umask of this process allows.
     #[test]
     fn the_umask_applies() {
         let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -627,7 +629,7 @@ mod tests {
         let notes = store.notes();
         assert!(notes[0].contains("are removed"), "{notes:?}");
         assert_eq!(notes.len(), 1, "{notes:?}");
-        // Each has what is missing of it beside it.
+        // Each partial file comes with its missing ranges.
         assert_eq!(parts(), before - 6);
         drop(store);
         let (_, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
@@ -659,7 +661,7 @@ mod tests {
         assert_eq!(missing.iter().collect::<Vec<_>>(), [(4, 6)]);
     }
 
-    /// So many cases, or as many as `make fuzz` asks for: each is a folder on the disk.
+    /// The number of cases: `few`, or what `make fuzz` asks for. Each needs a directory on the disk.
     fn cases(few: u32) -> ProptestConfig {
         let asked = std::env::var("PROPTEST_CASES").ok();
         ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(few))
@@ -668,7 +670,7 @@ mod tests {
     proptest! {
         #![proptest_config(cases(48))]
 
-        /// What lies in the work folder may be of another version, or of nobody: it is believed where it fits, or not at all.
+        /// The work directory may hold data of another version or of unknown origin: they are used only if valid.
         #[test]
         fn any_remains_are_believed_or_not(
             files in prop::collection::vec((prop_oneof![

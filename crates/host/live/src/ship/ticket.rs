@@ -1,4 +1,4 @@
-//! What two ends have that ship files to each other.
+//! The shared secret of two ends of a file transfer.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use zeroize::Zeroizing;
 use crate::device::DeviceError;
 use crate::security::{KeyFileError, random, read_preshared};
 
-/// 32 bytes that two ends have and nobody else, written as a pre-shared key is.
+/// 32 secret bytes of two ends, written like a pre-shared key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket(PresharedKey);
 
 impl Ticket {
-    /// One that nobody has yet.
+    /// Generates a ticket.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the system has no random numbers.
     pub fn new() -> Result<Self, DeviceError> {
         let bytes = random();
         let bytes =
@@ -25,15 +25,15 @@ impl Ticket {
         Ok(Self(PresharedKey::generate(bytes)))
     }
 
-    /// That of a file, which `airlane keygen --preshared` makes.
+    /// Reads a ticket from a file, which `airlane keygen --preshared` creates.
     ///
     /// # Errors
-    /// If it cannot be read, others may read it, or it holds none.
+    /// If the file cannot be read, others may read it, or it holds no ticket.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
         read_preshared(path).map(Self)
     }
 
-    /// As people copy it.
+    /// The text form.
     pub fn to_text(&self) -> Zeroizing<String> {
         self.0.to_text()
     }

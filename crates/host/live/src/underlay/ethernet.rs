@@ -1,16 +1,16 @@
-//! The raw Ethernet underlay: one `AF_PACKET` socket, one EtherType, one interface, peers on
-//! the same segment. Frames leave and come in batches with one call each.
+//! The raw Ethernet underlay: one `AF_PACKET` socket, one EtherType, one interface, peers on the same
+//! segment. Frames are sent and received in batches, with one system call each.
 //!
-//! The kernel writes and takes off the Ethernet header (`SOCK_DGRAM`); what stands behind it says
-//! `parts`. It passes on frames of our EtherType (the socket's protocol) to this interface or to all
-//! (a filter), so frames of other VLANs and for other machines are never seen.
+//! The kernel writes and strips the Ethernet header (`SOCK_DGRAM`); `parts` describes the payload. The kernel
+//! passes on only frames of our EtherType (the socket's protocol) to this interface's address, or to a group
+//! address (a filter), so frames of other VLANs and for other machines never arrive.
 //!
-//! Frames pass the interface's queueing discipline (no `PACKET_QDISC_BYPASS`): where the interface is
-//! busy they wait there and the socket fills up, which stops the port; without it they would be lost.
-//! The port paces itself, so the queue there is short.
+//! Frames pass the interface's queueing discipline (no `PACKET_QDISC_BYPASS`): when the interface is busy
+//! they wait there and the socket's buffer fills up, which stops the port; without it they would be lost. The
+//! port paces itself, so that queue is short.
 //!
-//! An interface that is down or gone loses frames like a radio does; it is looked for by its name
-//! until it is back, be it under another number.
+//! An interface that is down or gone loses frames as a radio does. It is searched for by its name, and may
+//! come back with another index.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -27,30 +27,30 @@ use crate::netlink::Interface;
 use crate::status::InterfaceReport;
 use airlane_node::{EtherType, PathFacts};
 
-/// Asked of the kernel for each direction: half a second at 64 Mbit/s.
+/// Requested socket buffer in each direction, bytes: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// How often a lost interface is looked for.
+/// Interval of searches for a lost interface.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// One EtherType of one interface.
+/// A socket for one EtherType of one interface.
 #[derive(Debug)]
 pub struct Ethernet {
     socket: PacketSocket,
     interface: String,
     ether_type: EtherType,
     facts: Cell<Interface>,
-    /// Whether frames may be cut to fit the interface, and the number of the next that is.
+    /// Whether frames may be split to fit the interface, and the number of the next one that is.
     parts: Cell<bool>,
     number: Cell<u16>,
-    /// The interface is down or gone, as the last call said.
+    /// Whether the last call found the interface down or gone.
     away: Cell<bool>,
-    /// Since when, and when it is looked for again, if that is known already.
+    /// Time of the loss and of the next search, if the loss was noticed.
     search: Option<(Instant, Instant)>,
     losses: u64,
     missed: Cell<u64>,
 }
 
-/// Messages as they were received with one call.
+/// Messages received with one system call.
 #[derive(Debug)]
 pub(crate) struct Received {
     batch: Batch,
@@ -69,7 +69,7 @@ impl Received {
         self.batch.is_full()
     }
 
-    /// What cannot be read is given as an empty datagram, and will be counted as one.
+    /// Malformed messages are passed on as empty datagrams, which the node counts as drops.
     pub(super) fn for_each(&mut self, mut take: impl FnMut(&[u8], PeerAddress)) {
         for (message, slot) in self.batch.messages() {
             let source = PeerAddress::Ethernet(slot.source);
@@ -83,13 +83,13 @@ impl Received {
 }
 
 impl Ethernet {
-    /// Where a peer is called whose address is not known.
+    /// The address for a peer whose own address is unknown.
     pub const ANYONE: PeerAddress = PeerAddress::Ethernet(EthernetAddress::BROADCAST);
-    /// What stands before a frame within the MTU.
+    /// Bytes of the MTU before a frame.
     pub(super) const OVERHEAD: usize = WHOLE;
     pub(super) const RUN_MAX: usize = BATCH;
 
-    /// Opens `interface`, which has to be an Ethernet interface and up.
+    /// Opens `interface`, which must be an Ethernet interface and up.
     ///
     /// # Errors
     /// If it is not, or the kernel refuses; needs `CAP_NET_RAW`.
@@ -100,10 +100,10 @@ impl Ethernet {
         Ok(ethernet)
     }
 
-    /// Opens an interface that may be down or missing: it is looked for as one that was lost.
+    /// Opens an interface that may be down or missing, and treats it as a lost one.
     ///
     /// # Errors
-    /// If it is no Ethernet interface, or the kernel refuses; needs `CAP_NET_RAW`.
+    /// If it is not an Ethernet interface, or the kernel refuses; needs `CAP_NET_RAW`.
     pub(super) fn open_early(
         now: Instant,
         interface: &str,
@@ -151,7 +151,7 @@ impl Ethernet {
         })
     }
 
-    /// Hears our frames at this interface from now on, and at no other.
+    /// Receives our frames at this interface, and at no other, from now on.
     fn attach(&self, facts: Interface) -> Result<(), DeviceError> {
         let failed = |call| move |e: io::Error| DeviceError::new(&self.interface, call, e);
         self.socket
@@ -164,7 +164,7 @@ impl Ethernet {
         Ok(())
     }
 
-    /// Makes sure that a peer is not this end itself.
+    /// Checks that a peer is not this end itself.
     ///
     /// # Errors
     /// If it is.
@@ -182,7 +182,7 @@ impl Ethernet {
         &self.interface
     }
 
-    /// The interface's own address.
+    /// The interface's address.
     pub fn local(&self) -> EthernetAddress {
         self.facts.get().address
     }
@@ -190,7 +190,7 @@ impl Ethernet {
     pub(super) fn receive(&self, received: &mut Received) -> io::Result<()> {
         let outcome = self.socket.receive(&mut received.batch);
         self.watch(outcome).map_err(|error| {
-            // The socket says so once, and nothing was lost by it.
+            // The socket reports this once, and no data were lost.
             match says_interface_is_away(&error) {
                 true => io::ErrorKind::WouldBlock.into(),
                 false => error,
@@ -198,7 +198,7 @@ impl Ethernet {
         })
     }
 
-    /// Notes what an outcome says of the interface.
+    /// Records whether the result means that the interface is away.
     fn watch<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
         if outcome.as_ref().is_err_and(says_interface_is_away) {
             self.away.set(true);
@@ -232,7 +232,7 @@ impl Ethernet {
         self.send_batch(to, &batch[..count])
     }
 
-    /// Sends a frame that does not fit the interface.
+    /// Sends a frame that exceeds the interface's MTU.
     fn send_parts(&self, to: EthernetAddress, frame: &[u8]) -> io::Result<()> {
         let too_long = || io::Error::from_raw_os_error(libc::EMSGSIZE);
         if !self.parts.get() {
@@ -242,7 +242,7 @@ impl Ethernet {
         self.number.set((number + 1) % 4096);
         let send = |parts: &[[IoSlice<'_>; 2]]| match self.send_batch(to, parts)? {
             sent if sent == parts.len() => Ok(()),
-            // The whole frame again, later.
+            // Retry the whole frame later.
             _ => Err(io::ErrorKind::WouldBlock.into()),
         };
         parts::cut(frame, self.facts.get().mtu, number, send).ok_or_else(too_long)?
@@ -262,7 +262,7 @@ impl Ethernet {
             .as_ref()
             .is_err_and(|e| e.raw_os_error() == Some(libc::EMSGSIZE))
         {
-            // It became narrower; the next attempt knows.
+            // The MTU has become smaller; the next attempt uses the new one.
             let _best_effort = self.path_mtu();
         }
         outcome
@@ -278,7 +278,7 @@ impl Ethernet {
         self.parts.set(allow);
     }
 
-    /// What the interface takes now.
+    /// The present MTU of the interface.
     pub(super) fn path_mtu(&self) -> Result<usize, DeviceError> {
         let facts = Interface::usable(&self.interface)?;
         if facts.index == self.facts.get().index {
@@ -295,7 +295,7 @@ impl Ethernet {
         }
     }
 
-    /// Looks for a lost interface. Whether it is back.
+    /// Searches for a lost interface. Returns whether it is back.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         if now < self.poll_timeout() {
             return false;
@@ -343,17 +343,17 @@ impl AsFd for Ethernet {
     }
 }
 
-/// The filter that passes what arrived at this interface, untagged, for it or for more than one.
+/// A filter that accepts untagged frames that arrive at this interface for its own address or a group address.
 ///
-/// A frame of a VLAN comes to our socket too. The kernel has given it to the VLAN's own interface by
-/// then, or marked it as somebody else's where there is none.
+/// Frames of a VLAN reach our socket too. The kernel has already passed them to the VLAN's own interface, or,
+/// if there is none, marked them as for another host.
 fn ours(index: u32) -> [libc::sock_filter; 6] {
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     const IF_GREATER: u32 = libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
     const ALL: u32 = u32::MAX;
-    /// The last of `linux/if_packet.h` that is for us: after host and broadcast.
+    /// The last packet type of `linux/if_packet.h` that is for us, after host and broadcast.
     const PACKET_MULTICAST: u32 = 2;
     let step = |code: u32, k: u32, jt, jf| libc::sock_filter {
         code: code as u16,
@@ -381,7 +381,7 @@ mod tests {
     const ONE: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 1]);
     const TWO: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
 
-    /// A cable in one namespace, whose ends have these addresses.
+    /// Runs `work` in a namespace with a veth pair whose ends have these addresses.
     fn with_cable<T: Send>(test: &str, work: impl FnOnce(&Namespace) -> T + Send) -> Option<T> {
         if !can_run(test) {
             return None;
@@ -397,7 +397,7 @@ mod tests {
         Some(namespace.run(|| work(&namespace)).unwrap())
     }
 
-    /// What has arrived by now: each datagram, and who sent it.
+    /// The datagrams that have arrived, with their senders.
     fn heard(ethernet: &Ethernet) -> Vec<(Vec<u8>, PeerAddress)> {
         std::thread::sleep(Wait::from_millis(20));
         let (mut received, mut all) = (Received::new(), Vec::new());
@@ -407,7 +407,7 @@ mod tests {
         all
     }
 
-    /// Sends a frame as it is, from the first address on.
+    /// Sends a raw frame; `behind` is what follows the addresses.
     fn send_raw(socket: &PacketSocket, to: EthernetAddress, behind: &[u8]) {
         let frame = [&to.0, &ONE.0, behind].concat();
         socket.send(&frame).unwrap();
@@ -419,7 +419,7 @@ mod tests {
             let [one, two] =
                 ["one", "two"].map(|name| Ethernet::open(name, EtherType(0x88b6)).unwrap());
             assert_eq!((one.local(), two.local()), (ONE, TWO));
-            // A run of more than one call takes, the last one shorter.
+            // A run of more datagrams than one call takes, the last one shorter.
             let contents: Vec<u8> = (0..40 * 100 - 30).map(|i: usize| (i / 100) as u8).collect();
             let mut sent = 0;
             while sent * 100 < contents.len() {
@@ -448,32 +448,32 @@ mod tests {
             let one = PacketSocket::open(SocketType::RAW).unwrap();
             let index = Interface::ask("one").unwrap().index;
             one.bind(index, 0).unwrap();
-            // As a card sends it: filled up to 60 bytes.
+            // Padded to 60 bytes, as a network card does.
             let mut short = vec![0x88, 0xb5, 0, 3, 7, 8, 9];
             short.resize(60 - 12, 0xee);
             send_raw(&one, TWO, &short);
             send_raw(&one, EthernetAddress::BROADCAST, &short);
             let ours = (vec![7, 8, 9], PeerAddress::Ethernet(ONE));
             assert_eq!(heard(&two), [ours.clone(), ours.clone()]);
-            // A priority tag is no VLAN.
+            // A priority tag is not a VLAN tag.
             let tagged = |vlan: [u8; 2]| [&[0x81, 0], &vlan[..], &short].concat();
             send_raw(&one, TWO, &tagged([0xe0, 0]));
             assert_eq!(heard(&two), std::slice::from_ref(&ours));
-            // Of a VLAN that nobody here is in, for another machine, and of another EtherType.
+            // A frame of a VLAN without an interface here, one for another machine, and one of another EtherType.
             send_raw(&one, TWO, &tagged([0, 5]));
             send_raw(&one, EthernetAddress([2; 6]), &short);
             let mut other = short.clone();
             other[1] = 0xb6;
             send_raw(&one, TWO, &other);
             assert_eq!(heard(&two), []);
-            // What cannot be read is counted as an empty datagram.
+            // Malformed frames are counted as empty datagrams.
             short[2..4].copy_from_slice(&[0, 45]);
             send_raw(&one, TWO, &short);
             short[2..4].copy_from_slice(&[0xff, 3]);
             send_raw(&one, TWO, &short);
             let nothing = (vec![], PeerAddress::Ethernet(ONE));
             assert_eq!(heard(&two), [nothing.clone(), nothing]);
-            // A VLAN's frames are for its own interface, where the kernel has such.
+            // Frames of a VLAN are only for its own interface, if the kernel supports VLANs.
             let add = "link add link two name two.6 type vlan id 6";
             let add: Vec<_> = add.split(' ').collect();
             if namespace.ip(&add).is_ok() {
@@ -498,7 +498,7 @@ mod tests {
             let mut now = Instant::ORIGIN;
             assert_eq!(one.poll_timeout(), Instant::FAR_FUTURE);
             ip("link set one down");
-            // The next call of either kind says so, and frames are refused from then on.
+            // The next call of either kind reports it, and from then on frames are refused.
             let error = one.send(TWO, &[1], 1).unwrap_err();
             assert!(says_interface_is_away(&error), "{error}");
             assert_eq!(heard(&one), []);
@@ -512,7 +512,7 @@ mod tests {
             let before = one.facts.get().index;
             namespace.join("one", namespace, "two").unwrap();
             ip("link set two address 02:00:00:00:00:02");
-            // Not before it is due.
+            // No search before it is due.
             assert!(!one.handle_timeout(now + LOOK / 2));
             assert!(one.handle_timeout(now + LOOK));
             assert_eq!(one.poll_timeout(), Instant::FAR_FUTURE);
@@ -523,7 +523,7 @@ mod tests {
             two.send(one.local(), &[3], 1).unwrap();
             assert_eq!(heard(&one)[0].0, [3]);
             assert_eq!(one.report().losses, 1);
-            // A loss that only receiving notices.
+            // A loss that only the receiver notices.
             ip("link set one down");
             assert_eq!(heard(&one), []);
             assert_eq!(one.poll_timeout(), Instant::ORIGIN);

@@ -1,7 +1,7 @@
-//! What frames travel in: UDP datagrams, or Ethernet frames with an EtherType of their own. The node
-//! knows them as datagrams from and to an [`PeerAddress`].
+//! The underlay: UDP datagrams, or Ethernet frames with an EtherType of their own. The node sees datagrams
+//! from and to a [`PeerAddress`].
 //!
-//! A node's endpoints are of its underlay's kind; one of the other kind is nobody's.
+//! All addresses of a node are of its underlay's kind; an address of the other kind belongs to no peer.
 
 mod ethernet;
 mod parts;
@@ -25,7 +25,7 @@ use crate::netlink::way_out;
 use crate::packet::ecn::Ecn;
 use crate::status::InterfaceReport;
 
-/// The socket below the port.
+/// The socket of a node.
 #[derive(Debug)]
 pub enum Underlay {
     /// One UDP port.
@@ -34,7 +34,7 @@ pub enum Underlay {
     Ethernet(Ethernet),
 }
 
-/// Datagrams as they were received with one call.
+/// Datagrams received with one system call.
 #[derive(Debug, Default)]
 pub(crate) enum Received {
     #[default]
@@ -44,7 +44,7 @@ pub(crate) enum Received {
 }
 
 impl Received {
-    /// Whether there may be more than had room.
+    /// Whether more datagrams may be waiting.
     pub(crate) const fn is_full(&self) -> bool {
         match self {
             Self::None => false,
@@ -53,8 +53,7 @@ impl Received {
         }
     }
 
-    /// Gives `take` the datagrams, where they came from and how they are marked, in the order in
-    /// which they came. An empty one is one all the same.
+    /// Calls `take` with each datagram, in order, with its addresses and its ECN mark. Empty datagrams are included.
     pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], Came, Ecn)) {
         match self {
             Self::None => {}
@@ -70,7 +69,7 @@ impl Received {
 }
 
 impl Underlay {
-    /// Opens what the file says.
+    /// Opens the underlay that the file configures.
     ///
     /// # Errors
     /// If the address is taken or not of this machine, or there is no such interface.
@@ -85,10 +84,10 @@ impl Underlay {
         }
     }
 
-    /// Opens what the file says where its interface or address may not be there yet: it is used once it is.
+    /// Opens the underlay even if its interface or address does not exist yet; it works once that exists.
     ///
     /// # Errors
-    /// If the address is taken, or the interface is none for frames.
+    /// If the address is taken, or the interface is not Ethernet.
     pub(crate) fn open_early(now: Instant, config: &UnderlayConfig) -> Result<Self, DeviceError> {
         match config {
             UnderlayConfig::Udp { listen, .. } => Udp::bind_early(*listen).map(Self::Udp),
@@ -100,7 +99,7 @@ impl Underlay {
         }
     }
 
-    /// Makes sure that a peer is not this end itself, where only the open socket knows.
+    /// Checks that a peer is not this end itself, where only the open socket knows.
     ///
     /// # Errors
     /// If it is.
@@ -111,7 +110,7 @@ impl Underlay {
         }
     }
 
-    /// What is sent goes past the tunnel whose interface has this number, by a mark if that is not 0.
+    /// Makes datagrams bypass the tunnel whose interface has this index, by a mark unless that is 0.
     ///
     /// # Errors
     /// If the kernel refuses the mark.
@@ -122,10 +121,10 @@ impl Underlay {
         }
     }
 
-    /// Has another UDP port, any that is free for 0: where it listens then.
+    /// Changes the UDP port, to any free one for 0. Returns the new local address.
     ///
     /// # Errors
-    /// If that is not free.
+    /// If the port is taken.
     pub(crate) fn change_port(&mut self, port: u16) -> Result<PeerAddress, DeviceError> {
         match self {
             Self::Udp(udp) => udp.change_port(port).map(PeerAddress::Udp),
@@ -133,7 +132,7 @@ impl Underlay {
         }
     }
 
-    /// The mark of what is sent; 0: none.
+    /// The mark of sent datagrams; 0 for none.
     pub(crate) const fn mark(&self) -> u32 {
         match self {
             Self::Udp(udp) => udp.mark(),
@@ -141,7 +140,7 @@ impl Underlay {
         }
     }
 
-    /// Where a peer can be called while nobody knows where it is.
+    /// The address for a peer whose own address is unknown, if there is one.
     pub const fn anyone(&self) -> Option<PeerAddress> {
         match self {
             Self::Udp(_) => None,
@@ -152,7 +151,7 @@ impl Underlay {
     /// This end's own address.
     ///
     /// # Errors
-    /// If the kernel does not know.
+    /// If the kernel does not report it.
     pub fn local(&self) -> Result<PeerAddress, DeviceError> {
         match self {
             Self::Udp(udp) => udp.local().map(PeerAddress::Udp),
@@ -160,7 +159,7 @@ impl Underlay {
         }
     }
 
-    /// Room for what one call receives.
+    /// Buffers for one receive call.
     pub(crate) fn room(&self) -> Received {
         match self {
             Self::Udp(_) => Received::Udp(udp::Received::new()),
@@ -168,10 +167,10 @@ impl Underlay {
         }
     }
 
-    /// Receives what there is, up to the room in `received`.
+    /// Receives waiting datagrams, as many as `received` holds.
     ///
     /// # Errors
-    /// `WouldBlock` if there is nothing.
+    /// `WouldBlock` if there are none.
     pub(crate) fn receive(&self, received: &mut Received) -> io::Result<()> {
         match (self, received) {
             (Self::Udp(udp), Received::Udp(received)) => udp.receive(received),
@@ -188,11 +187,11 @@ impl Underlay {
         }
     }
 
-    /// Sends `contents` as datagrams of `size` bytes each, the last may be shorter, with this traffic
-    /// class (or TOS), where there is one, and `from` an address of this machine. How many of them, at least one.
+    /// Sends `contents` as datagrams of `size` bytes each (the last may be shorter), with this traffic class (or
+    /// TOS) where the underlay has one, and from the local address `from`. Returns how many were sent, at least one.
     ///
     /// # Errors
-    /// What the kernel has against the first; then nothing was sent.
+    /// The kernel's error for the first; nothing was sent then.
     pub(crate) fn send(
         &self,
         (to, from): (PeerAddress, Option<IpAddr>),
@@ -209,11 +208,11 @@ impl Underlay {
         }
     }
 
-    /// Sends one datagram to any address, without a traffic class; `from` an address of this machine, or as the
-    /// kernel chooses.
+    /// Sends one datagram to any address, without a traffic class; `from` is a local address, or `None` to
+    /// let the kernel choose.
     ///
     /// # Errors
-    /// What the kernel has against it.
+    /// The kernel's error.
     pub fn send_to(
         &self,
         to: PeerAddress,
@@ -227,7 +226,7 @@ impl Underlay {
         }
     }
 
-    /// Whether datagrams that do not fit the path may be sent in fragments.
+    /// Sets whether datagrams that do not fit the path may be fragmented.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -241,10 +240,10 @@ impl Underlay {
         }
     }
 
-    /// What a node has to know of it.
+    /// The facts that a node needs.
     ///
     /// # Errors
-    /// If the kernel does not know this end's address.
+    /// If the kernel does not report this end's address.
     pub fn facts(&self) -> Result<airlane_node::Underlay, DeviceError> {
         Ok(match self {
             Self::Udp(udp) => airlane_node::Underlay::Udp {
@@ -257,10 +256,10 @@ impl Underlay {
         })
     }
 
-    /// What the kernel knows of the path to a peer, or to wherever it may be.
+    /// The kernel's knowledge of the path to a peer, or to an unknown address.
     ///
     /// # Errors
-    /// If there is no path to the peer.
+    /// If there is no route to the peer.
     pub fn path(&self, peer: Option<PeerAddress>) -> Result<PathFacts, DeviceError> {
         match (self, peer) {
             (Self::Udp(udp), Some(PeerAddress::Udp(peer))) => udp.path(peer),
@@ -273,7 +272,7 @@ impl Underlay {
         }
     }
 
-    /// The interface that datagrams to a peer leave by, or why there is none, in words.
+    /// Describes the interface by which datagrams to a peer leave, or why there is none.
     pub(crate) fn way_out(&self, to: PeerAddress) -> String {
         match (self, to.ip()) {
             (Self::Ethernet(ethernet), _) => ethernet.interface().to_owned(),
@@ -282,7 +281,7 @@ impl Underlay {
         }
     }
 
-    /// When [`Underlay::handle_timeout`] wants to be called.
+    /// Time at which [`Underlay::handle_timeout`] must be called.
     pub(crate) fn poll_timeout(&self) -> Instant {
         match self {
             Self::Udp(_) => Instant::FAR_FUTURE,
@@ -290,7 +289,7 @@ impl Underlay {
         }
     }
 
-    /// Looks for an interface that was lost. Whether it is back: its peer and its MTU may be others.
+    /// Searches for a lost interface. Returns whether it is back; its peer and its MTU may then have changed.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
         match self {
             Self::Udp(_) => false,
@@ -298,7 +297,7 @@ impl Underlay {
         }
     }
 
-    /// The interface, where the underlay is one.
+    /// The interface, if the underlay is Ethernet.
     pub(crate) fn report(&self) -> Option<InterfaceReport> {
         match self {
             Self::Udp(_) => None,

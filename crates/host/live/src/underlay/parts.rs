@@ -1,14 +1,13 @@
-//! What stands between the EtherType and a frame of ours.
+//! The header between the EtherType and a frame of ours.
 //!
 //! ```text
 //!  0                   1                   2                   3
 //! | kind |  length (14 bits)    | number (12 bits) | index (4)   |  the second half in parts alone
 //! ```
 //!
-//! *Length* counts what follows and belongs to the frame: Ethernet fills short frames up to 60 bytes,
-//! and nothing else says where ours ends. A frame is *whole*, or in *parts* where the interface has
-//! become too narrow for it: they follow one another, number and index say of what and where. Parts
-//! whose beginning was lost are of no use.
+//! *Length* counts the bytes that belong to the frame: Ethernet pads short frames to 60 bytes, and nothing else
+//! marks the end of ours. A frame is *whole*, or in *parts* if the interface's MTU has become too small for it:
+//! the parts follow one another, with the frame's number and an index. Parts whose beginning was lost are dropped.
 
 use std::io::IoSlice;
 
@@ -24,21 +23,21 @@ const PART: usize = 4;
 pub(super) const LONGEST: usize = 0x3fff;
 /// Most parts of a frame.
 const PARTS: usize = 16;
-/// A part is a message of one batch.
+/// All parts of a frame fit one batch.
 const _: () = assert!(PARTS <= BATCH);
-/// The longest frame that is put together again.
+/// Longest frame that is reassembled, bytes.
 const ASSEMBLED: usize = 65_536;
 
 const KIND: u16 = 0xc000;
 const MORE: u16 = 0x4000;
 const LAST: u16 = 0x8000;
 
-/// What stands before a whole frame of this length, which is at most [`LONGEST`].
+/// The header of a whole frame of this length, which is at most [`LONGEST`].
 pub(super) const fn whole(length: usize) -> [u8; WHOLE] {
     (length as u16).to_be_bytes()
 }
 
-/// Cuts a frame into parts that fit `mtu`, for one call each with all of them; none if there would be
+/// Splits a frame into parts that fit `mtu`, and calls `send` once with all of them; `None` if there would be
 /// too many.
 pub(super) fn cut<T>(
     frame: &[u8],
@@ -65,22 +64,22 @@ pub(super) fn cut<T>(
     Some(send(&parts[..count]))
 }
 
-/// What one message brought.
+/// The content of one message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read<'a> {
     /// A frame.
     Frame(&'a [u8]),
     /// A part of one; more follow.
     Part,
-    /// Nothing that could be read, or a part of a frame whose beginning was lost.
+    /// A malformed message, or a part of a frame whose beginning was lost.
     Nothing,
 }
 
-/// Puts frames together that came in parts: one at a time, as their parts follow one another.
+/// Reassembles frames from consecutive parts, one frame at a time.
 #[derive(Debug)]
 pub(super) struct Assembly {
     frame: Vec<u8>,
-    /// Who sent the beginning, its number, and the index that comes next.
+    /// Sender of the beginning, its number, and the index of the next part.
     awaited: Option<(EthernetAddress, u16, u16)>,
 }
 
@@ -92,7 +91,7 @@ impl Assembly {
         }
     }
 
-    /// Reads a message, with whatever it was filled up with.
+    /// Reads a message, which may be padded.
     pub(super) fn read<'a>(&'a mut self, source: EthernetAddress, message: &'a [u8]) -> Read<'a> {
         let Some((head, rest)) = message.split_first_chunk() else {
             return Read::Nothing;
@@ -138,7 +137,7 @@ mod tests {
 
     const SOURCE: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 1]);
 
-    /// A frame in messages as they arrive.
+    /// The messages of a frame.
     fn messages(frame: &[u8], mtu: usize, number: u16) -> Option<Vec<Vec<u8>>> {
         cut(frame, mtu, number, |parts| {
             let whole = |[head, part]: &[IoSlice<'_>; 2]| [&head[..], &part[..]].concat();
@@ -166,12 +165,12 @@ mod tests {
         let second = messages(&[2; 300], 204, 2).unwrap();
         assert_eq!((first.len(), first[0].len()), (2, 204));
         assert_eq!(assembly.read(SOURCE, &first[0]), Read::Part);
-        // The end of the first and the beginning of the second were lost.
+        // The end of the first frame and the beginning of the second were lost.
         assert_eq!(assembly.read(SOURCE, &second[1]), Read::Nothing);
         let stranger = EthernetAddress([2, 0, 0, 0, 0, 9]);
         assert_eq!(assembly.read(stranger, &first[1]), Read::Nothing);
         assert_eq!(assembly.read(SOURCE, &first[1]), Read::Frame(&frame));
-        // And no part counts twice.
+        // No part is used twice.
         assert_eq!(assembly.read(SOURCE, &first[1]), Read::Nothing);
     }
 

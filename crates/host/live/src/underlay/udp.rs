@@ -1,12 +1,12 @@
-//! The UDP underlay: one nonblocking socket for all peers. Datagrams of one length to one peer leave with
-//! one call (UDP GSO), and come with one (GRO), where the kernel can do it.
+//! The UDP underlay: one nonblocking socket for all peers. Where the kernel supports it, datagrams of one
+//! length to one peer are sent with one call (UDP GSO) and received with one (GRO).
 //!
-//! One that listens on all addresses of IPv6 is for peers of both versions; those of IPv4 are known by
-//! their own addresses, and not as IPv6 maps them (RFC 4291, section 2.5.5.2).
+//! A socket on the unspecified IPv6 address serves peers of both versions; IPv4 peers have their IPv4
+//! addresses instead of mapped ones (RFC 4291, section 2.5.5.2).
 //!
-//! The socket is not connected, so that datagrams from elsewhere can be counted. Datagrams are
-//! cut (`IP_MTU_DISCOVER` = probe): they leave whole, whatever routers said, or not at all, and how long
-//! they may be is found by probing. Those alone that were made for a wider interface may leave in fragments.
+//! The socket is not connected, so that datagrams from other addresses can be counted. Datagrams are never
+//! fragmented (`IP_MTU_DISCOVER` = probe): the kernel sends them whole, whatever path MTU routers reported, or not
+//! at all, and probing finds the possible length. Only datagrams that were built for a larger MTU may be fragmented.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -26,28 +26,28 @@ use crate::netlink::Netlink;
 use crate::packet::ecn::Ecn;
 use airlane_node::{Came, PathFacts};
 
-/// Asked of the kernel for each direction: half a second at 64 Mbit/s.
+/// Requested socket buffer in each direction, bytes: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// Buffers for one call; each takes up to 64 datagrams of one length.
+/// Buffers for one receive call; each takes up to 64 datagrams of one length.
 const RECEIVE_BUFFERS: usize = 8;
 const RECEIVE_MAX: usize = 65_536;
 
-/// One UDP port.
+/// A socket on one UDP port.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
     offload: UdpSocketState,
     v4: bool,
-    /// The traffic class of what is sent alone.
+    /// The traffic class of datagrams that are sent singly.
     class: Cell<u8>,
-    /// Whether datagrams may be cut.
+    /// Whether datagrams may be fragmented.
     fragments: Cell<bool>,
-    /// The mark of what is sent, by which it goes past the tunnel, and the number of the tunnel's interface.
+    /// The mark by which datagrams bypass the tunnel, and the index of the tunnel's interface.
     past: (u32, Option<u32>),
     name: String,
 }
 
-/// Datagrams as they were received with one call.
+/// Datagrams received with one system call.
 #[derive(Debug)]
 pub(crate) struct Received {
     buffers: Vec<Box<[u8]>>,
@@ -67,7 +67,7 @@ impl Received {
         }
     }
 
-    /// Whether there may be more than had room.
+    /// Whether more datagrams may be waiting.
     pub(crate) const fn is_full(&self) -> bool {
         self.filled == RECEIVE_BUFFERS
     }
@@ -98,7 +98,7 @@ impl Udp {
         Self::over(listen, UdpSocket::bind(listen))
     }
 
-    /// Binds to an address that no interface may have yet: it is used once one has it.
+    /// Binds to an address that no interface may have yet; the socket works once one has it.
     ///
     /// # Errors
     /// If the address is taken.
@@ -109,7 +109,7 @@ impl Udp {
                 tracing::warn!(%listen, why, "the address is missing");
                 bind_anyway(listen)
             }
-            // All addresses of a machine without IPv6 are those of IPv4.
+            // Without IPv6 in the kernel, all addresses are IPv4 addresses.
             Err(error)
                 if error.raw_os_error() == Some(libc::EAFNOSUPPORT)
                     && listen.ip() == Ipv6Addr::UNSPECIFIED =>
@@ -137,7 +137,7 @@ impl Udp {
         };
         let (socket, offload) =
             open().map_err(|(call, source)| DeviceError::new(&name, call, source))?;
-        // Beyond the system's limit where we may, up to it where we may not. Either serves.
+        // Above the system's limit if privileged, otherwise up to that limit. Either is enough.
         if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
             let _up_to_the_limit = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
         }
@@ -155,8 +155,8 @@ impl Udp {
         })
     }
 
-    /// What is sent goes past the tunnel whose interface has this number: by a mark, if there is one, and to no peer
-    /// whose way leads into it.
+    /// Makes datagrams bypass the tunnel whose interface has this index: by a mark, if there is one; peers
+    /// whose route leads into the tunnel count as unreachable.
     pub(crate) fn go_past(&mut self, tunnel: Option<u32>, mark: u32) -> Result<(), DeviceError> {
         self.past = (mark, tunnel);
         if mark == 0 {
@@ -174,7 +174,7 @@ impl Udp {
         self.past.0
     }
 
-    /// Has another port of this address, any that is free where it is 0.
+    /// Changes to another port of this address, any free one for 0.
     pub(crate) fn change_port(&mut self, port: u16) -> Result<SocketAddr, DeviceError> {
         let mut listen = self.local()?;
         listen.set_port(port);
@@ -188,17 +188,17 @@ impl Udp {
     /// The address that the socket is bound to.
     ///
     /// # Errors
-    /// If the kernel does not know.
+    /// If the kernel does not report it.
     pub fn local(&self) -> Result<SocketAddr, DeviceError> {
         self.socket
             .local_addr()
             .map_err(|source| DeviceError::new(&self.name, "ask for the local address", source))
     }
 
-    /// Receives what there is, up to the room in `received`.
+    /// Receives waiting datagrams, as many as `received` holds.
     ///
     /// # Errors
-    /// `WouldBlock` if there is nothing.
+    /// `WouldBlock` if there are none.
     pub(crate) fn receive(&self, received: &mut Received) -> io::Result<()> {
         received.filled = 0;
         let mut buffers = received.buffers.iter_mut();
@@ -232,10 +232,10 @@ impl Udp {
         Ok(())
     }
 
-    /// Sends `contents` to `peer` as datagrams of `size` bytes each: all of them. `from`: an address of this machine.
+    /// Sends `contents` to `peer` as datagrams of `size` bytes each, all of them, from the local address `from`.
     ///
     /// # Errors
-    /// What the kernel has against it; then nothing was sent.
+    /// The kernel's error; nothing was sent then.
     pub(crate) fn send(
         &self,
         (peer, from): (SocketAddr, Option<IpAddr>),
@@ -244,7 +244,7 @@ impl Udp {
         class: u8,
     ) -> io::Result<usize> {
         if has_dscp(class) {
-            // What sends runs sets the two bits of ECN and clears the others.
+            // Sending runs sets only the two ECN bits and clears the others.
             self.set_class(class)?;
             self.send_alone(peer, from, contents)?;
             return Ok(1);
@@ -262,11 +262,11 @@ impl Udp {
             .map_or(1, |size| contents.len().div_ceil(size)))
     }
 
-    /// Sends one datagram to any address, without a traffic class; `from` an address of this machine, or as the kernel
-    /// chooses.
+    /// Sends one datagram to any address, without a traffic class; `from` is a local address, or `None` to
+    /// let the kernel choose.
     ///
     /// # Errors
-    /// What the kernel has against it.
+    /// The kernel's error.
     pub fn send_to(&self, to: SocketAddr, from: Option<IpAddr>, datagram: &[u8]) -> io::Result<()> {
         self.set_class(0)?;
         self.send_alone(to, from, datagram)
@@ -285,7 +285,7 @@ impl Udp {
         Ok(())
     }
 
-    /// An address as the socket takes it.
+    /// The address in the form that the socket takes.
     fn on_socket(&self, address: SocketAddr) -> SocketAddr {
         match address {
             SocketAddr::V4(v4) if !self.v4 => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
@@ -293,7 +293,7 @@ impl Udp {
         }
     }
 
-    /// Whether datagrams that do not fit the path may be sent in fragments.
+    /// Sets whether datagrams that do not fit the path may be fragmented.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -305,7 +305,7 @@ impl Udp {
         Ok(())
     }
 
-    /// What the kernel knows of the path to `peer`.
+    /// The kernel's knowledge of the path to `peer`.
     ///
     /// # Errors
     /// If there is no route to the peer.
@@ -327,9 +327,9 @@ impl Udp {
             .map_err(|source| DeviceError::new(&self.name, "find the path MTU to the peer", source))
     }
 
-    /// That of the interface, or less where a router said so.
+    /// The interface's MTU, or the lower path MTU that a router reported.
     fn path_mtu(&self, peer: SocketAddr) -> io::Result<usize> {
-        // A fresh socket each time: a connected one keeps the route that it had. It never sends.
+        // A new socket each time, because a connected one keeps its route. Nothing is sent.
         let any: IpAddr = match peer {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -352,7 +352,7 @@ impl Udp {
     }
 }
 
-/// Binds to an address that is nobody's (`IP_FREEBIND`, ip(7)).
+/// Binds to an address that no interface has (`IP_FREEBIND`, ip(7)).
 fn bind_anyway(listen: SocketAddr) -> io::Result<UdpSocket> {
     let family = match listen {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -368,15 +368,15 @@ fn bind_anyway(listen: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// The control message that has a datagram leave with this source (ip(7), ipv6(7)).
+/// The control message that sets the source address of a datagram (ip(7), ipv6(7)).
 fn source_of(from: IpAddr) -> Vec<u8> {
     let (level, kind, info) = match from {
-        // in_pktinfo: interface, the source, and an address that only what is received has.
+        // in_pktinfo: interface, source, and a field used only for received packets.
         IpAddr::V4(ip) => {
             let info = [[0; 4], ip.octets(), [0; 4]].concat();
             (libc::IPPROTO_IP, libc::IP_PKTINFO, info)
         }
-        // in6_pktinfo: the source, interface.
+        // in6_pktinfo: source, interface.
         IpAddr::V6(ip) => {
             let info = [&ip.octets()[..], &[0; 4]].concat();
             (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info)
@@ -400,7 +400,7 @@ fn discover_mtu(socket: &UdpSocket, v4: bool, fragments: bool) -> io::Result<()>
         true => Ipv4PathMtuDiscovery::DONT,
         false => Ipv4PathMtuDiscovery::PROBE,
     };
-    // Of a socket for both versions, too.
+    // For a socket of both versions, too.
     set_ip_mtu_discover(socket, how)?;
     if v4 {
         return Ok(());
@@ -419,7 +419,7 @@ impl AsFd for Udp {
     }
 }
 
-/// The one socket option that has no safe wrapper.
+/// The one socket option without a safe wrapper.
 mod option {
     #![expect(unsafe_code, reason = "IPV6_DONTFRAG has no safe wrapper")]
 
@@ -427,10 +427,10 @@ mod option {
     use std::net::UdpSocket;
     use std::os::fd::AsRawFd;
 
-    /// Without it a datagram may be cut at the source, whatever path MTU discovery says.
+    /// Without this option the kernel may fragment a datagram at the source, whatever the path MTU discovery mode.
     pub(super) fn forbid_fragments_v6(socket: &UdpSocket, forbid: bool) -> io::Result<()> {
         let value = libc::c_int::from(forbid);
-        // SAFETY: the option takes an integer (ipv6(7)), whose address and size these are.
+        // SAFETY: the option takes an integer (ipv6(7)), whose address and size are given.
         let done = unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
