@@ -562,7 +562,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("d")).unwrap();
-        // The link is a directory of the list, and contains its files.
+        // The link takes the place of a directory in the list, which contains the list's files.
         assert!(refusal(folder.path(), true).contains("no folder"));
         fs::remove_file(folder.path().join("d")).unwrap();
         fs::create_dir_all(folder.path().join("d/a")).unwrap();

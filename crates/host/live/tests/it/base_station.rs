@@ -1,5 +1,5 @@
-//! One daemon with three peers on a link that they share: who gets how much of it, what one loses, what a
-//! reload changes, and what a peer may not do to another.
+//! One daemon with three peers on a shared link: their shares, the cost of losses, the effects of a reload,
+//! and what a peer may not do to another.
 //!
 //! ```text
 //!  base                    middle                                       stations
@@ -32,7 +32,7 @@ use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
 use airlane_secure::PeerAddress;
 
-/// A switch with these ends on it.
+/// A switch that connects these ends.
 fn switch(ends: &[(&Namespace, &str)]) -> Namespace {
     let switch = Namespace::new("switch");
     switch.ip("link add bridge type bridge");
@@ -102,14 +102,14 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
         );
         assert!(peer.drops.is_empty(), "{:?}", peer.drops);
     }
-    // A packet to nobody's prefix.
+    // A packet to a prefix of no peer.
     site.base.run(|| {
         let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
         socket.send_to(&[7; 100], "10.7.0.99:5004").unwrap();
     });
     base.wait_until("dropping", |s| s.drops.get("no-peer") == Some(&1));
 
-    // A station moves, and takes its session along; the others do not notice.
+    // A station moves and keeps its session; the others are not affected.
     let ids = || {
         base.status()
             .peers
@@ -127,7 +127,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     (0..3).for_each(|station| ping(&site, station));
     assert_eq!(ids(), before);
 
-    // Who comes from a station's address without its keys is nobody.
+    // A sender with a station's address but without its keys is refused.
     let quiet = base.status();
     site.stations[0].run(|| {
         let stranger = UdpSocket::bind("192.0.2.9:7008").unwrap();
@@ -147,7 +147,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
         assert_eq!(now.drops, then.drops);
     }
 
-    // A recording is of one of them, which is named.
+    // A recording is of one peer, which must be named.
     let error = control::record(&base.socket, None).unwrap_err().to_string();
     assert!(error.contains("name one of farm, mill, pier"), "{error}");
     let error = control::record(&base.socket, Some("barn"))
@@ -165,7 +165,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     airlane_channel::trace::TraceHeader::default().encode(&mut file);
     file.extend_from_slice(&blocks);
     let trace = airlane_channel::trace::Trace::read(&file).unwrap();
-    // Five packets each way, and none of the other's; hellos and the like are shorter.
+    // Five packets in each direction, and none of the other peer's; hellos and the like are shorter.
     let len = |record: &TraceRecord| match record {
         TraceRecord::Sent { len, .. } | TraceRecord::Received { len, .. } => *len,
         _ => 0,
@@ -174,7 +174,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     let packets = trace.near.iter().filter(|r| Some(len(r)) == longest);
     assert_eq!(packets.count(), 10, "{:?}", trace.near);
 
-    // `doctor` asks all of them that have an address at the same time.
+    // `doctor` tests all peers with an address at the same time.
     let text = site.base_file("100 Mbit/s", &entries);
     let mut text = text.replace("/base.sock", "/doctor.sock");
     for (name, last) in NAMES.iter().zip([9, 3, 88]) {
@@ -199,7 +199,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     };
     says(Grade::Good, "farm at 192.0.2.9:7007 answered");
     says(Grade::Good, "mill at 192.0.2.3:7007 answered");
-    // It is silent there, and may call meanwhile from where it is, as the base is silent to it.
+    // It does not answer there, but may call meanwhile from its own address, as the base is silent to it.
     let of_pier = |c: &&Check| c.what == "peer" && c.found.contains("pier");
     let pier = found.iter().find(of_pier).unwrap();
     let calls = pier
@@ -215,7 +215,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     drop(nodes);
 }
 
-/// What one path takes is that peer's affair alone, and what the kernel was told of it, by whomever, is nobody's.
+/// The MTU of one path affects only that peer, and a path MTU that the kernel was told affects none.
 #[test]
 fn a_narrow_path_is_one_peers_affair() {
     let Some(site) = plain_site("a_narrow_path_is_one_peers_affair") else {
@@ -228,7 +228,7 @@ fn a_narrow_path_is_one_peers_affair() {
     (0..3).for_each(|station| ping(&site, station));
     let before = base.status();
     let mtu = before.tun.mtu_bytes;
-    // Packets as long as the interface has them.
+    // Packets as long as the interface's MTU.
     let send = |station: usize| {
         let to = address(&format!("10.7.0.{}:5006", station + 2));
         let (ready, is_ready) = std::sync::mpsc::channel();
@@ -249,12 +249,12 @@ fn a_narrow_path_is_one_peers_affair() {
         });
         assert!(receiving.join().unwrap());
     };
-    // Said, and not true.
+    // Reported, but false.
     site.base.ip("route replace 192.0.2.2/32 dev wire mtu 600");
     (0..3).for_each(send);
-    // True, and said by nobody: what is too long vanishes. A cable leaves room for a VLAN's tag.
+    // True, but not reported: longer packets are lost. A veth pair leaves room for a VLAN tag.
     site.stations[0].ip("link set wire mtu 1400");
-    // A path is looked at where it is used.
+    // A path is probed while it is used.
     site.base.run(|| {
         let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
         socket.send_to(&vec![7; mtu - 28], "10.7.0.2:9").unwrap();
@@ -285,7 +285,7 @@ fn a_narrow_path_is_one_peers_affair() {
     );
 }
 
-/// A station that gets another address is known by its key, and no other notices.
+/// A station that gets another address is identified by its key, and the others are not affected.
 #[test]
 fn stations_on_ethernet_are_found_by_their_keys() {
     let Some(site) = plain_site("stations_on_ethernet_are_found_by_their_keys") else {
@@ -345,7 +345,7 @@ prefixes = ["10.7.0.3/32"]
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     node.keep_journals(&path("base.journal"), 1 << 20).unwrap();
-    // Its last words are written when it goes.
+    // Dropping the node writes the rest.
     drop(node);
     assert!(!path("base.journal").exists());
     for name in ["base.farm.journal", "base.mill.journal"] {
@@ -365,7 +365,7 @@ fn a_station_may_not_speak_for_another() {
     all_confirmed(&base, &[0, 1, 2]);
     ping(&site, 1);
     let before = base.status();
-    // The farm takes the mill's address in the tunnel, and one of nobody.
+    // The farm uses the mill's address in the tunnel, and one of no peer.
     for spoofed in ["10.7.0.3", "172.16.0.1"] {
         site.stations[0].ip(&format!("addr add {spoofed}/32 dev lo"));
         site.stations[0].run(|| {
@@ -380,12 +380,12 @@ fn a_station_may_not_speak_for_another() {
     });
     assert_eq!(after.tun.packets_written, before.tun.packets_written);
     assert!(after.peers[1].drops.is_empty() && after.drops == before.drops);
-    // What is its own still passes.
+    // Packets with the right source still pass.
     ping(&site, 0);
     ping(&site, 1);
 }
 
-/// Carries a file from the base to a station until it is told to stop, and counts the bytes that came.
+/// Transfers a file from the base to a station until stopped, and counts the received bytes.
 struct Flow {
     received: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -407,7 +407,7 @@ impl Flow {
                 ready.send(()).unwrap();
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut buffer = vec![0; 1 << 16];
-                // A reset is how a flow ends that is not waited for.
+                // A flow that is stopped ends with a reset.
                 while let Ok(n @ 1..) = stream.read(&mut buffer) {
                     received.fetch_add(n as u64, Ordering::Relaxed);
                 }
@@ -423,7 +423,7 @@ impl Flow {
                 while !stop.load(Ordering::Relaxed) {
                     let _timeout = stream.write(&[7; 1 << 14]);
                 }
-                // Without what still waits: nobody needs it.
+                // Discard what still waits.
                 let socket = socket2::SockRef::from(&stream);
                 socket.set_linger(Some(Duration::ZERO)).unwrap();
             }
@@ -455,22 +455,22 @@ impl Drop for Flow {
     }
 }
 
-/// Sends each of the first `stations` so many datagrams at once, more than their shares can carry soon.
+/// Sends `count` datagrams to each of the first `stations` at once, more than their shares can carry soon.
 fn burst(site: &Site, stations: usize, count: usize) {
     site.base.run(|| {
         let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
         for _ in 0..count {
             for station in 0..stations {
                 let to = format!("10.7.0.{}:5006", station + 2);
-                // Nobody listens; what counts is what leaves the base.
+                // There is no receiver; only what leaves the base counts.
                 let _refused = socket.send_to(&[7; 1000], to);
             }
         }
     });
 }
 
-/// What left for each of the first stations, in bytes on Ethernet, while packets waited for all of them;
-/// and how long that was by the node's own clock.
+/// Bytes on Ethernet sent to each of the first stations while packets waited for all of them, and the
+/// duration by the node's own clock.
 fn sent_meanwhile(base: &Running, stations: usize) -> (Vec<u64>, Duration) {
     let look = |status: &Status| -> Option<(Vec<u64>, u64)> {
         let overhead = status.underlay.frame_overhead_bytes as u64;
@@ -497,11 +497,12 @@ fn sent_meanwhile(base: &Running, stations: usize) -> (Vec<u64>, Duration) {
     (bytes.collect(), Duration::from_nanos(end_ns - begin_ns))
 }
 
-/// A few frames, bytes.
+/// Length of a few frames, bytes.
 const FRAMES: u64 = 4 * 1_100;
 
-/// Shares as the weights, to a few frames and a twentieth: however slowly the base runs, whose turn it is depends
-/// on what left before, but a station that the machine keeps waiting acknowledges late, and its window rests.
+/// Checks that shares follow the weights, to a few frames and a twentieth. The order of turns depends only on
+/// what left before, however slowly the base runs; but a station that the machine delays acknowledges late,
+/// and its window stalls.
 fn check_shares(sent: &[u64], weights: &[u64]) {
     println!("{sent:?} B by {weights:?}");
     assert!(sent[0] > 10 * FRAMES, "too few to tell: {sent:?}");
@@ -516,7 +517,7 @@ fn check_shares(sent: &[u64], weights: &[u64]) {
     }
 }
 
-/// What all stations hang on: base, emulator, switch; the last station behind another emulator.
+/// The shared path: base, emulator, switch; the last station has another emulator in between.
 struct SharedAir {
     site: Site,
     _namespaces: [Namespace; 2],
@@ -568,7 +569,7 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     let Some(mut air) = SharedAir::new(test) else {
         return;
     };
-    // 2 : 1 : 1, and the last loses 27 % of its frames, whose repairs are on its own account.
+    // 2 : 1 : 1, and the last station loses 27 % of its frames, whose repairs count against its own share.
     let entries = [Entry::of(0, 2), Entry::of(1, 1), Entry::of(2, 1)];
     let base = air.site.start_base(RATE, &entries);
     let nodes = [0, 1, 2].map(|station| air.site.start_station(station, RATE));
@@ -576,8 +577,8 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     burst(&air.site, 3, 300);
     let sent = sent_meanwhile(&base, 3).0;
     check_shares(&sent[..2], &[2, 1]);
-    // The window of who loses much rests while the oldest is repaired, the longer the later the machine lets it
-    // answer: that is its own cost. It takes nothing from the others, and has most of what is its own.
+    // The window of a lossy link stalls while its oldest frame is repaired, the longer the later the machine
+    // lets the station answer. This costs the station most of its own share, and the others nothing.
     let [_, mill, pier] = sent[..] else {
         panic!("three stations: {sent:?}");
     };
@@ -586,7 +587,7 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     let pier = service(&peer(&base, 2), "talk").ledger;
     assert!(pier.repair_frames_sent > 0, "{pier:?}");
 
-    // While files go on one station leaves, and comes back under another key.
+    // While files are transferred, one station leaves, and comes back with another key.
     let ids = || [0, 1].map(|station| peer(&base, station).session.id);
     let before = ids();
     let flows = [0, 1].map(|station| Flow::start(&air.site, station));
@@ -629,7 +630,7 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     assert!(report.down.lost_air.frames > 20, "{report}");
 }
 
-/// Nobody says what the shared link carries: that two stations meet there has to be found.
+/// The capacity of the shared link is not configured: the base has to detect that two stations share it.
 #[test]
 fn weights_hold_over_a_rate_that_is_found() {
     let Some(air) = SharedAir::new("weights_hold_over_a_rate_that_is_found") else {
@@ -657,7 +658,7 @@ fn weights_hold_over_a_rate_that_is_found() {
         base.wait_until("found with mill", |status| {
             status.peers[0].shares_with == ["mill"]
         });
-        // A machine that is busy with something else keeps one of them waiting now and then.
+        // A busy machine delays one of the stations now and then.
         let deadline = Instant::now() + PATIENCE;
         loop {
             let before = sent(&base.status());
@@ -687,11 +688,11 @@ fn a_peer_has_its_own_limit_and_leaves_the_rest() {
     all_confirmed(&base, &[0, 1]);
     burst(&site, 2, 200);
     let (sent, time) = sent_meanwhile(&base, 2);
-    // 4 Mbit/s and the millisecond that a late driver makes up for, to a frame of 1,123 B and a hello, which
-    // nothing holds back.
+    // 4 Mbit/s, with the millisecond that a late driver makes up for, to within a frame of 1,123 B and a
+    // hello, which is not shaped.
     let most = 500 * (time.as_micros() as u64 + 1_000) / 1_000 + 1_123 + 200;
     assert!(sent[1] <= most, "{sent:?} B in {time:?}");
-    // Another limit begins nothing anew.
+    // A new limit does not reset anything.
     let ids = || [0, 1].map(|station| peer(&base, station).session.id);
     let before = ids();
     let changes = base.reload(&site.base_file("20 Mbit/s", &[Entry::of(0, 1), Entry::of(1, 1)]));
@@ -708,7 +709,7 @@ fn a_peer_has_its_own_limit_and_leaves_the_rest() {
     assert_eq!(ids(), before);
 }
 
-/// Two hosts with one key take the session from each other. The base says so once one of them is back.
+/// Two hosts with one key take the session from each other. The base reports it once one of them comes back.
 #[test]
 fn two_stations_with_one_key_are_named_by_status_and_doctor() {
     let test = "two_stations_with_one_key_are_named_by_status_and_doctor";
@@ -723,7 +724,7 @@ fn two_stations_with_one_key_are_named_by_status_and_doctor() {
         .station_file(0, "100 Mbit/s")
         .replace("farm.sock", "copy.sock");
     let _copy = Running::start(&site.stations[1], &copy).unwrap();
-    // A station that sends notices within seconds that no answer comes, and calls.
+    // A station that sends notices within seconds that no answer arrives, and calls again.
     let over = Arc::new(AtomicBool::new(false));
     let talking = [0, 1].map(|station: usize| {
         let over = over.clone();

@@ -1,4 +1,4 @@
-//! `airlane doctor` beside a peer that runs, is another or is not there.
+//! `airlane doctor` with a peer that runs, has another key, or is absent.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ addresses = ["10.7.0.{mine}/24"]
     )
 }
 
-/// What `doctor` finds in a namespace.
+/// The findings of `doctor` in a namespace.
 pub(crate) fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
     let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
     namespace.run(move || {
@@ -66,7 +66,7 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     assert!(good.iter().all(|c| c.verdict == Grade::Good), "{good:#?}");
     assert!(find(&good, "peer").found.contains("with the right key"));
     assert!(!left.ip("link").contains("air0"));
-    // The peer is none the worse for having been asked.
+    // The test has left no state at the peer.
     let node = Running::start(&left, &here).unwrap();
     node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
     let running = checks(&left, &here);
@@ -107,7 +107,7 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     assert!(lost.iter().all(|c| c.verdict != Grade::Bad), "{lost:#?}");
 }
 
-/// Two hosts on one wire, and a folder with a private key of each: their public keys.
+/// Two hosts on one wire, and a directory with a private key of each. Returns the public keys as well.
 fn two_hosts() -> (Namespace, Namespace, tempfile::TempDir, [String; 2]) {
     let (left, right) = (Namespace::new("left"), Namespace::new("right"));
     cable(&left, "wire", &right, "wire");
@@ -121,7 +121,7 @@ fn two_hosts() -> (Namespace, Namespace, tempfile::TempDir, [String; 2]) {
     (left, right, folder, public)
 }
 
-/// The peer check of each end of a link that runs or, at end 0, does not, and what end 1 has logged of callers.
+/// The peer check of each end of a link that runs or, at end 0, does not, and the callers that end 1 has logged.
 fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Grade, String); 2] {
     let (left, right, folder, public) = two_hosts();
     let directory = folder.path().to_str().unwrap();
@@ -149,7 +149,7 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
         return;
     }
     for runs in [true, false] {
-        // The left end has written down another key for the right one.
+        // The left end has a wrong public key of the right end.
         let [left, right] = peer_checks(["wrong", "right"], ["", ""], runs);
         assert_eq!((left.0, right.0), (Grade::Bad, Grade::Bad));
         let not_its = "the peer key here is not that of the host at 192.0.2.2:7007";
@@ -160,7 +160,7 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
                 "{right:?}"
             );
         }
-        // The right end expects another: that is, the left one has the wrong private key.
+        // The right end expects another key: the left end has the wrong private key.
         let [left, _] = peer_checks(["right", "wrong"], ["", ""], runs);
         assert_eq!(left.0, Grade::Bad);
         assert!(
@@ -180,7 +180,7 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
     assert!(left.1.contains("services of one number differ"), "{left:?}");
 }
 
-/// A session has been there; then the other end comes back with another key.
+/// A session existed; then the other end comes back with another key.
 #[test]
 fn what_the_log_knows_of_a_silent_peer_is_told() {
     if !can_run("what_the_log_knows_of_a_silent_peer_is_told") {
@@ -209,7 +209,7 @@ fn what_the_log_knows_of_a_silent_peer_is_told() {
     );
 }
 
-/// What two ends that run find of each other, whose files are changed so: all that is not good.
+/// All findings but good ones of two running ends about each other, with their files changed by `change`.
 fn two_ends(change: impl Fn(usize, String) -> String) -> [Vec<Check>; 2] {
     let (left, right, folder, keys) = two_hosts();
     let directory = folder.path().to_str().unwrap();
@@ -306,9 +306,9 @@ fn an_end_that_the_peer_does_not_hear_is_told_so() {
         find(&all, "peer").clone()
     };
     assert_eq!(check().verdict, Grade::Good);
-    // What the left end sends goes to nobody from now on; what the right one sends arrives.
+    // From now on the left end's datagrams are lost, and the right end's arrive.
     left.ip("neigh replace 192.0.2.2 lladdr 02:00:00:00:00:77 dev wire nud permanent");
-    // The session counts as confirmed for seconds; whoever asks through it knows better.
+    // The session counts as confirmed for some seconds, but a test through it fails.
     let asked = check();
     assert_eq!(asked.verdict, Grade::Bad, "{asked:?}");
     assert!(asked.found.contains("does not answer"), "{asked:?}");
@@ -338,7 +338,7 @@ fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
     let Some(pair) = Pair::new("an_answer_from_elsewhere_than_the_file_says_is_a_warning") else {
         return;
     };
-    // It calls, wherever this end seeks it.
+    // It calls, while this end seeks it elsewhere.
     let _right = pair.start(1);
     let file = pair.file(0, &pair.keys[1]);
     let file = file.replace("192.0.2.2:7007", "192.0.2.77:7007");
@@ -347,7 +347,7 @@ fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
     assert_eq!(peer.verdict, Grade::Warning, "{all:#?}");
     let both = "is at 192.0.2.2:7007, not at 192.0.2.77:7007";
     assert!(peer.found.contains(both), "{peer:?}");
-    // The peer has kept nothing of having been asked: it calls within its retry, and does not wait for keys to die.
+    // The test has left no keys at the peer: it calls at its next retry, and does not wait for keys to expire.
     let begun = Instant::now();
     let here = Running::start(&pair.ends[0], &file).unwrap();
     established(&here);
@@ -395,6 +395,6 @@ fn a_file_that_is_not_what_runs_is_a_warning_that_names_what_differs() {
     }
     let all = checks(&pair.ends[0], &file);
     assert!(all.iter().all(|check| check.what != "file"), "{all:#?}");
-    // Nothing was taken over.
+    // The file was not applied.
     assert_eq!(nodes[0].status().underlay.rate_bps, 200_000_000);
 }

@@ -23,12 +23,12 @@ use airlane_live::underlay::{EtherType, Ethernet, Underlay};
 use airlane_secure::{EthernetAddress, PeerAddress};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// The address of an end's wire.
+/// The address of an end's interface `wire`.
 fn wire(end: usize) -> EthernetAddress {
     EthernetAddress([2, 0, 0, 0, 0, end as u8 + 1])
 }
 
-/// Two ends, what is between them, and keys.
+/// Two ends, the namespace between them, and keys.
 struct Site {
     ends: [Namespace; 2],
     middle: Namespace,
@@ -58,14 +58,14 @@ impl Site {
         Some(site)
     }
 
-    /// Lays the cable of an end, whose interface there gets this address.
+    /// Connects an end, whose interface gets this address.
     fn plug_in(&self, end: usize, own: EthernetAddress) {
         let port = ["one", "two"][end];
         cable(&self.ends[end], "wire", &self.middle, port);
         self.ends[end].ip(&format!("link set wire address {own}"));
     }
 
-    /// Joins what is plugged in by a bridge.
+    /// Bridges the connected ports.
     fn bridge(&self, ports: &[&str]) {
         if !self.middle.ip("-o link").contains("br0") {
             self.middle
@@ -77,7 +77,7 @@ impl Site {
         }
     }
 
-    /// The file of an end with or without keys; with them it does not say where the peer is.
+    /// The file of an end with or without keys; with keys it has no address of the peer.
     fn file(&self, end: usize, keys: bool) -> String {
         let directory = self.directory.path().display();
         let (peer, security) = match keys {
@@ -121,8 +121,8 @@ security = {security}
     }
 }
 
-/// Asks the kernel at 10.7.0.2 for `count` echoes, one after the other: how many came, each within
-/// `patience`.
+/// Sends `count` echo requests to the kernel at 10.7.0.2, one after the other. Returns the number of answers
+/// that came within `patience` each.
 fn ping(from: &Namespace, count: u16, patience: Duration) -> usize {
     from.run(move || {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();
@@ -139,7 +139,7 @@ fn ping(from: &Namespace, count: u16, patience: Duration) -> usize {
             }
             let mut bytes = [std::mem::MaybeUninit::uninit(); 64];
             while let Ok(length) = socket.recv(&mut bytes) {
-                // The IP header comes, too; what the buffer held before is not read.
+                // The IP header arrives too; the buffer's old contents are not read.
                 let heard = length == 28 && begun.elapsed() < patience;
                 if heard {
                     return true;
@@ -167,7 +167,7 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
         let air = lossy(&site.middle, 0.05);
         let nodes = site.start(keys);
         let status = nodes.each_ref().map(established);
-        // 1500, less the length, our largest header, and what sealing adds.
+        // 1500 less the length field, our longest header, and the overhead of sealing.
         let (header, sealing) = if keys { (13, 24) } else { (19, 0) };
         assert_eq!(status[0].tun.mtu_bytes, 1500 - 2 - header - sealing);
         assert_eq!(status[0].underlay.frame_overhead_bytes, 14 + 2 + sealing);
@@ -178,14 +178,14 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
         }
         let answered = ping(&site.ends[0], 100, Duration::from_secs(1));
         site.transfer(5_000_000);
-        // While both run: what comes behind the end of one has no session.
+        // Taken while both run: frames that arrive after one has ended belong to no session.
         let statuses = nodes.each_ref().map(Running::status);
         drop(nodes);
         check_voice(&statuses, answered);
         for status in statuses {
             let files = service(&status.peers[0], "files");
             assert_eq!(files.ledger.residual_lost, 0, "every frame was repaired");
-            // Ends that begin at once leave one handshake of no use.
+            // If both ends begin at once, one handshake is abandoned.
             let unexpected = |(reason, _): &(&String, &u64)| !reason.starts_with("secure-");
             assert_eq!(status.all_drops().iter().find(unexpected), None);
             let interface = status.underlay.interface.unwrap();
@@ -197,7 +197,7 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
     }
 }
 
-/// Waits until a ping comes through.
+/// Waits until a ping is answered.
 fn until_ping(from: &Namespace) {
     let deadline = Instant::now() + PATIENCE;
     while ping(from, 1, Duration::from_millis(50)) == 0 {
@@ -205,7 +205,7 @@ fn until_ping(from: &Namespace) {
     }
 }
 
-/// What is unlike a link whose interface was lost as often as this.
+/// Checks that the link has survived this many losses of its interface.
 fn check_losses(status: &Status, session: Option<u32>, losses: u64) {
     assert_eq!(status.peers[0].session.id, session, "the session goes on");
     assert_eq!(status.peers[0].session.sessions, 1);
@@ -226,7 +226,7 @@ fn an_interface_goes_and_comes_back_under_another_number_and_address() {
         let nodes = site.start(keys);
         let session = nodes.each_ref().map(established)[0].peers[0].session.id;
         site.transfer(200_000);
-        // Down and up.
+        // The interface goes down and up.
         let [left, right] = &site.ends;
         left.ip("link set wire down");
         nodes[0].wait_until("down", |s| !s.underlay.interface.as_ref().unwrap().up);
@@ -240,7 +240,7 @@ fn an_interface_goes_and_comes_back_under_another_number_and_address() {
             "{:?}",
             status.all_drops()
         );
-        // Away and made again; with keys both at once, and with other addresses.
+        // The interface is removed and created again; with keys both at once, and with other addresses.
         let (ends, host) = if keys { (0..2, 0x10) } else { (0..1, 0) };
         for end in ends.clone() {
             site.ends[end].ip("link del wire");
@@ -255,7 +255,7 @@ fn an_interface_goes_and_comes_back_under_another_number_and_address() {
         site.bridge(ports);
         until_ping(left);
         for (end, node) in nodes.iter().enumerate() {
-            // An interface gets its address after it is made, and its number is noticed first.
+            // An interface gets its address after its creation, so its new index may be noticed first.
             let [own, peer] = [end, 1 - end].map(|end| PeerAddress::Ethernet(address(end)));
             let status = node.wait_until("at its new address", |status| {
                 status.underlay.listen == own && status.peers[0].address == Some(peer)
@@ -292,7 +292,7 @@ fn strangers_on_the_segment_change_nothing_and_are_counted() {
                 }
                 let to = [wire(1), EthernetAddress::BROADCAST][i % 2];
                 own.send_to(to.into(), None, &bytes).unwrap();
-                // These the kernel keeps from us: another EtherType, and another machine.
+                // The kernel filters these out: another EtherType, and another machine's address.
                 other.send_to(to.into(), None, &bytes).unwrap();
                 own.send_to(EthernetAddress([2; 6]).into(), None, &bytes)
                     .unwrap();
@@ -354,7 +354,7 @@ fn an_interface_that_becomes_narrower_costs_nothing_but_its_width() {
         status.all_drops()
     );
     drop(nodes);
-    // Packets as long as the interface's own, in frames that are longer.
+    // Packets of the interface's own MTU, in frames that are longer.
     for end in &site.ends {
         end.ip("link set wire mtu 1500");
     }
@@ -439,7 +439,7 @@ fn what_is_wrong_with_an_interface_is_said() {
         let expected = [Grade::Bad, Grade::Warning][usize::from(missing)];
         assert_eq!(verdict, expected, "{said}");
         if missing {
-            // One that is not there yet is waited for.
+            // A missing interface is waited for.
             let waiting = Running::start(left, &file.replace(old, new)).unwrap();
             assert!(!waiting.status().underlay.interface.unwrap().up);
             continue;

@@ -1,5 +1,5 @@
-//! What a link and the connections through it survive: a time of total loss, a cable that is replaced, a peer that is started anew. The link
-//! comes back, and the ledger says what was lost. How soon it does is judged by `make soak`.
+//! Faults that a link and the connections over it survive: a period of total loss, a replaced cable, a
+//! restarted peer. The link recovers, and the ledger accounts for the losses. `make soak` judges how soon.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn begin_transfer(pair: &Pair) -> Transfer {
     transfer
 }
 
-/// Waits until packets come out of the link again.
+/// Waits until the link delivers packets again.
 fn until_delivering(node: &Running) {
     let before = node.status().tun.packets_written;
     node.wait_until("delivering again", |status| {
@@ -32,7 +32,7 @@ fn an_outage_costs_its_own_time_and_little_more() {
     let nodes = [0, 1].map(|end| pair.start(end));
     let before = nodes.each_ref().map(established);
     let transferring = begin_transfer(&pair);
-    // Frames to a wrong address reach nobody, and nobody says so.
+    // Frames to a wrong address are lost without any error.
     let wrong = "lladdr 02:00:00:00:00:99 dev wire nud permanent";
     pair.ends[0].ip(&format!("neigh replace 192.0.2.2 {wrong}"));
     pair.ends[1].ip(&format!("neigh replace 192.0.2.1 {wrong}"));
@@ -86,11 +86,11 @@ fn a_connection_outlives_the_node_that_carried_it() {
     assert_ne!(left.status().peers[0].session.id, before);
 }
 
-/// Keeps what the present thread logs from now on.
+/// Captures the log of this thread from now on.
 fn listen(log: Log) {
     let said = tracing_subscriber::fmt().with_ansi(false);
     let said = said.with_writer(move || log.clone()).finish();
-    // Until the thread ends.
+    // Lasts until the thread ends.
     std::mem::forget(tracing::subscriber::set_default(said));
 }
 
@@ -100,7 +100,7 @@ fn lines_with(log: &Log, part: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// A log line about datagrams that do not leave is of use only with the interface.
+/// A log entry about unsent datagrams helps only if it names the interface.
 #[test]
 fn the_log_names_the_interface_that_nothing_leaves_by() {
     let Some(pair) = Pair::new("the_log_names_the_interface_that_nothing_leaves_by") else {
@@ -125,7 +125,7 @@ fn the_log_names_the_interface_that_nothing_leaves_by() {
     }
 }
 
-/// An interface of the emulator that is switched off is waited for.
+/// The emulator waits for an interface that was set down.
 #[test]
 fn an_emulator_survives_an_interface_that_is_switched_off() {
     if !can_run("an_emulator_survives_an_interface_that_is_switched_off") {

@@ -1,5 +1,4 @@
-//! Packets of 1500 B over a path that takes 576 B and loses a frame in twenty; small packets that share
-//! frames.
+//! Packets of 1500 B over a path with an MTU of 576 B that loses a frame in twenty; small packets that share frames.
 //!
 //! ```text
 //!  left: air0 1500 ─ up ─ wire 576 ═══ one [ air: 20 Mbit/s, 10 ms, 5 % loss ] two ═══ wire 576 ─ up ─ air0 1500 :right
@@ -102,7 +101,7 @@ fn large_packets_cross_a_narrow_path_in_parts_and_small_ones_together() {
     println!("{arrived} of 100 datagrams of 1400 B in parts");
     assert!(arrived > 50, "{arrived} of 100");
 
-    // A burst of small ones, which cannot all leave at once.
+    // A burst of small packets, which cannot all leave at once.
     let before = service(&nodes[0].status().peers[0], "voice").ledger;
     let arrived = datagrams(&left, &right, 7003, 400, 60, Duration::ZERO);
     let after = service(&nodes[0].status().peers[0], "voice").ledger;

@@ -1,6 +1,5 @@
-//! What strangers and a confused peer can send to a running node: everything is taken or counted,
-//! nothing ends it. Needs no privileges: a socket pair stands for the interface, the underlay is
-//! the loopback.
+//! Datagrams from strangers and from a confused peer at a running node: each is accepted or counted as a drop, and
+//! none ends the node. Needs no privileges: a socket pair replaces the interface, and the underlay is the loopback.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -38,25 +37,25 @@ scheme = { kind = "sr-m2" }
 /// A node, the other end of its interface, and its address.
 struct Live {
     kernel: UnixDatagram,
-    /// The node's end of it, to see what it has not read yet.
+    /// The node's end of the pair, to see what it has not read yet.
     device: UnixDatagram,
     address: SocketAddr,
     stop: UnixStream,
     thread: JoinHandle<Status>,
 }
 
-/// A socket that no node knows.
+/// A socket that is not a peer's.
 fn stranger() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").unwrap()
 }
 
 impl Live {
-    /// A node that listens anywhere and has `peer` for its peer.
+    /// Starts a node that listens at `listen` and has the peer `peer`.
     fn start(peer: SocketAddr, listen: SocketAddr) -> Self {
         Self::start_with(FILE, peer, listen, |_| {})
     }
 
-    /// A node with a file, which `prepare` sees before it runs.
+    /// Starts a node with a file; `prepare` gets it before it runs.
     fn start_with(
         file: &str,
         peer: SocketAddr,
@@ -89,12 +88,12 @@ impl Live {
         }
     }
 
-    /// Waits until the node has taken all that was sent to it. It ends between two turns, so that what it
-    /// took is counted.
+    /// Waits until the node has read everything that was sent to it. The node stops only between two turns,
+    /// so everything that it has read is counted.
     fn until_read(&self) {
         let port = format!(":{:04X}", self.address.port());
         let waits = |line: &str| {
-            // Number, own address, peer's, state, bytes to be sent and to be read.
+            // Fields: number, local address, remote address, state, bytes to be sent and to be read.
             let mut fields = line.split_whitespace().skip(1);
             let own = fields.next().is_some_and(|own| own.ends_with(&port));
             own && !fields.nth(2).unwrap().ends_with(":00000000")
@@ -120,7 +119,7 @@ impl Live {
     }
 }
 
-/// Two addresses of the loopback that are free now.
+/// Two free addresses of the loopback.
 fn two_addresses() -> [SocketAddr; 2] {
     let (a, b) = (stranger(), stranger());
     [a.local_addr().unwrap(), b.local_addr().unwrap()]
@@ -154,7 +153,7 @@ fn random_datagrams_of_the_peer_are_counted_one_by_one() {
         };
         empty += u64::from(length == 0);
         let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
-        // Half of them look like frames of ours: a type that exists, a quarter a service that does.
+        // Half of them resemble our frames: an existing type, and for a quarter an existing service.
         if i % 2 == 0
             && let Some(first) = bytes.first_mut()
         {
@@ -163,7 +162,7 @@ fn random_datagrams_of_the_peer_are_counted_one_by_one() {
         }
         peer.send_to(&bytes, live.address).unwrap();
         if i % 50 == 0 {
-            // The receiver's buffer is finite.
+            // The receiver's buffer is limited.
             live.until_read();
         }
     }
@@ -196,7 +195,7 @@ fn datagrams_from_elsewhere_are_counted_and_a_link_between_two_goes_on() {
     for _ in 0..100 {
         stranger.send_to(&[0x10; 60], left.address).unwrap();
     }
-    // Sent until the session stands, as a host would.
+    // Retry until the session is established, as a host would.
     let mut buffer = [0; 2000];
     right
         .kernel
@@ -208,7 +207,7 @@ fn datagrams_from_elsewhere_are_counted_and_a_link_between_two_goes_on() {
     });
     assert!(arrived);
     assert_eq!(buffer[..528], udp_packet(1));
-    // Not IP, cut short, empty: the kernel would not send these, but the node does not rely on it.
+    // Not IP, truncated, empty: the kernel would not pass these on, but the node does not rely on that.
     left.kernel.send(&[0xff; 100]).unwrap();
     left.kernel.send(&udp_packet(2)[..100]).unwrap();
     left.kernel.send(&[]).unwrap();
@@ -222,18 +221,18 @@ fn datagrams_from_elsewhere_are_counted_and_a_link_between_two_goes_on() {
 
 #[test]
 fn frames_of_an_earlier_session_are_stale() {
-    // Frames are taken from one link and played to its successor.
+    // Frames of one link are replayed to its successor.
     let [a, b] = two_addresses();
     let peer = UdpSocket::bind(b).unwrap();
     peer.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     let live = Live::start(b, a);
-    // A frame of some session, in the layout of service 0: header, then a packet.
+    // A frame of another session, in the layout of service 0: header, then a packet.
     let packet = udp_packet(3);
     let mut frame = vec![0x00, 1, 2, 3, 4, 0, 0, 0, 0];
     frame.extend_from_slice(&packet);
     peer.send_to(&frame, live.address).unwrap();
     drop(peer);
-    // The port is free: a real node takes the peer's place.
+    // The port is free now: a real node takes the peer's place.
     let right = Live::start(a, b);
     let mut buffer = [0; 2000];
     let arrived = (0..1_000).any(|_| {
@@ -245,7 +244,7 @@ fn frames_of_an_earlier_session_are_stale() {
     });
     assert!(arrived);
     right.stop();
-    // Another test may have been given the port meanwhile.
+    // Another test may have taken the port meanwhile.
     let deadline = Instant::now() + PATIENCE;
     let peer = loop {
         match UdpSocket::bind(b) {
@@ -264,7 +263,7 @@ fn frames_of_an_earlier_session_are_stale() {
     assert_ne!(buffer[..528], packet);
 }
 
-/// Queues admit what they like: all packets together have a bound, and what is more is named.
+/// Whatever the queues admit, the memory of all packets is limited, and the drops are reported.
 #[test]
 fn packets_take_no_more_memory_than_they_may() {
     const MOST: usize = 64 << 20;
@@ -277,7 +276,7 @@ fn packets_take_no_more_memory_than_they_may() {
     let live = Live::start_with(&file, b, a, |node| node.set_most_memory(MOST));
     let peer = Live::start_with(&file, a, b, |_| {});
     let (packet, mut buffer) = (udp_packet(5), [0; 2000]);
-    // Until there is a session.
+    // Retry until there is a session.
     peer.kernel
         .set_read_timeout(Some(Duration::from_millis(50)))
         .unwrap();
@@ -297,7 +296,7 @@ fn packets_take_no_more_memory_than_they_may() {
         .map(|s| s.queue_packets)
         .sum();
     let named = dropped(&status, "memory-full");
-    // A buffer has what the loopback takes, 64 kB.
+    // A buffer has the size of the loopback's MTU, 64 kB.
     assert!(
         named > 1_000 && waiting > 200 && waiting <= MOST / 65_000,
         "{named}, {waiting}"

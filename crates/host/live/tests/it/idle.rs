@@ -1,11 +1,11 @@
-//! What an idle link costs.
+//! The traffic of an idle link.
 
 use std::time::Duration;
 
 use crate::common::Namespace;
 use crate::common::pair::{Pair, established};
 
-/// Ethernet's bytes that came to and left an end's cable.
+/// Bytes, with Ethernet headers, that an end has received from and sent to its cable.
 fn on_cable(end: &Namespace) -> u64 {
     let said = end.ip("-s link show wire");
     let below = |title: &str| {
@@ -26,7 +26,7 @@ fn a_link_that_idles_costs_next_to_nothing() {
         established(node);
     }
     pair.transfer();
-    // Until the kernel has looked for routers, and the last frames are old.
+    // Wait until the kernel's router solicitations and the last frames are over.
     std::thread::sleep(Duration::from_secs(20));
     let measured = || {
         let before = on_cable(&pair.ends[0]);
@@ -35,8 +35,8 @@ fn a_link_that_idles_costs_next_to_nothing() {
         println!("{bytes} B in 50 s, both ways");
         bytes
     };
-    // Two questions and their answers, or three, of 140 B each, and ARP. A busy machine answers late and asks again,
-    // which only adds: then it is measured again.
+    // Two or three hellos of 140 B with their answers, and ARP. A busy machine answers late and sends again,
+    // which only adds bytes, so that a high result is measured again.
     let good = |bytes| (280..1_500).contains(&bytes);
     assert!((0..4).any(|_| good(measured())), "more in 50 s, four times");
     let status = nodes[0].status();

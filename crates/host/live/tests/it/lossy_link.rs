@@ -48,7 +48,7 @@ fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
         [&left, &right],
         address("10.7.0.1:0"),
         address("10.7.0.2:5004"),
-        // That none of them is lost, and there is nothing to repair, happens once in 300,000 runs.
+        // With this many, no loss at all, and thus nothing to repair, happens once in 300,000 runs.
         250,
     );
     transfer(&left, &right, address("10.7.0.2:8080"), 10_000_000);

@@ -1,5 +1,5 @@
-//! Nodes in network namespaces, and what reaches them from outside.
-//! All files are modules of one program: each program is linked on its own, which takes seconds.
+//! Nodes in network namespaces, and what reaches them from outside. All files are modules of one program,
+//! because linking a program for each would take seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(

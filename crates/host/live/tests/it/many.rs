@@ -12,10 +12,10 @@ use crate::common::{Namespace, Running, can_run};
 use crate::doctor::checks;
 
 const PEERS: usize = 64;
-/// With service 0, for what has no class, the 16 that there can be.
+/// With service 0, the default for packets without a class, this is the maximum of 16.
 const SERVICES: usize = 15;
 
-/// A base whose peers are not there yet.
+/// A base whose peers are absent.
 fn base(folder: &std::path::Path) -> String {
     let key = folder.join("base.key");
     new_key(&key).unwrap();

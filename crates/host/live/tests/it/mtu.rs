@@ -1,4 +1,4 @@
-//! MTU and MSS look after themselves: for a path that changes, and for hosts behind the routers.
+//! MTU and MSS adapt: to a path that changes, and for hosts behind the routers.
 //!
 //! ```text
 //!  host ═ 1500 ═ left: air0 ─ up ─ wire ══ 1500, later 1400 ══ wire ─ up ─ air0 :right
@@ -63,8 +63,8 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
     let nodes = start(&left, &right, directory.path());
     let server = address("10.7.0.2:8080");
     assert_eq!(nodes[0].status().tun.mtu_bytes, 1453);
-    // A transfer is under way when the path becomes narrower: frames made for the old path are in
-    // the window, and the service never gives them up.
+    // A transfer is in progress when the MTU decreases: frames built for the old path are in the window, and
+    // the service never gives them up.
     let transferring = {
         let (from, to) = (left.clone(), right.clone());
         std::thread::spawn(move || transfer(&from, &to, server, 8_000_000))
@@ -81,9 +81,9 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
     transfer(&left, &right, server, 1_000_000);
 }
 
-/// Nobody says so when a path takes less than the interface before it: what is too long vanishes. It is found
-/// by probing, with frames of the old length under way that are never given up, and so is that it takes
-/// more again.
+/// A path takes less than its first interface and sends no ICMP messages: datagrams that are too long are
+/// lost. Probing finds the limit, while frames of the old length that are never given up are in flight, and
+/// later finds that the path takes more again.
 fn find_a_black_hole(name: &str, here: [&str; 2], to: [&str; 2]) {
     if !can_run(name) {
         return;
@@ -117,7 +117,7 @@ fn find_a_black_hole(name: &str, here: [&str; 2], to: [&str; 2]) {
         std::thread::spawn(move || transfer(&from, &to, server, 8_000_000))
     };
     std::thread::sleep(Duration::from_millis(500));
-    // Only what the receiving end takes; a cable leaves room for a VLAN's tag.
+    // Only the receiving end's MTU; a veth pair leaves room for a VLAN tag.
     right.ip("link set wire mtu 1400");
     transferring.join().unwrap();
     let status = nodes[0].wait_until("narrower", |s| {
@@ -165,7 +165,7 @@ fn a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4() {
     find_a_black_hole(name, ["[::]", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]);
 }
 
-/// The right end takes `mtu` B, and nobody tells the left one.
+/// The right end's MTU is `mtu` bytes, and the left end gets no message about it.
 fn narrow(mtu: usize, more: &str) -> (Namespace, Namespace, [Running; 2], tempfile::TempDir) {
     let (left, right) = router_pair();
     right.ip(&format!("link set wire mtu {mtu}"));
@@ -237,7 +237,7 @@ fn hosts_behind_the_routers_learn_the_segment_size_from_the_syn() {
     let directory = tempfile::tempdir().unwrap();
     let nodes = start(&left, &right, directory.path());
 
-    // The far end sees what the SYN offers, the host what the SYN-ACK does.
+    // The far end sees the MSS in the SYN, the host the one in the SYN-ACK.
     let (ready, is_ready) = std::sync::mpsc::channel();
     let accepting = right.thread(move || {
         let listener = TcpListener::bind("10.7.0.2:8080").unwrap();
@@ -248,15 +248,15 @@ fn hosts_behind_the_routers_learn_the_segment_size_from_the_syn() {
     is_ready.recv().unwrap();
     let at_host = host.run(|| segment_size(&TcpStream::connect("10.7.0.2:8080").unwrap()));
     let at_right = accepting.join().unwrap();
-    // 1453 less IP and TCP, less the timestamps that the kernel counts into each segment.
+    // 1453 less the IP and TCP headers, less the timestamps, which the kernel subtracts from each segment.
     assert_eq!((at_host, at_right), (1453 - 40 - 12, 1453 - 40 - 12));
-    // The host's SYN said 1460; the answer, made at the interface's own MTU, needed no change.
+    // The host's SYN had 1460; the SYN-ACK was made with the interface's own MTU and needed no change.
     let clamped: u64 = nodes.iter().map(|node| node.status().tun.mss_clamped).sum();
     assert_eq!(clamped, 1);
     transfer(&host, &right, address("10.7.0.2:8081"), 2_000_000);
 }
 
-/// The segment size that the connection uses.
+/// The MSS of the connection.
 fn segment_size(stream: &TcpStream) -> u32 {
     socket2::SockRef::from(stream).tcp_mss().unwrap()
 }
@@ -271,7 +271,7 @@ fn a_datagram_that_no_frame_fills_is_oversized() {
     let node = Running::start(&left, &file(0, directory.path())).unwrap();
     right.run(|| {
         let peer = UdpSocket::bind("192.0.2.2:7007").unwrap();
-        // In fragments of IP.
+        // Sent in IP fragments.
         peer.send_to(&[0x10; 4000], "192.0.2.1:7007").unwrap();
     });
     node.wait_until("oversized", |s| s.all_drops().get("oversized") == Some(&1));

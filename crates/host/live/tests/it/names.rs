@@ -1,4 +1,4 @@
-//! Peers by the names of their hosts, whose addresses change while the link runs.
+//! Peers with host names whose addresses change while the link runs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use airlane_live::security::new_key;
 use crate::common::traffic::{address, transfer};
 use crate::common::{FILES, Namespace, Running, cable, can_run};
 
-/// Names as a test has them, and how often they were asked for.
+/// A resolver with the names of a test, which counts the lookups.
 #[derive(Clone, Default)]
 struct Book {
     names: Arc<Mutex<BTreeMap<String, Vec<SocketAddr>>>>,
@@ -40,7 +40,7 @@ impl Resolve for Book {
     }
 }
 
-/// Two ends with keys, of which the left knows the right by a name, and the right knows nobody's address.
+/// Two ends with keys. The left one knows the right one by name, and the right one knows no address.
 struct Ends {
     left: Namespace,
     right: Namespace,
@@ -113,14 +113,14 @@ fn a_peer_is_found_by_its_name_and_found_again_when_it_has_moved() {
     })
     .unwrap();
     let right = Running::start(&ends.right, &files[1]).unwrap();
-    // Nobody knows the name yet, which is said and tried again.
+    // The name does not exist yet; the status says so and the lookup is repeated.
     let status = left.wait_until("unresolved", |s| s.peers[0].unresolved.is_some());
     assert_eq!(status.peers[0].unresolved.as_deref(), Some("no such host"));
     assert_eq!(
         status.peers[0].host.as_deref(),
         Some("gate.example.org:7007")
     );
-    // The first of its addresses leads nowhere.
+    // The first of its addresses is unreachable.
     book.write(
         "gate.example.org:7007",
         &["[2001:db8::99]:7007", "192.0.2.2:7007"],
@@ -132,7 +132,7 @@ fn a_peer_is_found_by_its_name_and_found_again_when_it_has_moved() {
     assert_eq!(status.peers[0].unresolved, None);
     transfer(&ends.left, &ends.right, address("10.7.0.2:8080"), 500_000);
 
-    // It moves to the other family, and cannot call, as it is told nobody's address.
+    // The peer moves to the other IP version. It cannot call, because it knows no address.
     drop(right);
     ends.right.ip("addr del 192.0.2.2/24 dev wire");
     book.write("gate.example.org:7007", &["[2001:db8::2]:7007"]);
@@ -142,7 +142,7 @@ fn a_peer_is_found_by_its_name_and_found_again_when_it_has_moved() {
             && s.peers[0].session.state == "confirmed"
     });
     established(&right);
-    // Once it is heard its name is of no interest.
+    // The name is not looked up while the peer is heard.
     let asked = book.asked();
     transfer(&ends.left, &ends.right, address("10.7.0.2:8081"), 500_000);
     std::thread::sleep(std::time::Duration::from_secs(4));
@@ -158,7 +158,7 @@ fn a_name_of_the_systems_own_is_found_and_one_of_another_family_is_not() {
     ends.left.ip("link set lo up");
     let files = ends.files("0.0.0.0:7007", "localhost:7009");
     let left = Running::start(&ends.left, &files[0]).unwrap();
-    // Both ends in one namespace, where `localhost` is.
+    // Both ends in one namespace, where `localhost` resolves.
     let file = files[1].replace("[::]:7007", "127.0.0.1:7009");
     let right =
         Running::start(&ends.left, &file.replace("[tun]", "[tun]\nname = \"air1\"")).unwrap();

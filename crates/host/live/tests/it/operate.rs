@@ -1,4 +1,4 @@
-//! What an operator does with a running link: watches it from a scraper, changes its services.
+//! What an operator does with a running link: scrapes its metrics, changes its services.
 //!
 //! ```text
 //!  namespace left            namespace right
@@ -83,7 +83,7 @@ security = "none"
         nodes
     }
 
-    /// What a scraper at the left end reads.
+    /// The text that a scraper at the left end reads.
     fn scrape(&self) -> String {
         self.ends[0].run(|| {
             let mut stream = TcpStream::connect("127.0.0.1:9107").unwrap();
@@ -124,7 +124,7 @@ fn a_scraper_reads_what_status_says() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line}:\n{text}");
     }
-    // A scraper that never reads its answer is in nobody's way.
+    // A scraper that never reads its answer delays no other.
     let stuck = pair.ends[0].run(|| {
         let mut stream = TcpStream::connect("127.0.0.1:9107").unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
@@ -270,7 +270,7 @@ fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
         assert!(error.contains(why), "{error}");
     }
     assert_eq!(service(&nodes[0], "files").unwrap().rate, 0.6);
-    // A file with another service beside the first, and the first with another share.
+    // The file adds a service and changes the share of the first one.
     let games = GAMES.replace("[[", "[[link.");
     let more = FILES.replace("rate = 0.6", "rate = 0.5") + &games;
     let changes = nodes[0].reload(&pair.file(0, &more)).unwrap();
@@ -283,7 +283,7 @@ fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
     assert!(nodes[0].reload(&pair.file(0, &more)).unwrap().is_empty());
     nodes[1].reload(&pair.file(1, &more)).unwrap();
     nodes.iter().for_each(|node| open(node, "games"));
-    // A restart in between finds the service again, at one end or at both.
+    // After a restart in between, of one end or of both, the service is found again.
     let [left, right] = nodes;
     right.stop();
     let right = Running::start(&pair.ends[1], &pair.file(1, FILES)).unwrap();
@@ -297,7 +297,7 @@ fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
         .for_each(|node| open(node, "games"));
 }
 
-/// Bytes a second that arrive through the left end's interface while more is offered.
+/// Bytes per second through the left end's interface while more is offered.
 fn carried(pair: &Pair, left: &Running) -> f64 {
     let sent = || left.status().peers[0].sent_bytes as f64;
     let (stop, address) = (AtomicBool::new(false), address("10.7.0.2:9"));
@@ -306,7 +306,7 @@ fn carried(pair: &Pair, left: &Running) -> f64 {
             pair.ends[0].run(|| {
                 let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
                 while !stop.load(Ordering::Relaxed) {
-                    // Nobody listens there; a full queue drops what is too much.
+                    // There is no receiver; a full queue drops the excess.
                     let _refused = socket.send_to(&[7; 1000], address);
                     std::thread::sleep(Duration::from_micros(100));
                 }
@@ -334,7 +334,7 @@ fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
         nodes[0].reload(&slow).unwrap(),
         ["the link has rate 800 kbit/s, was 200 Mbit/s"]
     );
-    // The shaper says how much leaves at most; a machine that is busy has less.
+    // The shaper sets an upper limit; a busy machine carries less.
     let bytes = carried(&pair, &nodes[0]);
     assert!(bytes < 150_000.0, "{bytes} B/s at 800 kbit/s");
     assert!(bytes > 10_000.0, "{bytes} B/s: it does not go on");
@@ -343,7 +343,7 @@ fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
         control::change_rate(&nodes[0].socket, rate).unwrap(),
         ["the link has rate 2 Mbit/s, was 800 kbit/s"]
     );
-    // It is not found, as the file states it.
+    // The rate cannot be measured, because the file states one.
     let refused = control::change_rate(&nodes[0].socket, RateLimit::UNSTATED).unwrap_err();
     assert!(
         refused
@@ -351,7 +351,7 @@ fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
             .contains("does not leave its rate to be found"),
         "{refused}"
     );
-    // The file would have it as it was; nothing happens yet.
+    // The file would restore the old rate; a dry run changes nothing.
     assert_eq!(
         nodes[0].dry_run(&slow).unwrap(),
         ["the link has rate 800 kbit/s, was 2 Mbit/s (taken back: a command had changed it)"]
@@ -361,7 +361,7 @@ fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
     assert_eq!(status.peers[0].sending_rate_bps, 2_000_000);
     let faster = carried(&pair, &nodes[0]);
     assert!(faster < 350_000.0, "{faster} B/s at 2 Mbit/s");
-    // Everything that is carried at once with the change arrives, once and in order.
+    // Everything that is transferred during the change arrives, once and in order.
     control::change_rate(&nodes[0].socket, "50 Mbit/s".parse().unwrap()).unwrap();
     std::thread::scope(|scope| {
         let carrying = scope.spawn(|| {

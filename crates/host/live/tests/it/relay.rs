@@ -1,5 +1,5 @@
-//! Split connections over the kernel's own sockets: what comes out, how much waits inside, and what one side
-//! hears when the other dies.
+//! Split connections over the kernel's sockets: delivered bytes, bytes held in the relay, and the effect on
+//! one side when the other fails.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -29,7 +29,7 @@ fn config(target: Target) -> RelayConfig {
     }
 }
 
-/// A relay in a thread of its own.
+/// A relay in a thread.
 struct Running {
     at: SocketAddr,
     stop: UnixStream,
@@ -70,7 +70,7 @@ impl Running {
     }
 }
 
-/// It hangs for no longer than a test waits.
+/// Sets timeouts, so that a test cannot hang.
 fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -87,7 +87,7 @@ fn reset(stream: &TcpStream) {
         .unwrap();
 }
 
-/// Bytes of which no part looks like another.
+/// Bytes in which no part equals another.
 fn bytes(len: usize) -> Vec<u8> {
     let mut state = 1u32;
     let next = |_| {
@@ -106,7 +106,7 @@ fn says_reset(result: std::io::Result<usize>) -> bool {
     })
 }
 
-/// Without any timer of the relay or of TCP, be the machine ever so busy.
+/// Within 5 s, which is before any timer of the relay or of TCP and enough for a busy machine.
 fn is_reset_at_once(stream: &mut TcpStream) -> bool {
     let begun = Instant::now();
     says_reset(stream.read(&mut [0; 10])) && begun.elapsed() < Duration::from_secs(5)
@@ -138,7 +138,7 @@ fn all_that_goes_in_comes_out_once_and_each_end_behind_it() {
     assert_eq!(report.held_bytes, 0);
 }
 
-/// While one direction is closed, the other goes on for as long as it likes.
+/// After one direction is closed, the other goes on without limit.
 #[test]
 fn a_half_closed_connection_goes_on() {
     let server = TcpListener::bind(ANY).unwrap();
@@ -157,7 +157,7 @@ fn a_half_closed_connection_goes_on() {
     assert_eq!(client.read(&mut [0; 10]).unwrap(), 0);
 }
 
-/// What nobody takes is not read: the relay holds the pool, and the source stands still.
+/// Bytes that the server does not read are not read from the client: the relay fills its pool, and the source stalls.
 #[test]
 fn a_server_that_takes_nothing_stands_its_client_still() {
     let server = TcpListener::bind(ANY).unwrap();
@@ -172,7 +172,7 @@ fn a_server_that_takes_nothing_stands_its_client_still() {
     client.set_nonblocking(true).unwrap();
     let mut sent = 0;
     let mut still = Instant::now();
-    // That nothing happens can only be seen for a while.
+    // That nothing more is sent can only be observed for a while.
     while still.elapsed() < Duration::from_secs(1) {
         match client.write(&all[sent..]) {
             Ok(n) => {
@@ -219,7 +219,7 @@ fn a_side_that_dies_resets_the_other() {
         drop(dead);
         assert!(is_reset_at_once(&mut other), "{client_dies}");
     }
-    // Killed with something unread, and in the middle of a transfer.
+    // The server closes with unread bytes, in the middle of a transfer.
     let mut client = relay.connect();
     let connection = taken(&server);
     client.write_all(&bytes(100_000)).unwrap();
@@ -260,7 +260,7 @@ fn connections_beyond_the_limit_are_reset_and_those_within_go_on() {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let mut client = relay.connect();
-        // A connection that is reset at once may say so here.
+        // A connection that is reset at once may fail here.
         if client.write_all(b"x").is_ok() && !says_reset(peek(&client)) {
             drop(taken(&server));
             assert_eq!(client.read(&mut [0; 10]).unwrap_or(0), 0);
@@ -271,7 +271,7 @@ fn connections_beyond_the_limit_are_reset_and_those_within_go_on() {
     assert_eq!(relay.stop().most_open, 2);
 }
 
-/// Whoever opens connections and says nothing keeps nobody out for ever.
+/// A client that opens connections and stays idle cannot keep others out for ever.
 #[test]
 fn idle_connections_end_and_make_room() {
     let server = TcpListener::bind(ANY).unwrap();
@@ -298,7 +298,7 @@ fn idle_connections_end_and_make_room() {
     assert_eq!((report.idle, report.refused, report.cut), (1, 0, 2));
 }
 
-/// What a connection says soon: nothing, or that it is reset.
+/// The connection's state after a short wait: no data, or a reset.
 fn peek(stream: &TcpStream) -> std::io::Result<usize> {
     let soon = Some(Duration::from_millis(200));
     stream.set_read_timeout(soon).unwrap();
@@ -310,7 +310,7 @@ fn peek(stream: &TcpStream) -> std::io::Result<usize> {
     }
 }
 
-/// Nobody knows whether that was all they carried, so no connection ends as if it was.
+/// The relay cannot know whether the transfers were complete, so no connection may end with a FIN.
 #[test]
 fn a_relay_that_ends_resets_what_it_has() {
     let server = TcpListener::bind(ANY).unwrap();
@@ -333,7 +333,7 @@ fn what_cannot_work_is_refused_before_it_starts() {
         ..config(Target::Address(address))
     };
     assert!(matches!(Relay::open(loops), Err(RelayError::Loop { .. })));
-    // The same, written otherwise.
+    // The same address in another form.
     let loops = RelayConfig {
         listen: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()),
         ..config(Target::Address(address))
@@ -356,8 +356,8 @@ fn what_cannot_work_is_refused_before_it_starts() {
     );
 }
 
-/// A base station between two networks takes every connection to one port, whoever it is for, and each side sees
-/// the address of the other.
+/// A base station between two networks relays every connection to one port, whatever its destination, and
+/// each side sees the other's address.
 #[test]
 fn connections_of_others_go_on_to_where_they_lead() {
     if !can_run("relay of connections of others") {
@@ -378,7 +378,7 @@ fn connections_of_others_go_on_to_where_they_lead() {
             namespace.ip(&format!("route add default via {gateway}"));
         }
     }
-    // What comes over either cable is taken here; what TPROXY does for single ports.
+    // Everything that arrives over either cable is delivered locally, as TPROXY does for single ports.
     for device in ["wire", "radio"] {
         base.ip(&format!("rule add iif {device} lookup 100"));
     }
@@ -418,11 +418,11 @@ fn connections_of_others_go_on_to_where_they_lead() {
         assert_eq!(source_seen, keep_source, "{from}");
         assert_eq!(relay.stop().closed, 1);
     }
-    // Who calls the relay itself is not passed on to it for ever, nor to what else is here, unless that is said.
+    // A connection to the relay itself is not relayed without end, and one to another service here only if allowed.
     let own = base.clone();
     let (listening, is_listening) = std::sync::mpsc::channel();
     let local = own.thread(move || {
-        // Before the relay, which takes all addresses of the other port.
+        // Bound before the relay, which listens on all addresses with another port.
         let server = TcpListener::bind("10.1.0.1:8081").unwrap();
         listening.send(()).unwrap();
         taken(&server).read_exact(&mut [0; 4]).unwrap();

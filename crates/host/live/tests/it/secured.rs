@@ -1,5 +1,5 @@
-//! Two nodes with keys: what a stranger sends changes nothing, a restarted or moved peer is found
-//! again, and a wrong key is nobody's.
+//! Two nodes with keys: datagrams from strangers change nothing, a restarted or moved peer is found again,
+//! and a wrong key is refused.
 //!
 //! ```text
 //!  namespace left                           namespace right
@@ -25,7 +25,7 @@ fn strangers_change_nothing() {
     };
     let nodes = [0, 1].map(|end| pair.start(end));
     let before = nodes.each_ref().map(established);
-    // 1500, less IP and UDP, our largest header, and what sealing adds.
+    // 1500 less IP and UDP, our longest header, and the overhead of sealing.
     assert_eq!(before[0].tun.mtu_bytes, 1500 - 28 - 13 - 24);
     assert_eq!(before[0].underlay.security, "noise-ik");
     pair.transfer();
@@ -36,7 +36,7 @@ fn strangers_change_nothing() {
         for i in 0..total {
             let length = [0, 7, 32, 64, 93, 145, 1400][i % 7];
             let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
-            // Each type of message, reserved bytes as they should be.
+            // Every message type, with correct reserved bytes.
             if let Some(start) = bytes.get_mut(..4) {
                 start.copy_from_slice(&[1 + (i / 7 % 4) as u8, 0, 0, 0]);
             }
@@ -52,7 +52,7 @@ fn strangers_change_nothing() {
     let after = nodes[1].wait_until("counting", |status| dropped(status) >= all);
     assert_eq!(after.peers[0].session.id, before[1].peers[0].session.id);
     assert_eq!(after.peers[0].address, before[1].peers[0].address);
-    // Both ends may have begun at once: an answer to the handshake that gave way belongs to none.
+    // Both ends may have begun a handshake at once: an answer to the abandoned one belongs to no session.
     assert_eq!(dropped(&after), all, "{:?}", after.all_drops());
     for reason in ["secure-length", "secure-mac", "secure-unknown-session"] {
         assert!(
@@ -106,7 +106,7 @@ fn a_peer_may_call_from_anywhere() {
     let Some(pair) = Pair::new("a_peer_may_call_from_anywhere") else {
         return;
     };
-    // The right end does not know where the left one is, nor does the left one's port say so.
+    // The right end does not know the left end's address, and the left end's port does not show it.
     let file = pair.file(1, &pair.keys[0]);
     let right = Running::start(
         &pair.ends[1],
@@ -138,7 +138,7 @@ fn another_key_is_nobodys() {
     assert_eq!(status.tun.packets_written, 0);
 }
 
-/// Ends whose pre-shared keys differ have no session, and at least one says why; with the same they have.
+/// Ends with different pre-shared keys have no session, and at least one says why; with the same key they have one.
 #[test]
 fn pre_shared_keys_are_the_same_or_somebody_says_that_they_are_not() {
     let name = "pre_shared_keys_are_the_same_or_somebody_says_that_they_are_not";
@@ -190,7 +190,7 @@ fn keys_change_without_a_restart() {
     let server = address(SERVER);
     let [left, right] = pair.ends.clone();
     let transferring = std::thread::spawn(move || transfer(&left, &right, server, 100_000_000));
-    // While a connection is open the left end gets another key, at both ends.
+    // While a connection is open the left end gets another key, which both ends load.
     std::thread::sleep(Duration::from_millis(300));
     let file = pair.directory.path().join("0.key");
     std::fs::remove_file(&file).unwrap();

@@ -1,4 +1,4 @@
-//! A file over an emulated lossy link, beside a call, and over a link of Airlane's own.
+//! A file transfer over an emulated lossy link, beside a call, and over a link of Airlane's own.
 //!
 //! ```text
 //!  left: send ─ wire ═══ one [ air: 20 Mbit/s, 25 ms, 125 kB, 5 % loss ] two ═══ wire ─ recv :right
@@ -34,18 +34,18 @@ fn a_file_crosses_a_path_that_loses_a_frame_in_twenty_beside_a_call() {
     );
     let [sent, received] = shipping.finish();
     assert_eq!(sent.link, None, "no link of this machine leads there");
-    // Each that was lost went again, and few of them twice.
+    // Every lost packet was sent again, and few of them twice.
     let lost = air.stop().down.lost_air.frames;
     assert!(
         lost > 200 && sent.again + 100 > lost,
         "{sent:?}, {lost} lost"
     );
     assert!(received.again * 20 < received.packets, "{received:?}");
-    // The call lost what the air took, and no queue took more: 5 % each way.
+    // The call lost only what was lost on the air, 5 % in each direction, and nothing in a queue.
     assert!(answered > 70, "{answered} of 100 answered");
 }
 
-/// Files of this content on their way from one end to another, to this address.
+/// A transfer of files with this content from one end to another.
 struct Shipping {
     folders: [tempfile::TempDir; 2],
     content: Vec<u8>,
@@ -100,7 +100,7 @@ impl Shipping {
         }
     }
 
-    /// What both ends say, once the file is there as it was sent.
+    /// The results of both ends, once the file has arrived intact.
     fn finish(self) -> [Shipment; 2] {
         let ends = [self.sender, self.receiver].map(|end| end.join().unwrap());
         assert_eq!(

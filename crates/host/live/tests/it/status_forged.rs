@@ -1,4 +1,4 @@
-//! A station that speaks of paths that it is not on: what it says of them reaches nobody.
+//! A station that sends probes about paths that it is not part of: nobody receives them.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::common::PATIENCE;
 use crate::common::cell::{Cell, Told};
 use crate::common::traffic::address;
 
-/// Probes of a flow of the farm's that everybody knows: two, and who may say each.
+/// Probes of a flow of the farm whose ends everybody knows: forward and returning, and who may send each.
 #[test]
 fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
     let mut cell = Cell::new();
@@ -26,7 +26,7 @@ fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
     let ends = [address("10.7.0.2:9"), address("10.7.0.3:80")];
     let probe = |number| StatusProbe::new(1, 17, ends, number, own);
     const FORGED: u32 = 66;
-    // On its way there; the base passes it on once it knows for an interval what it offers.
+    // The forward probe; the base forwards it once it has counts of an interval.
     let mut arrived = None;
     while arrived.is_none() {
         assert!(begun.elapsed() < PATIENCE);
@@ -35,9 +35,9 @@ fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
         arrived = mill.hear();
     }
     assert_eq!(arrived.unwrap().number, 1);
-    // And back: the farm's number and ends are known to whoever sees its packets.
+    // The returning probe: anyone who sees the farm's packets knows its number and ends.
     pier.tell(probe(FORGED).turned(true));
-    // Who is on the path, and no end of it, has nothing to say of it either.
+    // A node on the path that is not its end may not send it either.
     farm.tell(probe(FORGED).turned(true));
     mill.tell(probe(2).turned(true));
     let mut back = None;
@@ -89,7 +89,7 @@ fn told() -> impl Strategy<Value = Told> {
     })
 }
 
-/// Whatever three stations say of each other's paths.
+/// Any probes that three stations send about each other's paths.
 #[test]
 fn probes_between_three_peers_go_where_their_paths_lead() {
     let asked = std::env::var("PROPTEST_CASES").ok();
@@ -103,14 +103,14 @@ fn probes_between_three_peers_go_where_their_paths_lead() {
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    // What was told is told: a case cannot be tried again alike.
+    // Probes that were sent change the state, so a case cannot be repeated or shrunk.
     for _ in 0..cases {
         let (all, changes) = all.new_tree(&mut runner).unwrap().current();
         cell.tell_all(&all, &changes);
     }
     let forged = cell.forged;
     let status = cell.end();
-    // Each was refused: for whom it speaks of, or as what no node would send.
+    // Each was refused: for its source, or as malformed.
     let drops = status.all_drops();
     let refused = ["wrong-source", "hello-malformed"].map(|reason| drops.get(reason).copied());
     let refused: u64 = refused.into_iter().flatten().sum();

@@ -1,4 +1,4 @@
-//! What interfaces export, asked for at the control socket and along a path.
+//! The counts that interfaces export, by the control socket and along a path.
 //!
 //! ```text
 //!  farm 10.7.0.2 ══ 100 Mbit/s ══ base 10.7.0.1 ══ 1 Mbit/s ══ mill 10.7.0.3
@@ -17,7 +17,7 @@ use crate::common::PATIENCE;
 use crate::common::station::{Entry, all_confirmed};
 use crate::common::traffic::address;
 
-/// A client's side of the socket, as any program has it.
+/// A client of the socket, written without the library.
 struct Client {
     stream: BufReader<UnixStream>,
 }
@@ -73,17 +73,17 @@ fn a_flow_is_told_of_its_service_and_of_the_least_on_its_path() {
     let socket = site.directory.path().join("farm.sock");
     let socket = socket.to_str().unwrap();
 
-    // Over two hops: the second, which the base knows, has less room.
+    // Over two hops: the second one, which the base reports, has less room.
     let mut far = Client::new(socket, "10.7.0.3:80");
     let offer = far.wait_until(|offer| offer.route.as_ref().is_some_and(|route| route.complete));
     let (local, route) = (offer.local.unwrap(), offer.route.unwrap());
     assert_eq!((offer.service.as_str(), offer.flows), ("files", 1));
-    // 100 ms of 100 Mbit/s, and of 1 Mbit/s.
+    // The room of 100 ms at 100 Mbit/s and at 1 Mbit/s.
     assert_eq!((local.out_bytes, local.room_bytes), (0, 1_250_000));
     assert!(local.underflows > 0, "who idles has too little");
     assert_eq!((route.least.room_bytes, route.least_room_node), (12_500, 1));
 
-    // Two flows share, over one hop, too.
+    // Two flows share the service, and one of them has one hop.
     let mut near = Client::new(socket, "10.7.0.1:80");
     let offer = near.wait_until(|offer| offer.route.as_ref().is_some_and(|route| route.complete));
     let route = offer.route.unwrap();
@@ -95,12 +95,12 @@ fn a_flow_is_told_of_its_service_and_of_the_least_on_its_path() {
     drop(far);
     near.wait_until(|offer| offer.flows == 1);
 
-    // Behind the base nobody has it: the probe turns there, and says so.
+    // No peer of the base has the address: the probe turns round at the base and says so.
     let mut lost = Client::new(socket, "10.7.0.77:80");
     let offer = lost.wait_until(|offer| offer.route.is_some());
     assert!(!offer.route.unwrap().complete);
 
-    // The base itself knows that nobody has it.
+    // The base itself knows that no peer has it.
     let socket = site.directory.path().join("base.sock");
     let refused = site
         .base

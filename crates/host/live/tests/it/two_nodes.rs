@@ -1,4 +1,4 @@
-//! Two nodes and the kernel's own traffic between them.
+//! Two nodes and traffic of the kernel's own sockets between them.
 //!
 //! ```text
 //!  namespace left                                     namespace right
@@ -24,7 +24,7 @@ struct Pair {
 const LEFT: [&str; 2] = ["192.0.2.1:7007", "[2001:db8::1]:7007"];
 const RIGHT: [&str; 2] = ["192.0.2.2:7007", "[2001:db8::2]:7007"];
 
-/// Nothing but what the tests send to this port is voice: they count it.
+/// Only what the tests send to this port is voice, because they count it.
 fn services() -> String {
     files_and_voice(2, "{ protocol = \"udp\", port = 5004 }")
 }
@@ -91,7 +91,7 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         let nodes = pair.start(v6);
         nodes.iter().for_each(established);
         let mtu = nodes[0].status().tun.mtu_bytes;
-        // 1500, less IP and UDP, less our largest header.
+        // 1500 less IP and UDP, and our longest header.
         assert_eq!(mtu, if v6 { 1500 - 48 - 19 } else { 1500 - 28 - 19 });
         for (mine, theirs) in [
             ("10.7.0.1:0", "10.7.0.2:5004"),
@@ -108,8 +108,8 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         let status = left.status();
         let files = service(&status.peers[0], "files");
         assert!(files.ledger.sent_bytes > 20_000_000);
-        // No file states the delay: it is half of what hellos took, and not the 50 ms that timers begin with. There is one
-        // after the first second.
+        // No file states the delay: the reported one is half the round trip of hellos, and not the initial 50
+        // ms of the timers. It is available after the first second.
         let delay_of = |status: &Status| service(&status.peers[0], "files").metrics.delay_s;
         let measured = left.wait_until("measured", |status| delay_of(status).is_some());
         let delay = delay_of(&measured).unwrap();
@@ -126,8 +126,7 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
     }
 }
 
-/// What mDNS and routing protocols ask of an interface: multicast reaches the peer, from a link-local address where the
-/// file has one.
+/// Multicast, as mDNS and routing protocols need it, reaches the peer, from a link-local address if the file has one.
 #[test]
 fn multicast_reaches_the_peer_from_link_local_addresses() {
     let Some(pair) = Pair::new("multicast_reaches_the_peer_from_link_local_addresses") else {
@@ -173,11 +172,11 @@ fn multicast_reaches_the_peer_from_link_local_addresses() {
     }
 }
 
-/// The traffic classes of the datagrams that arrive at this end's cable, until `count` of them had one.
+/// Traffic classes of the datagrams that arrive at this end's cable, until `count` of them had one.
 fn classes_on_the_wire(namespace: &Namespace, count: usize) -> std::thread::JoinHandle<Vec<u8>> {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = namespace.thread(move || {
-        // ETH_P_IP: behind the frame's addresses and type, IPv4 begins.
+        // ETH_P_IP: IPv4 begins right after the frame's addresses and type.
         let protocol = socket2::Protocol::from(i32::from(0x0800_u16.to_be()));
         let socket =
             socket2::Socket::new(socket2::Domain::PACKET, socket2::Type::RAW, Some(protocol));
@@ -265,7 +264,7 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
     nodes.iter().for_each(established);
     let id = nodes[0].status().peers[0].session.id;
     pair.right.ip("link set wire down");
-    // Who has nothing to send would ask within 25 s only.
+    // An idle end would send a hello only within 25 s.
     for (end, from, to) in [(&pair.left, 1, 2), (&pair.right, 2, 1)] {
         end.run(|| {
             let socket = UdpSocket::bind(format!("10.7.0.{from}:0")).unwrap();
@@ -273,7 +272,7 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
         });
     }
     for node in &nodes {
-        // Three keepalives of a second each, and half of one.
+        // Three and a half keepalives of a second each.
         let status = node.wait_until("disconnected", |s| {
             s.peers[0].session.state == "disconnected"
         });
@@ -313,7 +312,7 @@ fn different_services_exchange_nothing_and_say_so() {
     let status = left.wait_until("dropping", |s| !s.all_drops().is_empty());
     assert_eq!(status.all_drops().get("packet-without-session"), Some(&1));
     assert_eq!(right.status().tun.packets_written, 0);
-    // The operator corrects one end; the other one goes on by itself.
+    // The operator corrects one end; the other one continues by itself.
     right.stop();
     let _right = Running::start(&pair.right, &pair.file(1, false, &services())).unwrap();
     established(&left);
@@ -325,7 +324,7 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
         return;
     };
     let good = pair.file(0, false, &services());
-    // A route that swallows the way to the peer.
+    // A route that covers the peer's address.
     let looping = good.replace("[control]", "routes = [\"192.0.2.2/32\"]\n[control]");
     let error = Running::start(&pair.left, &looping).err().unwrap();
     assert!(matches!(error, UpError::Loop { .. }), "{error}");
@@ -342,12 +341,12 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
     let error = Running::start(&pair.left, &good).err().unwrap();
     assert!(error.to_string().contains("another node"), "{error}");
     first.stop();
-    // Everything that failed has cleaned up.
+    // Every failed start has cleaned up.
     Running::start(&pair.left, &good).unwrap().stop();
     assert!(!pair.left.ip("link").contains("air0"));
 }
 
-/// As a child between fork and exec does, whose copy of a socket outlives the node that had it.
+/// Like a child between fork and exec, whose copy of a socket outlives the node that had it.
 #[test]
 fn a_port_that_is_taken_for_a_moment_is_waited_for() {
     let Some(pair) = Pair::new("a_port_that_is_taken_for_a_moment_is_waited_for") else {

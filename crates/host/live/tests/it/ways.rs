@@ -1,4 +1,4 @@
-//! Addresses and routes of a node, and its own datagrams' way past them.
+//! Addresses and routes of a node, and the routes of its own datagrams.
 //!
 //! ```text
 //!  left: air0 10.7.0.1 ══ tunnel ══ right: air0 10.7.0.2, 203.0.113.1
@@ -24,7 +24,7 @@ fn confirmed(status: &Status) -> bool {
     status.peers[0].session.state == "confirmed"
 }
 
-/// A pair whose left end has this more under `[tun]`, and a default route outside.
+/// A pair whose left end has `more` under `[tun]`, and a default route outside the tunnel.
 fn pair(test: &str, more: &str) -> Option<(Pair, [String; 2])> {
     let pair = Pair::new(test)?;
     let [left, right] = &pair.ends;
@@ -46,7 +46,7 @@ fn verdict(checks: &[Check], what: &str) -> Grade {
         .verdict
 }
 
-/// Asks whoever has an address outside, from wherever the kernel takes.
+/// Sends datagrams to an address outside, from the address that the kernel chooses.
 fn ask_outside(pair: &Pair) {
     let [left, right] = &pair.ends;
     let echoing = echo(right, address(OUTSIDE), 5);
@@ -82,7 +82,7 @@ fn a_default_route_carries_everything_and_goes_past_itself() {
     };
     through("through the tunnel");
 
-    // What takes routes and addresses away does not take them for long.
+    // Routes and addresses that are removed come back soon.
     let ways = || {
         let routes = |family: &str| left.ip(&format!("{family} route show table all dev air0"));
         let (v4, v6) = rules();
@@ -106,7 +106,7 @@ fn a_default_route_carries_everything_and_goes_past_itself() {
             left.ip("link set air0 up");
         }
         if taken.starts_with("rule") {
-            // That of the system is nobody's but its own.
+            // The node does not restore the system's own rules.
             left.ip("rule add priority 32766 lookup main");
             left.ip("rule add priority 32767 lookup default");
         }
@@ -125,7 +125,7 @@ fn a_default_route_carries_everything_and_goes_past_itself() {
     assert_eq!(rules(), before, "taken back");
 }
 
-/// Strict filters stand in the way of peers that the default route leads to, and of no others.
+/// Strict filters block peers that the default route leads to, and no others.
 #[test]
 fn a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer() {
     let test = "a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer";
@@ -134,9 +134,9 @@ fn a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer() {
     };
     let [left, right] = &pair.ends;
     left.sysctl("net/ipv4/conf/all/rp_filter", "1");
-    // The peer is seen at the other end of the default route, or on the wire itself.
+    // The peer's address is reached by the default route, or is on the wire itself.
     let far = files[0].replace("192.0.2.2:7007", "203.0.113.1:7007");
-    // It does not call: from the wire.
+    // The peer must not call, because its calls would come from its address on the wire.
     let called = files[1].replace(", peer = \"192.0.2.1:7007\"", "");
     let _there = Running::start(right, &called).unwrap();
     let blocked = |file: &str| {
@@ -152,7 +152,7 @@ fn a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer() {
     assert!(!blocked(&far));
 }
 
-/// A way to the peer that is lost leaves the one into the tunnel that should carry the datagrams.
+/// When the route to the peer is lost, the route into the tunnel matches; it must not carry the datagrams.
 #[test]
 fn what_the_node_sends_is_never_taken_from_its_own_interface() {
     let test = "what_the_node_sends_is_never_taken_from_its_own_interface";
@@ -179,7 +179,7 @@ fn what_the_node_sends_is_never_taken_from_its_own_interface() {
     assert_eq!(verdict(&told, "route"), Grade::Good, "{told:#?}");
 }
 
-/// Whoever translates addresses between knows the one that was called alone.
+/// A NAT between the ends knows only the address that was called.
 #[test]
 fn a_peer_is_answered_from_the_address_that_it_called() {
     let test = "a_peer_is_answered_from_the_address_that_it_called";
@@ -194,7 +194,8 @@ fn a_peer_is_answered_from_the_address_that_it_called() {
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().display();
-    // Without keys a datagram from another address is nobody's. One socket for both versions, and one for IPv4.
+    // Without keys a datagram from another address is refused. Once with a socket for both versions, once
+    // with one for IPv4.
     for (everywhere, hosts, class) in [
         ("0.0.0.0", ["192.0.2.1", "192.0.2.9"], 0),
         ("[::]", ["[2001:db8::1]", "[2001:db8::9]"], 0),
@@ -211,11 +212,11 @@ fn a_peer_is_answered_from_the_address_that_it_called() {
         };
         let there = Running::start(&right, &file(1)).unwrap();
         let here = Running::start(&left, &file(0)).unwrap();
-        // What the other end said before it was called came from elsewhere.
+        // Datagrams of the other end from before it was called had another source address.
         let before = here.wait_until("in it", confirmed).all_drops();
         let called = hosts[1].trim_matches(['[', ']']).parse().ok();
         assert_eq!(there.status().peers[0].answered_from, called);
-        // Frames with a class of their own leave one by one.
+        // Frames with a DSCP of their own are sent one by one.
         right.run(|| {
             let socket = std::net::UdpSocket::bind("10.7.0.2:0").unwrap();
             socket2::SockRef::from(&socket).set_tos_v4(class).unwrap();
@@ -225,7 +226,7 @@ fn a_peer_is_answered_from_the_address_that_it_called() {
         });
         let status = here.wait_until("there", |s| s.tun.packets_written >= 20);
         assert_eq!(status.all_drops(), before);
-        // It goes, and the other one serves.
+        // The called address is removed, and the other one is used.
         if class == 0 {
             let (address, dead) = (hosts[1].trim_matches(['[', ']']), Duration::from_millis(50));
             let long = if address.contains(':') { 64 } else { 24 };
@@ -240,14 +241,14 @@ fn a_peer_is_answered_from_the_address_that_it_called() {
     }
 }
 
-/// A translation between may have lost what it knew of a port, and drop what comes to it for as long as datagrams come.
+/// A NAT may have lost its mapping of a port, and drop datagrams to it as long as datagrams arrive.
 #[test]
 fn a_port_that_the_path_swallows_is_left_for_another() {
     let Some(pair) = Pair::new("a_port_that_the_path_swallows_is_left_for_another") else {
         return;
     };
     let [left, right] = &pair.ends;
-    // What goes out from the port is lost on its way.
+    // Datagrams from the port are lost on the path.
     for step in [
         "link add sink type veth peer name drain",
         "link set sink up",
@@ -275,7 +276,7 @@ fn a_port_that_the_path_swallows_is_left_for_another() {
     here.wait_until("in it at once", confirmed);
 }
 
-/// Who is kept in by a filter of his own looks for a fault at the other end.
+/// Without this finding, an operator whose own filter blocks datagrams would search at the other end.
 #[test]
 fn a_filter_of_this_machine_is_told_from_silence() {
     let Some(pair) = Pair::new("a_filter_of_this_machine_is_told_from_silence") else {
@@ -283,9 +284,9 @@ fn a_filter_of_this_machine_is_told_from_silence() {
     };
     let [left, _right] = &pair.ends;
     let file = pair.file(0, &pair.keys[1]);
-    // Who is there would answer another port.
+    // The peer runs, and would answer another port.
     let _there = pair.start(1);
-    // A rule refuses with the same word as a filter.
+    // A routing rule gives the same error as a packet filter.
     for port in ["dport", "sport"] {
         let rule = format!("priority 100 ipproto udp {port} 7007 prohibit");
         left.ip(&format!("rule add {rule}"));
@@ -297,7 +298,7 @@ fn a_filter_of_this_machine_is_told_from_silence() {
     }
 }
 
-/// What WireGuard's users have most: a client that sends everything through its server, with a pre-shared key.
+/// A common WireGuard setup: a client that sends all traffic through its server, with a pre-shared key.
 #[test]
 fn an_imported_full_tunnel_reaches_its_server_and_what_lies_beyond() {
     let test = "an_imported_full_tunnel_reaches_its_server_and_what_lies_beyond";

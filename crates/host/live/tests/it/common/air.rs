@@ -8,7 +8,7 @@ use airlane_live::air::{self, AirConfig, AirReport};
 
 use super::{Namespace, cable};
 
-/// An emulator in a thread of its own, until it is dropped.
+/// An emulator in a thread, stopped when dropped.
 pub struct Air {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<AirReport>>,
@@ -48,7 +48,7 @@ errors = {{ kind = "uniform", rate = 0.05 }}
         }
     }
 
-    /// Stops it and gives what it delivered.
+    /// Stops it and returns its report.
     pub fn stop(mut self) -> AirReport {
         drop(self.stop.take());
         self.thread.take().unwrap().join().unwrap()

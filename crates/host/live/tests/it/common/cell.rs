@@ -1,4 +1,5 @@
-//! A base and three stations that are sockets of the test, over the loopback: what they say of each other's paths.
+//! A base and three stations, simulated by sockets of the test over the loopback, and their status probes
+//! about each other's paths.
 //!
 //! ```text
 //!  farm 10.7.0.2 ──┐
@@ -28,19 +29,19 @@ use airlane_testkit::TestPacket;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const NAMES: [&str; 3] = ["farm", "mill", "pier"];
-/// Numbers of probes that stations tell their base to hear when it has taken all before.
+/// First number of the probes by which stations learn that the base has handled everything before.
 const FENCES: u32 = 1 << 31;
 
 fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// A station that speaks no more than the session asks for.
+/// A station that sends only what the session requires.
 pub struct Station {
     socket: UdpSocket,
     pub session: Session,
     begun: std::time::Instant,
-    /// What is before the body of a hello, as the base has it.
+    /// The header before the body of a hello, as the base has it.
     header: Vec<u8>,
 }
 
@@ -81,7 +82,7 @@ impl Station {
         Instant::from_nanos(self.begun.elapsed().as_nanos() as u64 + 1)
     }
 
-    /// Takes what has come: a probe, if it was one.
+    /// Receives a datagram. Returns it if it was a probe.
     pub fn hear(&mut self) -> Option<StatusProbe> {
         let mut buffer = [0; 2048];
         let datagram = match self.socket.recv(&mut buffer) {
@@ -121,13 +122,13 @@ impl Station {
     }
 }
 
-/// A base that runs, and its three stations, each in a session with it.
+/// A running base and its three stations, each in a session with it.
 pub struct Cell {
     pub stations: [Station; 3],
-    /// Numbers of the last probe that was told, and of the last one to hear when all before was taken.
+    /// Numbers of the last probe sent, and of the last one that marks the end of a step.
     number: u32,
     fence: u32,
-    /// Probes that spoke of the path of another.
+    /// Probes about another station's path.
     pub forged: u64,
     stop: UnixStream,
     node: std::thread::JoinHandle<Status>,
@@ -191,13 +192,13 @@ classes = []
         }
     }
 
-    /// Ends the base and gives its last words.
+    /// Stops the base and returns its last status.
     pub fn end(self) -> Status {
         drop(self.stop);
         self.node.join().unwrap()
     }
 
-    /// All that the stations hear of what they told before.
+    /// Everything that the stations receive in answer to what they sent before.
     fn hear_all(&mut self) -> Vec<(usize, StatusProbe)> {
         let mut heard = Vec::new();
         for (place, station) in self.stations.iter_mut().enumerate() {
@@ -225,8 +226,8 @@ classes = []
         heard
     }
 
-    /// Stations tell probes, and the same again with a byte that is changed: a probe is heard where its path leads alone,
-    /// from who has its end, and never more often than it was told; and no bytes end the base.
+    /// Stations send probes, and the same again with one byte changed. A probe must arrive only along its path,
+    /// only from the station that has its end, and at most as often as it was sent; and no bytes may end the base.
     pub fn tell_all(&mut self, all: &[Told], changes: &[(usize, u8)]) {
         let first = self.number + 1;
         for told in all {
@@ -279,11 +280,11 @@ impl Default for Cell {
     }
 }
 
-/// A probe that a station tells.
+/// A probe that a station sends.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub speaker: usize,
-    /// The last bytes of both ends' addresses: those of the base, of its stations, and of nobody.
+    /// Last bytes of the addresses of both ends: the base, its stations, or an address of no peer.
     pub ends: [u8; 2],
     pub probe: StatusProbe,
 }

@@ -27,10 +27,10 @@ use airlane_testkit::netns;
 
 pub use airlane_testkit::netns::can_run;
 
-/// How long a test waits for what must come: against hanging only, however slow the machine is.
+/// How long a test waits for a required event: only to prevent hanging, however slow the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A namespace that threads share; gone with the last of them.
+/// A namespace shared by threads. It is removed with its last owner.
 #[derive(Clone)]
 pub struct Namespace(Arc<netns::Namespace>);
 
@@ -39,7 +39,7 @@ impl Namespace {
         Self(Arc::new(netns::Namespace::new(label).unwrap()))
     }
 
-    /// `ip` in this namespace.
+    /// Runs `ip` in this namespace.
     pub fn ip(&self, arguments: &str) -> String {
         let arguments: Vec<_> = arguments.split_whitespace().collect();
         self.0.ip(&arguments).unwrap()
@@ -64,12 +64,12 @@ impl Namespace {
     }
 }
 
-/// Joins two namespaces by a virtual cable.
+/// Joins two namespaces by a veth pair.
 pub fn cable(left: &Namespace, left_end: &str, right: &Namespace, right_end: &str) {
     left.0.join(left_end, &right.0, right_end).unwrap();
 }
 
-/// The one service of a link: `files`, where everything is repaired, for TCP.
+/// The only service of a link: `files`, which repairs everything, for TCP.
 pub const FILES: &str = r#"
 [[link.services]]
 number = 1
@@ -81,7 +81,7 @@ match = { protocol = "tcp" }
 service = "files"
 "#;
 
-/// Services of a link: `files`, where everything is repaired, for TCP, and `voice` for what `matches`.
+/// Services of a link: `files`, which repairs everything, for TCP, and `voice` for `matches`.
 pub fn files_and_voice(retries: u8, matches: &str) -> String {
     format!(
         r#"
@@ -105,14 +105,14 @@ service = "files"
     )
 }
 
-/// What a peer's service of this name did.
+/// A peer's report about the service of this name.
 pub fn service<'a>(peer: &'a PeerStatus, name: &str) -> &'a ServiceReport {
     let mut services = peer.services.iter();
     services.find(|service| service.name == name).unwrap()
 }
 
-/// The books of `voice`, over which the left end asked and the right end answered: what is repaired in
-/// time depends on the machine, that none comes twice and each is accounted for does not.
+/// Checks the ledgers of `voice`, over which the left end sent datagrams and the right end echoed them. How many
+/// are repaired in time depends on the machine; that none arrives twice and each is accounted for does not.
 pub fn check_voice(ends: &[Status; 2], answered: usize) {
     let ledgers = ends
         .each_ref()
@@ -125,17 +125,17 @@ pub fn check_voice(ends: &[Status; 2], answered: usize) {
     assert!(answered as u64 <= left.packets_delivered, "{ledgers:?}");
     for (from, to) in [(left, right), (right, left)] {
         let known = to.packets_delivered + to.residual_lost;
-        // That the last of all were lost nothing behind them says.
+        // The loss of the very last packets cannot be detected by a later one.
         let unknown = from.packets_sent.checked_sub(known);
         assert!(unknown.is_some_and(|unknown| unknown < 5), "{ledgers:?}");
     }
 }
 
-/// Starts a node, again for a moment where its UDP port is still taken.
+/// Starts a node, with retries while its UDP port is still taken.
 ///
-/// Other tests of this process run `ip` meanwhile. Between fork and exec their child holds a copy of each socket of the
-/// process, so that the port of a node that has ended is free a little later. Of a control socket, which says "another
-/// node" at once, no copy is of harm.
+/// Other tests of this process run `ip` meanwhile. Between fork and exec their child holds a copy of each
+/// socket of the process, so that the port of a node that has ended is released a little later. A copy of a
+/// control socket, which would cause the error "another node" at once, does no harm.
 fn start(config: &LiveConfig) -> Result<Daemon, UpError> {
     let deadline = Instant::now() + Duration::from_secs(2);
     loop {
@@ -153,7 +153,7 @@ fn start(config: &LiveConfig) -> Result<Daemon, UpError> {
     }
 }
 
-/// A node in a thread of its own, stopped when dropped.
+/// A node in a thread, stopped when dropped.
 pub struct Running {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<Result<Status, UpError>>>,
@@ -164,15 +164,15 @@ impl Running {
     /// Starts a node from the text of its file.
     ///
     /// # Errors
-    /// What kept it from starting.
+    /// Why it did not start.
     pub fn start(namespace: &Namespace, file: &str) -> Result<Self, UpError> {
         Self::start_with(namespace, file, |_| {})
     }
 
-    /// Starts a node that `prepare` sees before it runs.
+    /// Starts a node; `prepare` gets it before it runs.
     ///
     /// # Errors
-    /// What kept it from starting.
+    /// Why it did not start.
     pub fn start_with(
         namespace: &Namespace,
         file: &str,
@@ -205,7 +205,7 @@ impl Running {
         })
     }
 
-    /// Asks over the control socket.
+    /// Asks for the status over the control socket.
     pub fn status(&self) -> Status {
         control::status(&self.socket).unwrap()
     }
@@ -217,13 +217,13 @@ impl Running {
         control::reload(&self.socket, &config, false)
     }
 
-    /// What a reload would change.
+    /// The changes that a reload would make.
     pub fn dry_run(&self, file: &str) -> Result<Vec<String>, ControlError> {
         let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
         control::reload(&self.socket, &config, true)
     }
 
-    /// Waits until the node says what is wanted.
+    /// Waits until the node's status satisfies `wanted`.
     pub fn wait_until(&self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -236,13 +236,13 @@ impl Running {
         }
     }
 
-    /// Stops the node and gives its last words.
+    /// Stops the node and returns its last status.
     pub fn stop(mut self) -> Status {
         drop(self.stop.take());
         self.ended().unwrap()
     }
 
-    /// How the node ended; waits until it does.
+    /// Waits until the node ends, and returns its result.
     pub fn ended(&mut self) -> Result<Status, UpError> {
         self.thread.take().unwrap().join().unwrap()
     }

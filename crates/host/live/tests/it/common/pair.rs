@@ -66,7 +66,7 @@ security = {{ private-key = "{directory}/{end}.key", peer-key = "{peer_key}" }}
     }
 }
 
-/// Lays the cable and gives both ends their addresses.
+/// Connects both ends and sets their addresses.
 pub fn join(ends: &[Namespace; 2]) {
     cable(&ends[0], "wire", &ends[1], "wire");
     for (end, last) in ends.iter().zip(1..) {

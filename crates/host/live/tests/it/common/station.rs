@@ -1,4 +1,4 @@
-//! A base station and its stations, on one wire that they share.
+//! A base station and its stations on one shared wire.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,16 +10,16 @@ use super::{Namespace, PATIENCE, Running};
 /// Names of the stations, in the order of their addresses.
 pub const NAMES: [&str; 3] = ["farm", "mill", "pier"];
 
-/// A base and three stations: 192.0.2.1 and .2 to .4 below, 10.7.0.1 and .2 to .4 in the tunnel.
+/// A base and three stations: 192.0.2.1 and .2 to .4 on the wire, 10.7.0.1 and .2 to .4 in the tunnel.
 pub struct Site {
     pub base: Namespace,
     pub stations: [Namespace; 3],
     pub directory: tempfile::TempDir,
-    /// What they hang on.
+    /// The switch that connects them.
     _switch: Namespace,
-    /// Public keys: the base's first.
+    /// Public keys, the base's first.
     keys: [String; 4],
-    /// Where the base listens, and where stations call.
+    /// The underlay of the base, and that of the stations.
     underlays: [&'static str; 2],
 }
 
@@ -64,7 +64,7 @@ service = "talk"
 "#;
 
 impl Site {
-    /// Addresses and keys; the wires are the caller's.
+    /// Sets addresses and keys; the caller connects the wires.
     pub fn new(base: Namespace, stations: [Namespace; 3], switch: Namespace) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let keys = [0, 1, 2, 3].map(|end| {
@@ -88,7 +88,7 @@ impl Site {
         }
     }
 
-    /// The same without IP below: nobody says who is where.
+    /// The same without IP on the wire; no file has an address.
     pub fn on_ethernet(mut self) -> Self {
         for end in std::iter::once(&self.base).chain(&self.stations) {
             end.ip("addr flush dev wire");
@@ -101,14 +101,14 @@ impl Site {
         Path::display(self.directory.path())
     }
 
-    /// Gives a station another key.
+    /// Replaces the key of a station.
     pub fn new_key(&mut self, station: usize) {
         let file = self.directory.path().join(format!("{}.key", station + 1));
         std::fs::remove_file(&file).unwrap();
         self.keys[station + 1] = new_key(&file).unwrap().to_string();
     }
 
-    /// The base's file. Where stations are is not in it: they call.
+    /// The base's file. It has no addresses of stations, because they call.
     pub fn base_file(&self, rate: &str, entries: &[Entry]) -> String {
         let (directory, underlay) = (self.path(), self.underlays[0]);
         let mut text = format!(
@@ -137,7 +137,7 @@ security = {{ private-key = "{directory}/0.key" }}
         text
     }
 
-    /// The file of a station: one peer, which has everything.
+    /// The file of a station: one peer, with every address.
     pub fn station_file(&self, station: usize, rate: &str) -> String {
         let (directory, key) = (self.path(), &self.keys[0]);
         let (end, last) = (station + 1, station + 2);
@@ -170,8 +170,8 @@ security = {{ private-key = "{directory}/{end}.key", peer-key = "{key}" }}
     }
 }
 
-/// Waits until the base has a session with each of these stations. Where a link loses a quarter of its
-/// frames, half of the handshakes fail, and each is tried later than the one before.
+/// Waits until the base has a session with each of these stations. On a link that loses a quarter of its
+/// frames half of the handshakes fail, and the retries back off.
 pub fn all_confirmed(base: &Running, stations: &[usize]) {
     let deadline = Instant::now() + PATIENCE;
     loop {

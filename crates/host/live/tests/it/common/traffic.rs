@@ -1,4 +1,4 @@
-//! The kernel's own traffic between namespaces.
+//! Traffic of the kernel's own sockets between namespaces.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Namespace, PATIENCE};
 
-/// Echoes datagrams until it has seen `count`.
+/// Echoes datagrams until it has received `count`.
 pub fn echo(namespace: &Namespace, address: SocketAddr, count: usize) -> JoinHandle<()> {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = namespace.thread(move || {
@@ -51,8 +51,8 @@ pub fn round_trip(
     })
 }
 
-/// Sends `count` datagrams, one after the other, to a place that answers: how many answers came, each
-/// within a second. What a slow machine loses or keeps for longer is missing.
+/// Sends `count` datagrams, one after the other, to an echo server. Returns the number of answers that came
+/// within a second each; datagrams that a slow machine loses or delays longer are missing.
 pub fn echoed(
     [left, right]: [&Namespace; 2],
     from: SocketAddr,
@@ -77,7 +77,7 @@ pub fn echoed(
     let mut buffer = [0; 2000];
     let mut answered = |number: u8| {
         socket.send(&[number; 160]).unwrap();
-        // An answer that comes later is to an earlier one.
+        // A late answer belongs to an earlier datagram.
         while let Ok(length) = socket.recv(&mut buffer) {
             assert_eq!(length, 160);
             if buffer[0] == number {
@@ -95,12 +95,12 @@ pub fn echoed(
     answers
 }
 
-/// Carries `bytes` over TCP and gives the time it took.
+/// Transfers `bytes` over TCP. Returns the duration.
 pub fn transfer(from: &Namespace, to: &Namespace, server: SocketAddr, bytes: usize) -> Duration {
     carry(from, to, server, move |sent| bytes - sent)
 }
 
-/// A connection that is open, and carries bytes, until it is asked to end.
+/// An open connection that carries bytes until it is ended.
 pub struct Transfer {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Duration>,
@@ -121,7 +121,7 @@ impl Transfer {
         Self { stop, thread }
     }
 
-    /// Ends it: everything that was sent has come.
+    /// Ends it, and waits until everything has arrived.
     pub fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
@@ -130,7 +130,7 @@ impl Transfer {
 
 const CHUNK: usize = 1 << 16;
 
-/// Carries as many bytes as there are `more` behind those sent, which all have to come.
+/// Transfers bytes until `more`, given the number sent, returns 0; all must arrive.
 fn carry(
     from: &Namespace,
     to: &Namespace,
