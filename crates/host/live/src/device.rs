@@ -1,8 +1,8 @@
-//! Errors of network devices, with the system call that failed.
+//! Errors of network devices, with the operation that failed.
 
 use std::io;
 
-/// The call that opens the TUN device.
+/// The operation that opens the TUN device.
 pub(crate) const TUN_DEVICE: &str = "open /dev/net/tun";
 
 /// A failed operation on a network device.

@@ -3,8 +3,8 @@
 //! A node needs several at the start, for its interface, sockets and priority. Afterwards it keeps only
 //! `CAP_NET_ADMIN`, in the thread of the loop: a reload changes routes, and the MTU follows the path.
 //! Capabilities belong to threads, so each other thread drops all of its own when it starts. The user
-//! identifier belongs to the whole process, so it changes before there are other threads. A file that the new
-//! user may not read then fails at the start, and not at the first reload.
+//! identifier belongs to the whole process, so it changes before there are other threads. If the new user may
+//! not read a file, the start fails, and not the first reload.
 
 use std::ffi::CString;
 use std::fs::DirBuilder;

@@ -336,8 +336,8 @@ impl PlannedEnd {
     }
 }
 
-/// Writes the files of all ends into a directory, which is created if it does not exist, readable only by
-/// the owner. If any file exists, nothing is written unless `replace` is set.
+/// Writes the files of all ends, readable only by the owner, into a directory, which is created if it does
+/// not exist. If any file exists, nothing is written unless `replace` is set.
 ///
 /// # Errors
 /// If files exist, or the system refuses.

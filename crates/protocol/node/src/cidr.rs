@@ -34,7 +34,7 @@ impl Cidr {
 
 impl Cidr {
     /// Whether this is a default route or one of the halves that replace it (`0.0.0.0/1`; in IPv6 the global
-    /// unicast range `2000::/3`). Such a prefix also covers the outer addresses of the link itself.
+    /// unicast range `2000::/3`). Such a prefix may cover the outer addresses of the link itself.
     pub fn is_wide(self) -> bool {
         self.prefix <= if self.address.is_ipv4() { 1 } else { 3 }
     }

@@ -62,7 +62,7 @@ pub use peer::PeerPlace;
 pub use security::{Keys, NoSecurity, Security};
 pub use underlay::UnderlayConfig;
 
-/// The values that `security` takes, for the message about a missing one.
+/// The error for a missing `security`: the values that it takes.
 const NO_SECURITY: &str = "make a key with `airlane keygen FILE` and write security = \
     { private-key = \"FILE\", peer-key = \"THE PEER'S PUBLIC KEY\" } under [link], of several peers the \
     keys under [[peers]]; or security = \
@@ -217,7 +217,7 @@ impl LiveConfig {
         self.name.as_deref().unwrap_or(&self.tun.name)
     }
 
-    /// Resolves the file names without a directory against `folder`, where the configuration file is.
+    /// Resolves relative paths of key files against `folder`, the directory of the configuration file.
     #[must_use]
     pub fn in_folder(mut self, folder: &Path) -> Self {
         let in_folder = |path: &mut PathBuf| *path = folder.join(&*path);
@@ -410,7 +410,7 @@ impl LinkConfig {
 
     /// Services that no class refers to.
     pub fn unreached(&self) -> Vec<Unreached> {
-        // The default services were not asked for one by one, so an unused one is no mistake.
+        // An unused default service is not a mistake of the operator.
         if self.services == config::by_goal() {
             return Vec::new();
         }

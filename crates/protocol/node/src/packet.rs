@@ -505,8 +505,8 @@ mod tests {
         LivePacket::from_kernel(lease, bytes.len()).unwrap()
     }
 
-    /// Frames are lost in both directions and repairs arrive late; the receiving host acknowledges what it
-    /// has in order.
+    /// Frames are lost in both directions and repairs arrive late; the receiving host sends cumulative
+    /// acknowledgments.
     #[test]
     fn short_headers_need_no_order_where_hosts_acknowledge() {
         let pool = Pool::new(2_048, 64);

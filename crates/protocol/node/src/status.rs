@@ -281,7 +281,7 @@ pub struct SessionReport {
     pub disconnections: u64,
     /// Duration of the current silence, while disconnected.
     pub disconnected_ns: Option<u64>,
-    /// Time for which the peer, which is received, has not received this end, by its hellos.
+    /// Time for which the peer has not received this end, by its hellos, although its own datagrams arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unheard_ns: Option<u64>,
     /// Age of the newest hello that the peer is known to have received.

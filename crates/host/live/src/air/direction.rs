@@ -422,7 +422,7 @@ mod tests {
         // 400 kbit: 200 kbit in the first second and the rest in 10 ms, or all in 20 ms.
         assert_eq!(last_of_forty(&steps("['0.2 Mbit/s', '20 Mbit/s']")), 1_035);
         assert_eq!(last_of_forty(&steps("['20 Mbit/s', '0.2 Mbit/s']")), 45);
-        // 34 opportunities of 1504 B: 11 in each 1.01 s, and the first one after three such periods.
+        // 34 opportunities of 1504 B: 11 in each 1.01 s; the last is the first one after three such periods.
         let times = "{ kind = 'opportunities', file = 'lte.down' }";
         assert_eq!(last_of_forty(times), 3 * 1_010 + 1 + 25);
     }

@@ -464,7 +464,7 @@ pub(super) fn check_peers(
         callers: Callers::default(),
     };
     asking.run(findings);
-    // If the filter blocks these peers, an answer to another port would not help.
+    // A filter may block only this end's port; the calls from a fresh port below would then pass and mislead.
     let Asking { asked, refused, .. } = &mut asking;
     asked.retain(|peer| {
         let kept = peer.fixed_address().filter(|at| refused.contains(at));

@@ -530,7 +530,7 @@ mod tests {
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        // Wait for the result.
+        // Send the confirmation of the result.
         let now = clock::now();
         while let Ok(Some(len)) = shipper.poll_transmit(now, &mut plain, &mut fill) {
             let room = &mut datagram[..len + OVERHEAD];

@@ -578,7 +578,8 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     let sent = sent_meanwhile(&base, 3).0;
     check_shares(&sent[..2], &[2, 1]);
     // The window of a lossy link stalls while its oldest frame is repaired, the longer the later the machine
-    // lets the station answer. This costs the station most of its own share, and the others nothing.
+    // lets the station answer. That costs only the station itself: it takes nothing from the others, and
+    // still gets most of its own share.
     let [_, mill, pier] = sent[..] else {
         panic!("three stations: {sent:?}");
     };

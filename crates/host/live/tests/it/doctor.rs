@@ -66,7 +66,7 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     assert!(good.iter().all(|c| c.verdict == Grade::Good), "{good:#?}");
     assert!(find(&good, "peer").found.contains("with the right key"));
     assert!(!left.ip("link").contains("air0"));
-    // The test has left no state at the peer.
+    // `doctor` has left no state at the peer.
     let node = Running::start(&left, &here).unwrap();
     node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
     let running = checks(&left, &here);
@@ -308,7 +308,7 @@ fn an_end_that_the_peer_does_not_hear_is_told_so() {
     assert_eq!(check().verdict, Grade::Good);
     // From now on the left end's datagrams are lost, and the right end's arrive.
     left.ip("neigh replace 192.0.2.2 lladdr 02:00:00:00:00:77 dev wire nud permanent");
-    // The session counts as confirmed for some seconds, but a test through it fails.
+    // The session counts as confirmed for some seconds, but the hello that `doctor` sends through it gets no answer.
     let asked = check();
     assert_eq!(asked.verdict, Grade::Bad, "{asked:?}");
     assert!(asked.found.contains("does not answer"), "{asked:?}");
@@ -347,7 +347,7 @@ fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
     assert_eq!(peer.verdict, Grade::Warning, "{all:#?}");
     let both = "is at 192.0.2.2:7007, not at 192.0.2.77:7007";
     assert!(peer.found.contains(both), "{peer:?}");
-    // The test has left no keys at the peer: it calls at its next retry, and does not wait for keys to expire.
+    // `doctor` has left no keys at the peer: it calls at its next retry, and does not wait for keys to expire.
     let begun = Instant::now();
     let here = Running::start(&pair.ends[0], &file).unwrap();
     established(&here);

@@ -83,7 +83,7 @@ fn a_flow_is_told_of_its_service_and_of_the_least_on_its_path() {
     assert!(local.underflows > 0, "who idles has too little");
     assert_eq!((route.least.room_bytes, route.least_room_node), (12_500, 1));
 
-    // Two flows share the service, and one of them has one hop.
+    // Two flows share the service, even if one of them has a single hop.
     let mut near = Client::new(socket, "10.7.0.1:80");
     let offer = near.wait_until(|offer| offer.route.as_ref().is_some_and(|route| route.complete));
     let route = offer.route.unwrap();

@@ -69,8 +69,8 @@ impl LiveConfig {
         routes
     }
 
-    /// Whether this end may change its own address: it knows every peer's address, and they know it by its
-    /// key.
+    /// Whether the peers find this end again after its address has changed: it calls all of them, and they
+    /// identify it by its key.
     pub fn calls(&self) -> bool {
         let keys = matches!(self.link.security, Some(Security::Keys(_)));
         keys && self.peers().iter().all(|peer| peer.address.is_some())

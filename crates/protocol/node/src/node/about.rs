@@ -5,7 +5,7 @@ use airlane_session::About;
 use crate::Cidr;
 use crate::status::{build, commit};
 
-/// Hellos that carry the question; a peer that does not answer any of them has no answer.
+/// Hellos that carry the question; a peer that answers none of them does not know the message.
 const ASKED: u8 = 8;
 
 /// The description of this end, and of the peer once received in this session.

@@ -44,7 +44,7 @@ pub(crate) struct Below {
     pub(crate) guard: Option<Guard>,
     /// Datagrams that do not wait for the frames of the batch.
     pub(crate) aside: VecDeque<Aside>,
-    /// The one of those that was polled last.
+    /// The one of those that was last polled.
     pub(crate) leaving: Option<Aside>,
     pub(crate) transmit: TransmitBatch,
     /// Observer of the datagrams of one link.

@@ -1,4 +1,4 @@
-//! Callers that were refused for a key or an address: what an operator needs who has mistyped one.
+//! Callers that were refused for a key or an address: what an operator needs to find a mistyped one.
 //!
 //! Callers are not authenticated, and anybody may call from anywhere. So only [`MOST`] are remembered, and
 //! callers from a peer's expected address are kept longest. The log mentions a caller once a minute, and at
@@ -10,7 +10,7 @@ use airlane_secure::{PeerAddress, PublicKey};
 use super::drops::Reason;
 use crate::status::{CallFault, CallerReport};
 
-/// Callers that are remembered.
+/// Limit of remembered callers.
 const MOST: usize = 8;
 /// Log interval for one caller.
 const QUIET: Duration = Duration::from_secs(60);

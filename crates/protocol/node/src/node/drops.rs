@@ -233,7 +233,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Counters of zero, of a peer or of unknown senders.
+    /// Counters at zero, of a peer or of unknown senders.
     pub(crate) const fn new(peer: Option<String>) -> Self {
         Self {
             peer,

@@ -220,7 +220,7 @@ impl PeerLink {
         self.received_bytes += datagram.len() as u64;
     }
 
-    /// Whether the peer is being received.
+    /// Whether datagrams arrive from the peer.
     pub(crate) fn is_heard(&self) -> bool {
         self.session.id().is_some() && !self.session.is_silent()
     }

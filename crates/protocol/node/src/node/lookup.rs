@@ -3,8 +3,8 @@
 //!
 //! A name is looked up at the start, and again while nothing is received from the peer, at intervals that
 //! double from [`FIRST`] to [`LONGEST`]. Each answer moves on to the host's next address, so that one
-//! unreachable address, or IP version, does not keep the link down. While the peer is received, its name is
-//! not looked up: it may move, and is identified by its keys.
+//! unreachable address, or IP version, does not keep the link down. While datagrams arrive from the peer, its
+//! name is not looked up: it may move, and is identified by its keys.
 
 use std::net::SocketAddr;
 
@@ -64,7 +64,7 @@ impl Lookup {
         }
     }
 
-    /// The name to look up, if a lookup is due. `heard`: the peer is being received.
+    /// The name to look up, if a lookup is due. `heard`: datagrams arrive from the peer.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard: bool) -> Option<&HostPort> {
         if self.asked || now < self.due {
             return None;
@@ -221,8 +221,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any answers and receptions: lookups are at least the shortest interval apart, and a silent
-        /// peer is looked up within the longest.
+        /// For any answers, and whether or not the peer is heard: lookups are at least the shortest interval
+        /// apart, and a silent peer is looked up within the longest.
         #[test]
         fn lookups_are_bounded_both_ways(
             steps in prop::collection::vec((any::<bool>(), 0..5_000u64, any::<bool>()), 1..60),

@@ -84,7 +84,8 @@ impl Reading {
         };
         let before = self.counts;
         let out_packets = since(counts.taken_packets, before.taken_packets);
-        // A service that was idle throughout ended no busy period, but counts as an underflow (CLAP-Z10).
+        // A service underflows when it runs out of packets. One that was idle throughout did not run out, but
+        // counts as one underflow all the same (CLAP-Z10).
         let idle = counts.taken_packets == before.taken_packets && counts.is_idle;
         let underflows = counts.underflows.saturating_sub(before.underflows);
         self.offer = Some(Offer {

@@ -55,7 +55,7 @@ impl Node {
         (port != 0 && self.below.underlay.port() != Some(port)).then_some(port)
     }
 
-    /// Warns that the path drops datagrams to the port in the file, once a peer is received through another.
+    /// Warns that the path drops datagrams to the port in the file, once a peer answers through another.
     fn mention_port(&mut self, now: Instant) {
         let Some(port) = self.left_port() else {
             return;

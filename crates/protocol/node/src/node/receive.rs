@@ -42,14 +42,14 @@ impl Node {
             Err(_) if self.below.guard.is_none() && is_handshake(datagram) => {
                 self.refuse(now, came.from, Reason::PeerWithKeys, datagram);
             }
-            // Without keys the sender has the address of a peer, even if it is this end.
+            // Without keys a reflected hello comes from the address that the file gives for a peer.
             Err(reason @ Reason::HelloReflected) => self.refuse(now, came.from, reason, datagram),
             Err(reason) => link.drops.count(now, reason),
             Ok(()) => {}
         }
     }
 
-    /// Counts a refused datagram, with the reason that it shows about keys if there is one.
+    /// Counts a refused datagram. If it shows that only one end has keys, that is the reason.
     fn refuse(&mut self, now: Instant, from: PeerAddress, reason: Reason, datagram: &[u8]) {
         let reason = reason.or_keys_at_one_end(self.below.guard.is_some(), datagram);
         let peer = self.links.expected_at(from);

@@ -199,7 +199,7 @@ impl Node {
 fn interface_mtu(config: &LiveConfig, left: usize) -> usize {
     match config.tun.mtu {
         Mtu::Auto if config.link.fragment.is_some() => USUAL_PACKET,
-        // The largest MTU that an interface takes, even if the path is the loopback.
+        // The largest MTU of an interface, even over the loopback.
         Mtu::Auto => left.min(65_000),
         Mtu::Fixed(size) => size.as_bytes() as usize,
     }

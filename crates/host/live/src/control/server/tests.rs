@@ -8,7 +8,7 @@ use crate::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
 struct Sample {
     recorded: Option<u32>,
     registered: Option<u64>,
-    /// So many peers more.
+    /// Number of additional peers.
     peers: usize,
 }
 
@@ -52,7 +52,7 @@ impl Served for Sample {
 
     fn recorded(&mut self, out: &mut Vec<u8>) {
         if let Some(number) = &mut self.recorded {
-            // More at once than the socket takes.
+            // More at once than the socket's buffer holds.
             for _ in 0..100_000 {
                 out.extend_from_slice(&number.to_be_bytes());
                 *number += 1;
@@ -185,13 +185,13 @@ fn sample() -> Status {
     }
 }
 
-/// Serves in turns until `done`.
+/// Serves repeatedly until `done`.
 fn serve_until(server: &mut Server, done: impl Fn() -> bool) {
     serve_with(&mut Sample::default(), server, done);
 }
 
 fn serve_with(node: &mut Sample, server: &mut Server, done: impl Fn() -> bool) {
-    // A minute, against hanging only.
+    // A minute, only to prevent hanging.
     for _ in 0..60_000 {
         server.serve(node);
         if done() {
@@ -209,7 +209,7 @@ fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
     let mut server = Server::bind(&path, None).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
-    // Others may look for sockets in it, and open none.
+    // Other users may list the directory, and open no socket.
     assert_eq!(mode(path.parent().unwrap()), 0o755);
     let asking = std::thread::spawn({
         let path = path.clone();
@@ -223,7 +223,7 @@ fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
     assert!(error.contains("no node answers"), "{error}");
 }
 
-/// The kernel takes some 200 kB at once.
+/// The socket's buffer holds about 200 kB.
 #[test]
 fn an_answer_that_is_longer_than_the_socket_takes_comes_whole() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn an_answer_that_is_longer_than_the_socket_takes_comes_whole() {
         ..Sample::default()
     };
     let asking = std::thread::spawn(move || {
-        // Two requests at once, by a client that then ends its side.
+        // Two requests at once, from a client that then closes its side.
         let mut stream = UnixStream::connect(&path).unwrap();
         let request = Request::Status {}.to_line();
         stream.write_all(request.repeat(2).as_bytes()).unwrap();
@@ -305,13 +305,13 @@ fn a_recording_comes_whole_and_ends_with_its_reader() {
         .chunks(4)
         .map(|four| u32::from_be_bytes(four.try_into().unwrap()))
         .collect();
-    // Nothing is missing, the last word included.
+    // Nothing is missing, the last block included.
     assert!(numbers.iter().zip(0..).all(|(a, b)| *a == b));
     assert!(numbers.len() > 250_000 && numbers.len() % 100_000 == 1);
     assert!(node.recorded.is_none());
     assert!(server.clients.is_empty());
 
-    // A reader that is killed ends its recording as well.
+    // A reader that is killed also ends its recording.
     let dying = std::thread::spawn(move || drop(record(&path, None).unwrap()));
     serve_with(&mut node, &mut server, || dying.is_finished());
     dying.join().unwrap();
@@ -326,7 +326,7 @@ fn a_recording_comes_whole_and_ends_with_its_reader() {
 fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
-    // The file of a listener that is gone.
+    // The file of a listener that was closed.
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
     let mut living = Server::bind(&path, None).unwrap();
@@ -345,7 +345,7 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
 }
 
-/// A node that is shutting down answers no request, and keeps its socket until its interface is gone.
+/// A node that is shutting down answers no requests, and keeps its socket until its interface is gone.
 #[test]
 fn a_node_that_is_ending_is_waited_for_but_not_for_ever() {
     let directory = tempfile::tempdir().unwrap();
@@ -368,7 +368,7 @@ fn a_node_that_is_ending_is_waited_for_but_not_for_ever() {
     assert!(!path.exists());
 }
 
-/// The owner of the folder, such as the user of another link, may put anything in the socket's place meanwhile.
+/// The owner of the directory, such as the user of another link, may replace the socket by any file meanwhile.
 #[test]
 fn nothing_else_than_the_own_socket_gets_other_rights() {
     let directory = tempfile::tempdir().unwrap();
