@@ -1,5 +1,5 @@
-//! Names the commit that the program is built of, and puts the page of `airlane lab` into it. A package that is built without
-//! git names the commit in `AIRLANE_COMMIT`; otherwise it is unknown.
+//! Tells the program which commit it is built from, and embeds the page of `airlane lab`. A package
+//! built without git names the commit in `AIRLANE_COMMIT`; otherwise the commit is unknown.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,8 @@ fn name_commit() {
     if std::env::var_os(COMMIT).is_some() {
         return;
     }
-    // A tarball unpacked inside of another project's repository is not of that commit.
+    // A tarball that was unpacked inside another project's repository is not at that repository's
+    // commit.
     let root = root();
     if !root.join(".git").exists() {
         return;
@@ -50,7 +51,7 @@ fn name_commit() {
     if let Some(commit) = git(&root, &["rev-parse", "--short=10", "HEAD"]) {
         println!("cargo::rustc-env={COMMIT}={commit}");
     }
-    // A commit writes one of these; names that have been packed are in another file.
+    // A commit writes one of these files; packed references are in another one.
     let branch = git(&root, &["symbolic-ref", "-q", "HEAD"]);
     for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
         let path = git(&root, &["rev-parse", "--git-path", name]);
@@ -63,7 +64,7 @@ fn name_commit() {
     }
 }
 
-/// What git says, if it is there and knows.
+/// The output of git, if it is installed and succeeds.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let said = Command::new("git")
         .current_dir(root)

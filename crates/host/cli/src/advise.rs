@@ -45,7 +45,7 @@ struct Checked<'a> {
     outcome: &'a Outcome,
 }
 
-/// A question with its sources.
+/// A question to the adviser, with the inputs it was made from.
 struct Asked {
     trace: Trace,
     fit: LinkFit,
@@ -227,7 +227,7 @@ const fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// A candidate's description, which completes a sentence.
+/// What a candidate changes, as the second half of a sentence.
 const fn does(kind: Kind) -> &'static str {
     match kind {
         Kind::Without => "sends packets as they are",
@@ -266,7 +266,7 @@ fn show(measure: &Measure, value: &Measured) -> String {
     estimate.show(unit).to_string()
 }
 
-/// A line for each candidate.
+/// A table with a line for each candidate.
 fn table(advice: &Advice, goals: &Goals) -> String {
     let mut heads = vec![("candidate".to_owned(), Align::Left)];
     heads.extend(
@@ -332,7 +332,7 @@ fn change(compared: &Compared) -> String {
     }
 }
 
-/// A price, by its worst case if the mean is none.
+/// The price of a candidate, taken from the worst case if the mean shows none.
 fn price(compared: &Compared) -> String {
     match compared.is_loss() {
         true => change(compared),
@@ -443,8 +443,9 @@ fn capital(text: &str) -> String {
     first.chain(chars).collect()
 }
 
-/// The mean rate that arrived over the seconds in which the link was in use, which have at least half of what the busiest
-/// one has, bit/s: from the first end where its receiver was recorded.
+/// The mean receive rate in bit/s over the seconds in which the link was in use: those with at
+/// least half the bytes of the busiest second. Outgoing frames are used if their receiver was
+/// recorded, otherwise incoming ones.
 fn busy_bps(trace: &Trace) -> f64 {
     use airlane_channel::trace::{FrameOutcome, Way};
     let path = trace.path(Way::Out).or_else(|| trace.path(Way::In));
@@ -470,7 +471,7 @@ fn candidate(advice: &Advice, kind: Kind) -> Option<&Candidate> {
         .find(|candidate| candidate.kind == kind)
 }
 
-/// The user's file with the advised change; none if there is no change.
+/// The user's file with the advised change; `None` if the advice is to change nothing.
 fn advised_file(advice: &Advice, text: &str) -> anyhow::Result<Option<String>> {
     let Choice::Change { to, .. } = &advice.choice else {
         return Ok(None);
@@ -559,7 +560,7 @@ fn recommendation(
     text
 }
 
-/// The command that repeats this advice.
+/// The command line that repeats this advice.
 fn command(args: &AdviseArgs) -> String {
     let of = &args.question;
     let traces: Vec<String> = of
@@ -585,7 +586,7 @@ fn command(args: &AdviseArgs) -> String {
     text
 }
 
-/// The differing lines of two texts.
+/// The lines in which two texts differ.
 fn diff(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

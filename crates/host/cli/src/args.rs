@@ -1,4 +1,4 @@
-//! What the command line takes. The text here is the manual: every verb has examples.
+//! Arguments of the command line. The text here is the manual: every verb has examples.
 
 #[cfg(feature = "lab")]
 mod advise;
@@ -125,7 +125,7 @@ pub struct Cli {
     reason = "there is one, which is read once"
 )]
 pub enum Command {
-    /// Those of the laboratory.
+    /// The verbs of the lab.
     #[cfg(feature = "lab")]
     #[command(flatten)]
     Lab(LabCommand),
@@ -135,10 +135,10 @@ pub enum Command {
     /// again a valid file, in which each value has its unit.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
-    /// Print what may stand in a file: JSON Schema for editors, or a reference of all keys
+    /// Print what a file may contain: JSON Schema for editors, or a reference of all keys
     #[command(after_help = schema::EXAMPLES)]
     Schema(SchemaArgs),
-    /// Those of live links.
+    /// The verbs of live links.
     #[cfg(feature = "live")]
     #[command(flatten)]
     Live(LiveCommand),
@@ -195,10 +195,11 @@ Examples:
   airlane completions bash > /etc/bash_completion.d/airlane
   airlane completions fish > ~/.config/fish/completions/airlane.fish";
 
-/// The commit that the program is built of; none where its sources came without git.
+/// The commit that the program was built from; `None` if the sources came without git.
 pub const COMMIT: Option<&str> = option_env!("AIRLANE_COMMIT");
 
-/// The version of the program, its commit, the protocol that two ends must have in common, and its features.
+/// The version of the program, its commit, the protocol version that two ends must share, and its
+/// features.
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
         let program = env!("CARGO_PKG_VERSION");
@@ -223,7 +224,8 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Calls `check` with each verb that has none below it, as it is called, and what follows its help.
+    /// Calls `check` with the full name of each verb without subcommands, and with the text after
+    /// its help.
     fn each_verb(command: &clap::Command, parents: &str, check: &mut impl FnMut(&str, &str)) {
         let called = format!("{parents}{}", command.get_name());
         let mut verbs = command.get_subcommands().peekable();
@@ -245,9 +247,9 @@ mod tests {
             );
             for line in examples.lines().skip(1) {
                 let command = line.split(['>', '#']).next().unwrap_or_default();
-                // What another program prints goes in.
+                // The output of another program is piped in.
                 let command = command.rsplit("| ").next().unwrap_or(command);
-                // Every second piece is quoted, and one word.
+                // Every second piece was quoted and is one word.
                 let pieces = command.split('\'').enumerate();
                 let words: Vec<String> = pieces
                     .flat_map(|(i, piece)| match i % 2 {

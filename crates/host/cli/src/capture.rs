@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::fault::BadInput;
 
-/// Opens the files of `captures`, once it is known that all of them can be taken.
+/// Opens the files of `captures`, after checking that all of them can be captured.
 pub(crate) fn open(
     scenario: &Scenario,
     captures: &[String],

@@ -1,9 +1,9 @@
-//! Which services carried a flow, in words.
+//! Names the services that carried a flow.
 
 use airlane_sim::{FlowService, ServiceShare};
 
-/// A row for each link and way that a service carried: what it is called, and `files 98 %, pages 2 % on radio`. Packets
-/// against the main direction have one of their own where they went elsewhere.
+/// For each link, a row with its label and text such as `files 98 %, pages 2 % on radio`. The
+/// reverse direction gets a row of its own where other services carried it.
 pub(crate) fn rows(services: &[FlowService]) -> impl Iterator<Item = (&'static str, String)> {
     services.iter().flat_map(|used| {
         let [there, back] = [&used.there, &used.back].map(|got| shares(got));
@@ -28,7 +28,7 @@ fn shares(got: &[ServiceShare]) -> String {
     }
 }
 
-/// Neither all nor nothing, where something went elsewhere.
+/// Never prints 0 % or 100 %, since another service carried the rest.
 fn per_cent(ratio: f64) -> String {
     match 100.0 * ratio {
         less if less < 0.5 => "< 1 %".to_owned(),

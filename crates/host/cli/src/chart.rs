@@ -1,48 +1,48 @@
-//! The same measures of several ways to run the same thing, as a table and as bars.
+//! The same measures for several schemes, as a table and as bars.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::quantity::{Estimate, Unit, times};
 use crate::table::{Align, Cell, Table};
 
-/// Which direction of a measure is the good one.
+/// Whether a higher or a lower value of a measure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Throughput, for instance.
+    /// As for throughput.
     Higher,
-    /// Loss and delay.
+    /// As for loss and delay.
     Lower,
 }
 
-/// One measure of one flow, a value for each way.
+/// One measure of one flow, with a value for each scheme.
 #[derive(Clone, Debug)]
 pub struct Measure {
-    /// Whose it is: "file".
+    /// The flow's name, such as "file".
     pub flow: String,
-    /// What it is: "throughput".
+    /// The measure's name, such as "throughput".
     pub what: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// Which direction is good.
+    /// Which direction is better.
     pub better: Better,
-    /// In the order of the ways; none where there is nothing to show.
+    /// One value for each scheme, in their order; `None` where there is nothing to show.
     pub values: Vec<Option<Estimate>>,
 }
 
-/// Ways side by side; the first one is the baseline.
+/// Schemes side by side; the first one is the baseline.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// One line that says what is compared.
+    /// One line that names the comparison.
     pub title: String,
-    /// Names of the ways.
+    /// Names of the schemes.
     pub ways: Vec<String>,
-    /// What was measured.
+    /// The measures.
     pub measures: Vec<Measure>,
 }
 
-/// Differences below this are called "the same".
+/// Relative differences below this are called "the same".
 const SAME: f64 = 0.02;
-/// Characters of the longest bar.
+/// Length of the longest bar, characters.
 const BAR: usize = 36;
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -50,7 +50,8 @@ const BAD: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 
 impl Chart {
-    /// A table: a line for each measure, a column for each way, and how each compares with the first.
+    /// A table with a line for each measure and a column for each scheme, and how each scheme
+    /// compares with the first.
     pub fn table(&self) -> String {
         let mut columns = vec![(String::new(), Align::Left), (String::new(), Align::Left)];
         for (i, way) in self.ways.iter().enumerate() {
@@ -85,7 +86,7 @@ impl Chart {
         format!("{}\n\n{}", self.title, table.render())
     }
 
-    /// Bars for each measure; each measure has a scale of its own.
+    /// Bars for each measure, each measure on its own scale.
     pub fn bars(&self) -> String {
         let name = |m: &Measure| format!("{} {}", m.flow, m.what);
         let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left)]);
@@ -106,7 +107,7 @@ impl Chart {
 }
 
 impl Better {
-    /// For the reader of a chart.
+    /// The direction in words, for the legend.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Higher => "higher is better",
@@ -123,7 +124,7 @@ impl Measure {
         if longest > 0.0 { longest } else { 1.0 }
     }
 
-    /// `value` against `baseline` in words.
+    /// Compares `value` with `baseline` in words.
     fn verdict(&self, baseline: Option<Estimate>, value: Option<Estimate>) -> Cell {
         let (Some(baseline), Some(value)) = (baseline, value) else {
             return Cell::default();
@@ -158,12 +159,12 @@ impl Measure {
     }
 }
 
-/// A bar of this share of the full length, in eighths of a character.
+/// A bar of this share of the full length, drawn in eighths of a character.
 fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64 + 0.5) as usize;
     if eighths == 0 {
-        // Nothing is also something to see.
+        // Even zero gets a visible mark.
         return "▏".to_owned();
     }
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])

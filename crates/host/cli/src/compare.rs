@@ -1,4 +1,4 @@
-//! How several scenarios are shown side by side.
+//! Shows several scenarios side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Cell, Table};
 use crate::vary::Vary;
 
-/// A short name for each file: its own, or its path where names repeat.
+/// A short name for each file: its file name, or its path where file names repeat.
 pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     let stem = |file: &PathBuf| {
         file.file_stem()
@@ -34,7 +34,7 @@ pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().enumerate().map(name).collect()
 }
 
-/// Checks names of measures that are to be shown.
+/// Checks the names of the measures to show.
 pub(crate) fn check_measures(asked: &[String]) -> Result<(), BadInput> {
     let known = names_of_metrics();
     match asked.iter().find(|name| !known.contains(&name.as_str())) {
@@ -46,16 +46,16 @@ pub(crate) fn check_measures(asked: &[String]) -> Result<(), BadInput> {
     }
 }
 
-/// Whether a measure is shown where these were asked for, or all.
+/// Whether to show a measure: if it was asked for, or if none was.
 fn is_shown(asked: &[String], name: &str) -> bool {
     asked.is_empty() || asked.iter().any(|asked| asked == name)
 }
 
-/// A comparison with the values of what is varied.
+/// A comparison with the values of the varied keys.
 pub(crate) type At<'a> = (&'a [String], &'a Comparison);
 
-/// A line for each flow, measure of those that were `asked` for (all if none was) and value of what is varied; a column
-/// for each way.
+/// A line for each flow, measure (those that were `asked` for, or all if none was) and value of the
+/// varied keys; a column for each scenario.
 pub(crate) fn table(ways: &[String], axes: &[Vary], asked: &[String], all: &[At<'_>]) -> String {
     let words = ["flow", "measure"].map(|head| (head.to_owned(), Align::Left));
     let mut columns = words.to_vec();
@@ -86,13 +86,13 @@ pub(crate) fn table(ways: &[String], axes: &[Vary], asked: &[String], all: &[At<
 /// The lines of a comparison's table.
 struct Lines<'a> {
     table: &'a mut Table,
-    /// Whether measures stand apart.
+    /// Whether an empty line separates measures.
     gaps: bool,
-    /// Whose lines these are: it is said once.
+    /// The flow or link of the last line; its name is printed only once.
     name: String,
 }
 
-/// What one measure was in each comparison that has it.
+/// The rows of one measure in each comparison that has it.
 type Measured<'a> = Vec<(&'a [String], &'a [Row])>;
 
 impl Lines<'_> {
@@ -116,7 +116,7 @@ impl Lines<'_> {
                 .iter()
                 .filter_map(|(values, found)| Some((*values, *found.get(&key)?)));
             let rows: Measured<'_> = rows.collect();
-            // A measure that no run has is shown only where it says how the application fares.
+            // A measure without a value in any run is shown only if it is a headline.
             let nobody = |(_, rows): &(_, &[Row])| rows.iter().all(|row| row.value.is_none());
             if metric.headline || !rows.iter().all(nobody) {
                 self.add(&key.0, metric, &rows);
@@ -124,7 +124,7 @@ impl Lines<'_> {
         }
     }
 
-    /// Which services carried a flow, where any way has some.
+    /// Which services carried a flow, if any scenario has services.
     fn services(&mut self, flow: &str, all: &[At<'_>]) {
         let of = |way: &Summary| -> Vec<(&'static str, String)> {
             let used = way.flow(flow).map_or(&[][..], |flow| &flow.services);
@@ -166,7 +166,7 @@ impl Lines<'_> {
         }
     }
 
-    /// How links were used that carried anything.
+    /// How links were used, for those that carried anything.
     fn links(&mut self, asked: &[String], all: &[At<'_>]) {
         let key = |l: &LinkComparison| (l.link.clone(), l.direction, l.metric);
         let by_key = all.iter().map(|(values, comparison)| {
@@ -221,7 +221,7 @@ impl Lines<'_> {
     }
 }
 
-/// Each key once; those of one owner together, otherwise as they come.
+/// Each key once, grouped by owner, otherwise in order of appearance.
 fn in_order<K: Ord + Clone, O: Ord>(
     keys: impl Iterator<Item = K>,
     owner: impl Fn(&K) -> O,
@@ -237,7 +237,7 @@ fn in_order<K: Ord + Clone, O: Ord>(
     all.into_iter().map(|(_, key)| key).collect()
 }
 
-/// The ratio to the baseline; in colour where its interval leaves no doubt which one is better.
+/// The ratio to the baseline, coloured if its confidence interval shows which one is better.
 fn ratio(row: &Row, better: Option<Better>) -> Cell {
     let Some(ratio) = &row.ratio else {
         return "-".into();
@@ -258,7 +258,7 @@ fn ratio(row: &Row, better: Option<Better>) -> Cell {
     Cell::styled(shown, style)
 }
 
-/// The comparison for bars and pictures: what was `asked` for, or else how the applications fare.
+/// The comparison for bars and pictures: the measures that were `asked` for, or else the headlines.
 pub fn picture(title: String, ways: &[String], asked: &[String], comparison: &Comparison) -> Chart {
     let flows = comparison.scenarios.iter().flat_map(|s| &s.flows);
     let apps: BTreeMap<&str, &str> = flows.map(|flow| (flow.name.as_str(), flow.app)).collect();

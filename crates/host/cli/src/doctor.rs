@@ -39,7 +39,7 @@ fn line(check: &Check) -> String {
         Grade::Warning => (WARNING, "warning"),
         Grade::Bad => (BAD, "bad"),
     };
-    // A peer's words may be in it.
+    // It may contain text from a peer.
     let (what, found) = (check.what, output::plain(&check.found));
     let mut line = format!("{style}{word:>7}{style:#}  {what:<9}  {found}\n");
     if let Some(help) = &check.help {

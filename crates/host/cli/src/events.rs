@@ -1,4 +1,5 @@
-//! `airlane sim run --events OUT`: what happens in a run, a line of JSON each, or a row of a Parquet table.
+//! `airlane sim run --events OUT`: writes the events of a run as lines of JSON or rows of a Parquet
+//! table.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,7 +13,7 @@ use anyhow::Context as _;
 
 use crate::fault::BadInput;
 
-/// Which events go into which file.
+/// Which events go to which file.
 pub(crate) struct Wanted<'a> {
     pub(crate) file: &'a Path,
     pub(crate) kinds: &'a [String],
@@ -20,13 +21,13 @@ pub(crate) struct Wanted<'a> {
     pub(crate) links: &'a [String],
 }
 
-/// How events are written: as the name of the file ends.
+/// The format of the file, chosen by its extension.
 enum Form {
     Json(BufWriter<File>),
     Parquet(Box<EventTable<BufWriter<File>>>),
 }
 
-/// Events as they come.
+/// Writes events as they happen.
 pub(crate) struct Written<'a> {
     names: &'a Names,
     filter: EventFilter,
@@ -36,7 +37,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// Opens the file, once it is known that there are such events.
+    /// Opens the file, after checking that such events exist.
     pub(crate) fn open(names: &'a Names, wanted: &Wanted<'a>) -> anyhow::Result<Self> {
         let filter = EventFilter::new(names, wanted.kinds, wanted.flows, wanted.links);
         let filter = filter.map_err(|error: ScenarioError| BadInput(error.to_string()))?;
@@ -57,7 +58,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         let written = match (self.failed.take(), self.out) {
             (Some(error), _) => Err(error),

@@ -1,7 +1,7 @@
-//! `airlane explain`: a file with every default filled in.
+//! `airlane explain`: prints a file with every default filled in.
 //!
-//! The file is read into its type and the type is written again. Small tables that say which
-//! variant something is (`scheme = { kind = ... }`) stay on one line, as people write them.
+//! The file is deserialized into its type, which is serialized again. Small tables that select a
+//! variant (`scheme = { kind = ... }`) stay on one line, as people write them.
 
 use std::fmt::Write as _;
 
@@ -58,10 +58,10 @@ pub(crate) fn to_toml<T: Serialize>(value: &T) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Lines that are longer get a header and a line for each key.
+/// Longer tables get a header and a line for each key.
 const WIDTH: usize = 100;
 
-/// Writes what fits on a line first, then tables and lists of tables under headers of their own.
+/// Writes inline values first, then tables and arrays of tables under headers of their own.
 fn write_table(text: &mut String, path: &str, table: &Table) {
     let (inline, headed): (Vec<_>, Vec<_>) = table.iter().partition(|(k, v)| is_inline(k, v));
     for (name, value) in inline {
@@ -74,7 +74,7 @@ fn write_table(text: &mut String, path: &str, table: &Table) {
         };
         match value {
             Value::Table(inner) => {
-                // A table that only holds tables needs no header: theirs name it.
+                // A table that holds only tables needs no header: their headers imply it.
                 let implied = !inner.is_empty() && inner.iter().all(|(k, v)| !is_inline(k, v));
                 if !implied {
                     line(text, format_args!("\n[{path}]"));
@@ -96,8 +96,9 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a string cannot fail");
 }
 
-/// Whether a value is written behind its key: anything but long tables, lists of tables, and tables
-/// that are more than a choice. Choices have a `kind`, hold choices, or say what to match.
+/// Whether a value is written on the line of its key. Long tables, arrays of tables, and tables
+/// that do more than select a variant are not. Such a selecting table has a `kind`, holds others of
+/// its sort, or names what to match.
 fn is_inline(name: &str, value: &Value) -> bool {
     let choice = |value: &Value| value.get("kind").is_some();
     match value {
@@ -112,7 +113,7 @@ fn is_inline(name: &str, value: &Value) -> bool {
     }
 }
 
-/// A value on one line.
+/// A value written on one line.
 struct Inline<'a>(&'a Value);
 
 impl std::fmt::Display for Inline<'_> {

@@ -1,10 +1,11 @@
-//! Whose fault an error is, which decides the exit code: the user's who gave something wrong, or the run's.
+//! Decides whether an error is the fault of the user's input or of the run; the exit code depends
+//! on it.
 
 use std::fmt;
 
 use airlane_base::config::RefusedFile;
 
-/// Something wrong with what the user gave: exit code 2.
+/// Wrong input from the user: exit code 2.
 #[derive(Debug)]
 pub(crate) struct BadInput(pub(crate) String);
 
@@ -16,7 +17,7 @@ impl fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
-/// An error that is in the log already.
+/// An error that has already been logged.
 #[derive(Debug)]
 pub(crate) struct Told {
     /// Whether the user's input is at fault.
@@ -31,7 +32,7 @@ impl fmt::Display for Told {
 
 impl std::error::Error for Told {}
 
-/// Whether the user's input is at fault, not the run.
+/// Whether the user's input is at fault rather than the run.
 pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
     #[cfg(feature = "lab")]
     let study = error

@@ -1,4 +1,5 @@
-//! Which parts of the program this build has: a router needs no laboratory, and a laboratory no daemon.
+//! Which parts of the program this build has: a router does not need the simulator, and a lab does
+//! not need the daemon.
 
 use crate::fault::BadInput;
 
@@ -30,14 +31,14 @@ pub(crate) fn built() -> Vec<&'static str> {
     built.map(|(name, ..)| *name).collect()
 }
 
-/// What is wrong where a verb is asked for that this build is without.
+/// The error for a verb that this build lacks; `None` if it has the verb.
 pub(crate) fn left_out(verb: &str) -> Option<BadInput> {
     let needs = |(_, built, verbs): &&Feature| !built && verbs.contains(&verb);
     let (feature, ..) = FEATURES.iter().find(needs)?;
     Some(missing(&format!("`airlane {verb}`"), feature))
 }
 
-/// That something needs a feature.
+/// The error for something that needs a feature this build lacks.
 pub(crate) fn missing(what: &str, feature: &str) -> BadInput {
     BadInput(format!(
         "{what} needs the feature `{feature}`, which this build of airlane is without; it has: {}",
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    /// In any build: a verb is there, or its feature is named.
+    /// Every build either has a verb or names the feature it needs.
     #[test]
     fn each_verb_is_built_or_names_its_feature() {
         let command = Cli::command();

@@ -1,4 +1,5 @@
-//! The flows that a running link knows, for people: where each goes, why, and the rule that keeps it there.
+//! Prints the flows that a running link knows: the service of each, the reason, and the rule that
+//! keeps it there.
 
 use std::net::IpAddr;
 
@@ -66,7 +67,8 @@ fn block(flow: &FlowStatus, classes: Option<&str>) -> String {
         || "only the peer has sent".to_owned(),
         |service| format!("on {STRONG}{service}{STRONG:#}"),
     );
-    // Those of a transport with ports that names none are fragments of IP whose first one was not seen before them.
+    // A flow of a transport with ports, but without port numbers, consists of IP fragments whose
+    // first one had not been seen before.
     let has_ports = matches!(
         &*flow.protocol,
         "tcp" | "udp" | "sctp" | "dccp" | "udp-lite"
@@ -87,7 +89,7 @@ fn block(flow: &FlowStatus, classes: Option<&str>) -> String {
         bytes(flow.received_bytes),
         seconds(flow.age_s),
         rule.map_or_else(String::new, |rule| match classes {
-            // A rule alone would take all others their service.
+            // A single rule would take all other flows out of their services.
             Some(name) => format!("    classes = [{rule}, \"{name}\"]\n"),
             None => format!("    {rule}\n"),
         }),

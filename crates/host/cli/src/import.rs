@@ -1,4 +1,4 @@
-//! `airlane import`: live files of what other tunnels were told.
+//! `airlane import`: converts configurations of other tunnels to live files.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
     let key = std::path::absolute(&key)?;
     let import = from_wireguard(&text, stem(&args.file), &key, args.rate)
         .map_err(|error| BadInput(format!("{shown}: {error}")))?;
-    // What is written can be used, but for what the notes name.
+    // The written file can be used, except for what the notes name.
     let name = args.output.as_deref().unwrap_or(Path::new("the file"));
     let made = Document::parse(&import.text, &name.display().to_string())?;
     if let Err(refused) = made.read::<LiveConfig>() {
@@ -55,7 +55,8 @@ pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
     output::write(&import.text, args.output.as_deref())
 }
 
-/// Says what a link refuses where its owner can mend it: in the file that was read, as none was written.
+/// Reports what a link refuses where its owner can mend it: in the file that was read, since none
+/// was written.
 fn in_wireguard(refused: &RefusedFile, import: &ImportedLink, file: &str) -> BadInput {
     let problems = refused.problems().iter().map(|problem| {
         let line = import.line_of(&problem.path);
@@ -65,7 +66,7 @@ fn in_wireguard(refused: &RefusedFile, import: &ImportedLink, file: &str) -> Bad
     BadInput(problems.collect::<Vec<_>>().join("\n"))
 }
 
-/// What the link is called: as the file, where that can name an interface.
+/// The link's name: the file's stem, if an interface can have that name.
 fn stem(file: &Path) -> &str {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     stem.filter(|stem| stem.len() < 16).unwrap_or("air0")

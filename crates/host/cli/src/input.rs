@@ -1,4 +1,4 @@
-//! Reading the files that the verbs take.
+//! Reads the files that the verbs take.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,14 +12,14 @@ use anyhow::Context as _;
 
 use crate::fault::BadInput;
 
-/// Without a simulator no scenarios come with the program.
+/// A build without the simulator ships no scenarios.
 #[cfg(not(feature = "lab"))]
 fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
     std::iter::empty()
 }
 
-/// The document in `path` with `assignments` on top of it. Where there is no such file, the name of a scenario that
-/// comes with the program stands for it.
+/// The document in `path`, with `assignments` applied. If there is no such file, `path` may name a
+/// scenario that ships with the program.
 ///
 /// # Errors
 /// If the file cannot be read, is not TOML, or an assignment fits nowhere.
@@ -46,7 +46,7 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
     Ok(document)
 }
 
-/// That there is no such file, and the scenario of the program that was probably meant.
+/// The message for a missing file; it suggests the shipped scenario that was probably meant.
 fn missing(path: &Path, error: &std::io::Error) -> String {
     let name = path.display();
     let known = scenarios().map(|(name, _)| name);
@@ -61,19 +61,19 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     format!("cannot read {name}: {error}{help}")
 }
 
-/// The live file in `document`, which was read from `path`. Keys are looked for beside it.
+/// The live file in `document`, which was read from `path`. Key files are looked up relative to it.
 ///
 /// # Errors
 /// If it describes no end of a link.
 #[cfg(feature = "live")]
 pub(crate) fn live(document: &Document, path: &Path) -> Result<LiveConfig, RefusedFile> {
     let file: LiveConfig = document.read()?;
-    // The node that takes over a reload may stand in another folder.
+    // The node that applies a reload may run in another directory.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(file.in_folder(path.parent().unwrap_or(Path::new(""))))
 }
 
-/// What a file describes.
+/// What kind of thing a file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileContent {
     /// A simulated world.
@@ -85,10 +85,10 @@ pub(crate) enum FileContent {
 }
 
 impl FileContent {
-    /// Tells the kind from the keys at the top of the file.
+    /// Infers the kind from the keys at the top of the file.
     ///
     /// # Errors
-    /// If no key tells it.
+    /// If no key decides it.
     pub(crate) fn of(document: &Document) -> Result<Self, RefusedFile> {
         let has = |keys: &[&str]| keys.iter().any(|key| document.has(key));
         if has(&["interfaces"]) {
@@ -106,7 +106,7 @@ impl FileContent {
             ))
         }
     }
-    /// That this build reads no such file.
+    /// The error for a kind of file that this build cannot read.
     #[cfg(not(all(feature = "live", feature = "lab")))]
     pub(crate) fn left_out(self, path: &Path) -> BadInput {
         let (what, feature) = match self {

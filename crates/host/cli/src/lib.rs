@@ -1,10 +1,10 @@
 //! The command line of Airlane: arguments in, text out, exit codes.
 //!
-//! Everything that computes lives in the libraries below; what is here chooses, prints and refuses.
-//! It is a library, too, so that the demo prints with the same tables and bars. Features of the crate say
+//! Everything that computes lives in the libraries; this crate selects, prints and refuses. It is a
+//! library too, so that the demo prints with the same tables and bars. The crate's features decide
 //! which verbs it has.
 
-// The demo needs less than all that is in its tables.
+// The demo uses only part of the tables.
 #![cfg_attr(not(feature = "program"), allow(dead_code))]
 
 #[cfg(feature = "lab")]

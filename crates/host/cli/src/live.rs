@@ -37,7 +37,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set)?;
     let config = input::live(&document, &args.file)?;
-    // Before there is another thread.
+    // This must happen before a second thread starts.
     if let Some(user) = &up.user {
         become_user(user, &config)?;
         check_reload(user, &args.file)?;
@@ -56,7 +56,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     }
     privileges::keep_what_a_node_needs()?;
     let ended = node.run(stop.as_fd());
-    // Whatever ended it, the counters are worth seeing.
+    // The counters are worth printing however the node ended.
     let last = node.status();
     output::print(&if args.json {
         serde_json::to_string(&last)? + "\n"
@@ -66,7 +66,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     Ok(ended?)
 }
 
-/// The process becomes the user of this name, who can then make the control socket.
+/// Switches the process to the user of this name, who can then create the control socket.
 fn become_user(name: &str, config: &LiveConfig) -> anyhow::Result<()> {
     let account = Account::named(name).map_err(|error| BadInput(error.to_string()))?;
     if let Some(folder) = config.socket().parent() {
@@ -76,7 +76,7 @@ fn become_user(name: &str, config: &LiveConfig) -> anyhow::Result<()> {
     Ok(account.assume()?)
 }
 
-/// What the user may not read then fails here, and not at the first reload.
+/// Refuses at the start a file that the user may not read, rather than at the first reload.
 fn check_reload(user: &str, file: &Path) -> anyhow::Result<()> {
     if file == Path::new("-") {
         return Ok(());
@@ -89,8 +89,8 @@ fn check_reload(user: &str, file: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// What SIGHUP asks for: the node behind `socket` takes over its file as it is by now. It says itself what
-/// has changed.
+/// Handles SIGHUP: the node at `socket` reloads the current contents of its file. The node itself
+/// logs what has changed.
 fn reload_again(file: &Path, set: &[String], socket: &Path) {
     let read =
         || -> anyhow::Result<LiveConfig> { Ok(input::live(&input::document(file, set)?, file)?) };
@@ -102,7 +102,7 @@ fn reload_again(file: &Path, set: &[String], socket: &Path) {
     }
 }
 
-/// What SIGUSR1 asks for: a line for each peer.
+/// Handles SIGUSR1: logs a line for each peer.
 fn report(socket: &Path) {
     match control::status(socket) {
         Err(error) => tracing::warn!(%error, "cannot say where it stands"),
@@ -121,8 +121,8 @@ fn report(socket: &Path) {
     }
 }
 
-/// The error of a node that did not start; where the file is at fault in a way that shows only then,
-/// with its line.
+/// The error of a node that did not start. If the file is at fault in a way that shows only at the
+/// start, the error names its line.
 fn refuse(document: &Document, config: &LiveConfig, error: UpError) -> anyhow::Error {
     let mut problems = Problems::new();
     let peers = match document.has("peers") {
@@ -148,10 +148,10 @@ fn refuse(document: &Document, config: &LiveConfig, error: UpError) -> anyhow::E
     document.locate(problems).into()
 }
 
-/// The error of a start, with what else stands in its way, so that all of it can be mended at once.
+/// The error of a failed start, with all other obstacles, so that they can all be mended at once.
 fn with_others(config: &LiveConfig, error: anyhow::Error) -> anyhow::Error {
     let first = error.to_string();
-    // A node that runs is in the way of itself.
+    // A running node would report itself as an obstacle.
     if control::status(&config.socket()).is_ok() {
         return error;
     }
@@ -247,7 +247,7 @@ pub(crate) fn set(args: &SetRateArgs) -> anyhow::Result<()> {
     print_changes(&changes, args.link.json)
 }
 
-/// What a running link said that it changed.
+/// Prints the changes that a running link reported.
 pub(crate) fn print_changes(changes: &[String], json: bool) -> anyhow::Result<()> {
     if json {
         return output::print(&(serde_json::json!({ "changes": changes }).to_string() + "\n"));
@@ -270,7 +270,7 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
             status::render(&now, before.as_ref())
         };
         if args.watch && !args.json && io::stdout().is_terminal() {
-            // Home, and clear what follows: no flicker.
+            // Moving the cursor home and clearing only what follows avoids flicker.
             output::print(&format!("\x1b[H\x1b[J{text}"))?;
         } else {
             output::print(&text)?;
@@ -324,7 +324,7 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Where control sockets are, unless files say otherwise.
+/// The directory of control sockets, unless files name another.
 fn directory() -> PathBuf {
     let any = default_socket("any");
     any.parent().map(Path::to_owned).unwrap_or_default()

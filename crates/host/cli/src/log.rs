@@ -1,9 +1,11 @@
-//! The log of what runs for long: lines to standard error, or lost and counted, and never waited for.
+//! The log of long-running verbs: lines are written to standard error, or lost and counted; nothing
+//! ever waits for them.
 //!
-//! A disk may be full behind it, its reader gone or asleep. A thread writes, and whoever has a line hands
-//! it over without waiting; what finds no room, or cannot be written, is counted, and the next line that
-//! can be written says how many were lost. `tracing_appender` does as much, but tells nobody of what it
-//! lost, and gives no hold of its thread, which has no use for the program's rights.
+//! The disk that takes the log may be full, or its reader may have stopped or gone away. A separate
+//! thread writes, and other threads hand it their lines without waiting. A line that finds no room
+//! in the queue or cannot be written is counted, and the next line that can be written is preceded
+//! by the number lost. `tracing_appender` also drops lines, but does not report how many, and gives
+//! no access to its thread, which should not keep the program's privileges.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,19 +24,19 @@ use crate::output::{self, Several};
 
 /// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
 const VARIABLE: &str = "AIRLANE_LOG";
-/// Lines that may wait; some hundred bytes each.
+/// Capacity of the queue, lines of some hundred bytes each.
 const LINES: usize = 1024;
-/// How long the last lines may take.
+/// Time limit for writing the last lines.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What the thread has to do.
+/// A task of the writing thread.
 enum Task {
     Write(Vec<u8>),
-    /// Everything before has been written.
+    /// Answers once everything before it has been written.
     Answer(SyncSender<()>),
 }
 
-/// Where lines are handed over.
+/// The entrance of the queue.
 #[derive(Clone)]
 struct Lines {
     tasks: SyncSender<Task>,
@@ -42,7 +44,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Begins a thread that writes to `out`. `lost` makes a line of how many were lost.
+    /// Starts a thread that writes to `out`. `note` makes a line from the number of lost lines.
     fn start(
         mut out: impl Write + Send + 'static,
         note: impl Fn(u64) -> String + Send + 'static,
@@ -83,7 +85,7 @@ fn write_all(
     }
 }
 
-/// Takes one line at a time.
+/// Each call takes one line.
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.tasks.try_send(Task::Write(line.to_vec())).is_err() {
@@ -104,7 +106,7 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// The log of this process. Dropped, it lets the last lines out, if anybody takes them soon.
+/// The log of this process. Dropping it flushes the last lines, if they can be written soon.
 pub(crate) struct Log(Lines);
 
 impl Drop for Log {
@@ -116,7 +118,8 @@ impl Drop for Log {
     }
 }
 
-/// What ran, whose log is in `log` if it has got as far; where the log is for programs, so is the error.
+/// Passes on the result `ran`. If the log format is JSON, its error is written to the log: to
+/// `log`, or to a new one if none has been started.
 pub(crate) fn report<T>(
     format: LogFormat,
     mut log: Option<Log>,
@@ -196,11 +199,12 @@ mod tests {
     fn whoever_stops_reading_makes_nobody_wait_and_hears_how_much_was_lost() {
         let (reader, writer) = io::pipe().unwrap();
         let mut lines = Lines::start(writer, note).unwrap();
-        // Far more than the pipe and the queue take.
+        // Far more than the pipe and the queue hold.
         let line = format!("{}\n", "x".repeat(999));
         let all = 4 * LINES as u64;
         (0..all).for_each(|_| say(&mut lines, &line));
-        // The first line that is written once there is room tells of all that were lost meanwhile.
+        // The first line written once there is room is preceded by the number of lines lost
+        // meanwhile.
         let (mut read, mut lost) = (0, 0);
         for text in BufReader::new(reader).lines() {
             let text = text.unwrap();
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_counted_until_something_can() {
-        /// A disk that is full for a while.
+        /// A disk that is full for a number of writes.
         struct Disk(u32, io::PipeWriter);
         impl Write for Disk {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,4 +1,5 @@
-//! What links, radio channels and live nodes did, for the screen: means over the runs, of nodes one of them.
+//! Prints what links, radio channels and live nodes did: means over the runs, but for nodes a
+//! single run.
 
 use airlane_sim::{RunResult, Summary};
 
@@ -11,12 +12,12 @@ fn table(words: [&'static str; 2], numbers: &[MediumMetric]) -> Table {
     Table::new(words.into_iter().chain(numbers))
 }
 
-/// By link and direction; nothing where there are none.
+/// A table by link and direction; empty without links.
 pub(crate) fn links_text(summary: &Summary) -> String {
     if summary.links.is_empty() {
         return String::new();
     }
-    // A column that no link has a number for is left out.
+    // A column without a value for any link is left out.
     let known = |metric: &MediumMetric| summary.links.iter().any(|l| l.get(metric.name).is_some());
     let metrics: Vec<_> = LINK_METRICS.into_iter().filter(known).collect();
     let mut table = table(["link", "direction"], &metrics);
@@ -31,7 +32,7 @@ pub(crate) fn links_text(summary: &Summary) -> String {
     format!("\n{}{unit}\n", table.render())
 }
 
-/// By radio channel and station; nothing where there are none.
+/// A table by radio channel and station; empty without radio channels.
 pub(crate) fn radios_text(summary: &Summary) -> String {
     if summary.radios.is_empty() {
         return String::new();
@@ -57,7 +58,7 @@ pub(crate) fn radios_text(summary: &Summary) -> String {
     format!("\n{}{unit}\n{channels}", table.render())
 }
 
-/// What live nodes say of their peers at the end of a run; nothing where there are none.
+/// What live nodes report of their peers at the end of a run; empty without live nodes.
 pub(crate) fn nodes_text(run: &RunResult) -> String {
     if run.nodes.is_empty() {
         return String::new();

@@ -1,6 +1,6 @@
-//! The metrics of results, for the screen: names in words, units, and which direction is good.
+//! How result metrics are shown: their names in words, units, and which direction is better.
 //!
-//! `docs/metrics.md` defines them; the names in results carry their unit, and so does JSON.
+//! `docs/metrics.md` defines them. Their names in results and in JSON carry the unit.
 
 use crate::chart::Better;
 use crate::quantity::{Estimate, Unit};
@@ -12,14 +12,14 @@ pub struct Metric {
     pub words: &'static str,
     /// The unit of its values.
     pub unit: Unit,
-    /// Which direction is good, if one is.
+    /// Which direction is better, if one is.
     pub better: Option<Better>,
-    /// Whether it says how the application fares, rather than why.
+    /// Whether it says how well the application does, rather than why.
     pub headline: bool,
 }
 
 impl Metric {
-    /// A value of it: of one run, what is counted is a whole number.
+    /// Formats a value. A count of a single run is a whole number.
     pub fn show(&self, value: Estimate) -> String {
         match (self.unit, value.half_width) {
             (Unit::Count, None) if value.mean.fract() == 0.0 => format!("{:.0}", value.mean),
@@ -28,7 +28,7 @@ impl Metric {
     }
 }
 
-/// The metric of this name in results.
+/// The metric with this name in results.
 pub fn metric(name: &str) -> Option<Metric> {
     use Better::{Higher, Lower};
     use Unit::{BitsPerSecond, Bytes, Count, Ratio, Seconds};
@@ -78,7 +78,7 @@ pub fn metric(name: &str) -> Option<Metric> {
     })
 }
 
-/// How a metric of a direction of a link, or of a station of a channel, is shown.
+/// A metric of one direction of a link, or of a station on a radio channel, and how it is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MediumMetric {
     /// Its name in results.
@@ -93,7 +93,7 @@ impl MediumMetric {
         Self { name, words, unit }
     }
 
-    /// How it is shown: how much a link carries is neither good nor bad.
+    /// Without a better direction: how much a link carries is neither good nor bad.
     pub(crate) const fn shown(&self) -> Metric {
         Metric {
             words: self.words,
@@ -103,14 +103,15 @@ impl MediumMetric {
         }
     }
 
-    /// A value of it: of one run, frames are whole numbers. What no run measured is "-".
+    /// Formats a value. Frames of a single run are whole numbers; "-" means that no run measured
+    /// it.
     pub(crate) fn show(&self, value: Option<&airlane_sim::Estimate>) -> String {
         let value = value.map(Estimate::from);
         value.map_or("-".to_owned(), |value| self.shown().show(value))
     }
 }
 
-/// What tables show of links.
+/// The metrics of links that tables show.
 pub(crate) const LINK_METRICS: [MediumMetric; 7] = [
     MediumMetric::of("utilisation_ratio", "utilisation", Unit::Ratio),
     MediumMetric::of("frames", "offered", Unit::Count),
@@ -121,7 +122,7 @@ pub(crate) const LINK_METRICS: [MediumMetric; 7] = [
     MediumMetric::of("overtaken_frames", "overtaken", Unit::Count),
 ];
 
-/// What tables show of the stations of radio channels.
+/// The metrics of stations on radio channels that tables show.
 pub(crate) const STATION_METRICS: [MediumMetric; 6] = [
     MediumMetric::of("airtime_ratio", "airtime", Unit::Ratio),
     MediumMetric::of("frames", "frames", Unit::Count),
@@ -131,20 +132,21 @@ pub(crate) const STATION_METRICS: [MediumMetric; 6] = [
     MediumMetric::of("queue_drops", "dropped, queue full", Unit::Count),
 ];
 
-/// What is said of radio channels.
+/// The metrics of radio channels that are printed.
 pub(crate) const RADIO_METRICS: [MediumMetric; 2] = [
     MediumMetric::of("busy_periods", "busy periods", Unit::Count),
     MediumMetric::of("collisions", "with a collision", Unit::Count),
 ];
 
-/// Whether a picture that compares schemes shows the metric for this kind of application. The rate of
-/// a conference is its own choice, and that of pages of one size follows from their times.
+/// Whether a picture that compares schemes shows the metric for this kind of application.
+/// Throughput is left out for a conference, which chooses its rate, and for pages of one size,
+/// where it follows from their times.
 pub fn is_headline(app: &str, name: &str) -> bool {
     let own = matches!(app, "bulk" | "web") || name != "throughput_bps";
     own && metric(name).is_some_and(|m| m.headline)
 }
 
-/// The names in results of all that tables show, applications' first.
+/// The result names of all metrics that tables show, those of applications first.
 pub(crate) fn names_of_metrics() -> Vec<&'static str> {
     let of_flows = airlane_sim::FlowResult::metric_names();
     of_flows

@@ -1,6 +1,6 @@
 //! The only place that writes to the terminal.
 //!
-//! Colours follow the stream: none where it is no terminal or `NO_COLOR` is set.
+//! Colours follow the stream: there are none if it is not a terminal or `NO_COLOR` is set.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ const MARGIN: Style = AnsiColor::Blue.on_default();
 /// Writes results to standard output.
 ///
 /// # Errors
-/// If it cannot be written to; a reader that went away (`| head`) is no error.
+/// If it cannot be written. A closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -30,10 +30,10 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes results to a file, or to standard output where none is named.
+/// Writes results to a file, or to standard output if none is named.
 ///
 /// # Errors
-/// If it cannot be written to.
+/// If it cannot be written.
 pub fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
     match path {
         None => print(text),
@@ -43,12 +43,12 @@ pub fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// Writes what is not a result to standard error. That it cannot be written is nobody's business.
+/// Writes something other than a result to standard error; write errors are ignored.
 pub fn note(text: &str) {
     _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Writes a question to standard error, which is answered in the same line.
+/// Writes a question to standard error; the answer is typed on the same line.
 pub fn ask(text: &str) {
     let mut out = anstream::stderr();
     _ = write!(out, "{text}");
@@ -60,7 +60,8 @@ pub fn warn(text: &str) {
     note(&format!("{WARNING}warning{WARNING:#}: {text}"));
 }
 
-/// Writes a warning that has not been written yet: several values of what is varied give the same ones.
+/// Writes a warning unless it has been written before: several values of a varied key may cause the
+/// same one.
 pub fn warn_once(text: &str) {
     static WRITTEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +70,8 @@ pub fn warn_once(text: &str) {
     }
 }
 
-/// What somebody else says, for a terminal: no character does anything but stand there, or end a line.
+/// Makes text from others safe for a terminal: no character does more than print itself or end a
+/// line.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
@@ -81,7 +83,7 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// Whether a person watches standard error.
+/// Whether standard error is a terminal.
 pub fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }
@@ -98,7 +100,8 @@ impl std::fmt::Display for Several {
 
 impl std::error::Error for Several {}
 
-/// An error in one line with its causes, each named once: some errors name theirs themselves.
+/// An error and its causes in one line, each cause once, since some errors include theirs in their
+/// own text.
 pub(crate) fn with_causes(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -109,7 +112,7 @@ pub(crate) fn with_causes(error: &anyhow::Error) -> String {
     text
 }
 
-/// The text of an error, with its causes.
+/// The text of an error with its causes.
 pub fn error_text(error: &anyhow::Error) -> String {
     let mut text = String::new();
     if let Some(config) = error.downcast_ref::<RefusedFile>() {
@@ -128,7 +131,7 @@ pub fn error_text(error: &anyhow::Error) -> String {
     text
 }
 
-/// What `Problem` displays, in colours.
+/// The text that `Problem` displays, in colour.
 fn problem_text(problem: &Problem) -> String {
     let Problem {
         file,

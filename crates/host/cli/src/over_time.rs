@@ -1,11 +1,12 @@
-//! What flows got in each interval of a run, for the screen.
+//! Prints what flows achieved in each interval of a run.
 
 use airlane_sim::{OverTimeResult, RunResult};
 
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Cell, Table};
 
-/// A line for each interval, a column for each flow, means over the runs; nothing if nobody asked for it.
+/// A line for each interval and a column for each flow, means over the runs; empty if intervals
+/// were not asked for.
 pub(crate) fn text(results: &[RunResult]) -> String {
     let Some(first) = results.first() else {
         return String::new();
@@ -52,7 +53,7 @@ pub(crate) fn text(results: &[RunResult]) -> String {
     )
 }
 
-/// Where an interval begins, without what floating point adds to it.
+/// The start of an interval, without floating-point noise.
 fn seconds(interval_s: f64, at: usize) -> f64 {
     (interval_s * at as f64 * 1e9).round() / 1e9
 }

@@ -1,5 +1,5 @@
-//! HTML pages of results. The Python package `airlane` draws and writes them; here it is found,
-//! called, and named where it is missing.
+//! HTML pages of results. The Python package `airlane` draws and writes them; this module finds and
+//! calls it, and reports if it is missing.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,11 +9,11 @@ use anyhow::Context as _;
 use crate::fault::BadInput;
 use crate::output;
 
-/// Names the interpreter that has the package; `python3` if it is not set.
+/// Names the interpreter that has the package; defaults to `python3`.
 const PYTHON: &str = "AIRLANE_PYTHON";
 
-/// Writes a page for each work in a folder of results, to `out` or into `report` in that folder.
-/// Without the package that is an error if `out` was asked for, and a note otherwise.
+/// Writes a page for each work in a folder of results, to `out` or to `report` in that folder. If
+/// the package is missing, that is an error if `out` was given, and a note otherwise.
 ///
 /// # Errors
 /// If the pages cannot be written.
@@ -45,7 +45,7 @@ pub(crate) fn write(folder: &Path, out: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether an interpreter has the package, and otherwise why not.
+/// Checks that an interpreter has the package; the error says why not.
 fn find(python: &str) -> Result<(), String> {
     let mut command = Command::new(python);
     command.args(["-c", "import airlane.report"]);

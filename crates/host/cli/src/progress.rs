@@ -1,5 +1,5 @@
-//! How far simulations are, and how long the rest takes: a bar where somebody watches, otherwise a
-//! line every ten seconds. Both go to standard error.
+//! The progress of simulations and the time left: a bar on a terminal, otherwise a line every ten
+//! seconds. Both go to standard error.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use crate::output;
 
 /// Time between two lines.
 const EVERY: Duration = Duration::from_secs(10);
-/// Before the first line: what was simulated by then says how long the rest takes.
+/// Time until the first line; the progress made by then gives the first estimate of the rest.
 const FIRST: Duration = Duration::from_secs(2);
 
 /// The progress of some simulations.
 pub(crate) struct ProgressLine {
-    /// None where nobody watches.
+    /// `None` if standard error is not a terminal.
     bar: Option<ProgressBar>,
-    /// What lines begin with.
+    /// The start of each line.
     what: String,
     began: Instant,
     next: Mutex<Duration>,
 }
 
 impl ProgressLine {
-    /// Of `total` simulations; silent if there is nothing to wait for.
+    /// Progress of `total` simulations; silent if there is nothing to wait for.
     pub(crate) fn new(what: &str, total: u64) -> Self {
         let bar = output::is_watched().then(|| {
             let target = if total > 1 {
@@ -48,7 +48,7 @@ impl ProgressLine {
         }
     }
 
-    /// So many of `total` are done.
+    /// Reports that `done` of `total` are done.
     pub(crate) fn at(&self, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
             bar.set_length(total);
@@ -58,7 +58,7 @@ impl ProgressLine {
         }
     }
 
-    /// What is to be said after `elapsed`, if it is time to.
+    /// The line to print after `elapsed`, if one is due.
     fn line(&self, elapsed: Duration, done: u64, total: u64) -> Option<String> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         if elapsed < *next || done == 0 || done >= total {
@@ -71,7 +71,7 @@ impl ProgressLine {
         Some(format!("{what}: {done} of {total} runs, about {left} left"))
     }
 
-    /// All is done, or will not be.
+    /// Ends the display, whether or not everything is done.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

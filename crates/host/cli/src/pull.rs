@@ -1,4 +1,4 @@
-//! `airlane pull`: what a flow to a host would be told that it may send.
+//! `airlane pull`: shows the rate that a node would offer to a flow to a host.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::args::PullArgs;
 use crate::quantity::{Estimate, Unit};
 use crate::{live, output, ship};
 
-/// Nothing is known within the first interval, nor of the path before a probe is back.
+/// Nothing is known within the first interval, nor about the path until a probe has returned.
 const FIRST: Duration = Duration::from_millis(50);
 const TRIES: usize = 40;
 
@@ -20,7 +20,7 @@ pub(crate) fn pull(args: &PullArgs) -> anyhow::Result<()> {
     let [to, ..] = to[..] else {
         bail!("{}: the host has no address", args.host);
     };
-    // Port 0 is no flow's own: rules that ask for one of the source do not match.
+    // Port 0 belongs to no flow: rules that match a source port do not match.
     let mut flow = register(&live::socket(args.link.as_deref())?, 0, to)?;
     let mut offer = first(&mut flow)?;
     loop {
@@ -36,7 +36,7 @@ pub(crate) fn pull(args: &PullArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What is told first, with the path if that answers.
+/// The first offer, with the path if it answers the probe.
 fn first(flow: &mut Registration) -> anyhow::Result<FlowOffer> {
     for _ in 1..TRIES {
         let offer = flow.pull()?;

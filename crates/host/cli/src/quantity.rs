@@ -1,4 +1,5 @@
-//! Numbers as people read them: a unit that fits, as many digits as the confidence allows.
+//! Formats numbers for people: a fitting unit, and as many digits as the confidence interval
+//! justifies.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ pub enum Unit {
     BitsPerSecond,
     /// Seconds.
     Seconds,
-    /// 0 to 1, shown in per cent.
+    /// 0 to 1, shown in percent.
     Ratio,
     /// Bytes.
     Bytes,
@@ -18,7 +19,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit's name and how many base units it holds, fit for `value`.
+    /// The name of the unit that fits `value`, and how many base units it is.
     fn scale(self, value: f64) -> (&'static str, f64) {
         let value = value.abs();
         let thousands = |names: [&'static str; 4]| match value {
@@ -39,14 +40,15 @@ impl Unit {
     }
 }
 
-/// An estimate: a mean, the half width of its confidence interval, if it has one, and of which runs it is.
+/// An estimate: a mean with the half width of its confidence interval, if known, and the runs that
+/// measured it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean, in base units.
     pub mean: f64,
     /// Half the width of the 95 % confidence interval.
     pub half_width: Option<f64>,
-    /// How many runs measured it, of how many, where not all did.
+    /// How many runs measured it, and of how many; `None` if all did.
     pub of_runs: Option<[u64; 2]>,
 }
 
@@ -60,7 +62,8 @@ impl Estimate {
         }
     }
 
-    /// Shown with its unit, and with the runs that measured it where not all did: `5.66 ± 0.12 kbit/s (8 of 20 runs)`.
+    /// Shows it with its unit, and with the runs that measured it if not all did:
+    /// `5.66 ± 0.12 kbit/s (8 of 20 runs)`.
     pub const fn show(self, unit: Unit) -> Shown {
         Shown {
             estimate: self,
@@ -69,7 +72,7 @@ impl Estimate {
     }
 }
 
-/// An [`Estimate`] on its way to the screen.
+/// An [`Estimate`] ready to be displayed.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     estimate: Estimate,
@@ -104,7 +107,8 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Two significant digits of the uncertainty, three of the value where there is none; at most four.
+/// Two significant digits of the uncertainty, or three of the value if there is none; at most four
+/// decimals.
 fn decimals(mean: f64, half_width: Option<f64>) -> usize {
     let (leading, digits) = match half_width {
         Some(h) if h > 0.0 => (h, 2),
@@ -117,7 +121,7 @@ fn decimals(mean: f64, half_width: Option<f64>) -> usize {
     (digits - 1 - magnitude).clamp(0, 4) as usize
 }
 
-/// `x` times as much, in words that stay short: `4.5 x`.
+/// A ratio in short: `4.5 x`.
 pub fn times(ratio: f64) -> String {
     match ratio {
         r if !r.is_finite() => "-".to_owned(),

@@ -16,9 +16,9 @@ use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
 use crate::{live, output, recording};
 
-/// How long the node may be silent before this end looks at the time and for Ctrl-C.
+/// How long to wait for data from the node before checking the time and Ctrl-C.
 const TURN: Duration = Duration::from_millis(100);
-/// How long a node may take for its last words.
+/// How long to wait for the node's last data.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the verb.
@@ -28,7 +28,8 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
     stop.set_nonblocking(true)
         .context("cannot wait for signals")?;
     let mut recording = control::record(&socket, args.peer.as_deref())?;
-    // Not before there is something to keep: an old recording is worth more than an empty file.
+    // The file is created only once there is something to write: an old recording is worth more
+    // than an empty file.
     let mut out = Out::create(&args.file, args.max_size.as_bytes())?;
     let mut header = Vec::new();
     let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -101,7 +102,7 @@ enum Ended {
     Link,
 }
 
-/// The file, with how much fits.
+/// The file, and how much still fits.
 struct Out<'a> {
     file: File,
     path: &'a Path,
@@ -132,7 +133,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Writes whole blocks, as many as fit. Whether one did not.
+    /// Writes whole blocks, as many as fit; returns whether one did not fit.
     fn write_blocks(&mut self, mut blocks: &[u8]) -> anyhow::Result<bool> {
         let mut fit = 0;
         let room = self.most.saturating_sub(self.written) as usize;

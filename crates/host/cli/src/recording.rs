@@ -1,4 +1,4 @@
-//! What is in a trace of a link: frames, losses and delays of each direction.
+//! Shows a trace of a link: frames, losses and delays of each direction.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::table::{Align, Table};
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;
 
-/// What `--json` prints of a trace.
+/// The JSON output for a trace.
 #[derive(Serialize)]
 struct Shown {
     schema: u32,
@@ -23,14 +23,14 @@ struct Shown {
     duration_s: f64,
     rate_bps: u64,
     overhead_bytes: u32,
-    /// Records that the recording missed, of both ends.
+    /// Records that the recordings of both ends missed.
     records_missed: u64,
-    /// Where the file is cut off, if it is.
+    /// Where the file is truncated, if it is.
     cut_at_byte: Option<u64>,
-    /// Frames to the near end; absent if nothing is known.
+    /// Frames to the near end; absent if nothing is known of them.
     #[serde(rename = "in")]
     inwards: Option<Direction>,
-    /// Frames from it.
+    /// Frames from the near end.
     out: Option<Direction>,
 }
 
@@ -38,14 +38,14 @@ struct Shown {
 struct Direction {
     frames_received: u64,
     frames_lost: u64,
-    /// Nobody knows what became of them.
+    /// Frames whose outcome is unknown.
     frames_unknown: u64,
     loss_ratio: f64,
-    /// Longest row of frames that were lost one after the other.
+    /// Longest run of consecutive lost frames.
     longest_loss_frames: u64,
     mean_len_bytes: Option<f64>,
     mean_queue_bytes: Option<f64>,
-    /// Delay beyond that of the fastest frame.
+    /// Delay in excess of that of the fastest frame.
     delay_median_s: Option<f64>,
     delay_p99_s: Option<f64>,
 }
@@ -117,7 +117,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Trace> {
     Ok(trace)
 }
 
-/// Says what is in a trace.
+/// Prints a summary of a trace.
 pub(crate) fn print(path: &Path, json: bool) -> anyhow::Result<()> {
     let trace = read(path)?;
     let [inwards, out] = [Way::In, Way::Out].map(|way| Direction::of(&trace, way));

@@ -1,4 +1,4 @@
-//! The reference of all keys of a kind of file, made from its schema: `docs/reference/*.md`.
+//! The reference of all keys of a kind of file, generated from its schema: `docs/reference/*.md`.
 
 mod description;
 mod table;
@@ -10,7 +10,7 @@ use crate::args::FileKind;
 pub(crate) use description::{Described, described};
 use table::Tables;
 
-/// The reference of a kind of file, which has this schema.
+/// The reference of a kind of file with this schema.
 pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
     let (title, name, root) = match kind {
         #[cfg(feature = "lab")]

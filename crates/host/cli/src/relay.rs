@@ -51,7 +51,7 @@ fn run(args: &RelayArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
         privileges::give_up_all();
     }
     let ended = relay.run(stop.as_fd(), tell.as_fd());
-    // Whatever ended it, the counters are worth seeing.
+    // The counters are worth printing however the relay ended.
     let report = relay.report();
     output::print(&if args.json {
         serde_json::to_string(&report)? + "\n"

@@ -1,4 +1,4 @@
-//! The status of a node, for tests of what is made of one.
+//! Sample statuses of a node for tests.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use airlane_live::status::{
     PeerStatus, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
 };
 
-/// With one peer, at a time after the start.
+/// A status with one peer, `at_s` seconds after the start.
 pub(crate) fn status(at_s: u64, sent_bytes: u64) -> Status {
     let service = ServiceReport {
         number: 1,

@@ -1,4 +1,4 @@
-//! `airlane scenario` and `airlane study scenario`: scenario files made of something else.
+//! `airlane scenario` and `airlane study scenario`: make scenario files from other descriptions.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) fn scenario(verb: &ScenarioVerb) -> anyhow::Result<()> {
 fn list() -> anyhow::Result<()> {
     let mut table = Table::new([("scenario", Align::Left), ("what it is", Align::Left)]);
     for (name, text) in shipped::scenarios() {
-        // What it calls itself says what sets it apart from its neighbours.
+        // A scenario's title says what sets it apart from its neighbours.
         let file: toml::Table = toml::from_str(text)?;
         let title = file.get("name").and_then(toml::Value::as_str);
         table.row([name, title.unwrap_or_default()]);
@@ -80,7 +80,8 @@ fn mahimahi(args: &FromMahimahiArgs) -> anyhow::Result<()> {
     finish(import, &name, &args.written)
 }
 
-/// The path to `file` from beside the scenario `output`; as it is for one that goes to standard output.
+/// The path of `file` relative to the scenario `output`; unchanged if the scenario goes to standard
+/// output.
 fn from(output: Option<&Path>, file: &str) -> Option<String> {
     let folder = output?.parent()?;
     let folder = if folder.as_os_str().is_empty() {
@@ -98,7 +99,7 @@ fn from(output: Option<&Path>, file: &str) -> Option<String> {
     Some(near.to_str()?.to_owned())
 }
 
-/// A text, what is in a file, or what comes in; and what to call it.
+/// Literal text, the contents of a file, or standard input; returned with a name for it.
 fn input(text: &str) -> anyhow::Result<(String, String)> {
     let path = Path::new(text);
     let (read, name) = match text {

@@ -1,4 +1,4 @@
-//! `airlane schema`: what may stand in a file, for editors and for people.
+//! `airlane schema`: prints which keys and values a file may have, for editors and for people.
 
 use airlane_base::schema::FileSchema;
 #[cfg(feature = "live")]
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::reference::{Described, described, markdown};
 
-    /// Every reference, with its place in the sources.
+    /// Every reference and its path in the repository.
     const ALL: [(FileKind, &str); 6] = [
         (FileKind::Scenario, "docs/reference/scenario.md"),
         (FileKind::Live, "docs/reference/live.md"),
@@ -69,7 +69,7 @@ mod tests {
         }
     }
 
-    /// Calls `check` with every key of every table, where it stands and what is said about it.
+    /// Calls `check` with the place and schema of every key of every table.
     fn each_key(schema: &Value, at: &str, check: &mut impl FnMut(&str, &Value)) {
         match schema {
             Value::Object(object) => {

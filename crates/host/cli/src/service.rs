@@ -32,7 +32,7 @@ fn change(link: &LinkArgs, change: ServiceChange) -> anyhow::Result<()> {
     live::print_changes(&changes, link.json)
 }
 
-/// What to add, from a file or from the command line.
+/// The services to add, from a file or from the command line.
 fn added(args: &ServiceAddArgs) -> anyhow::Result<AddServices> {
     let inline = args.service.trim_start().starts_with('{');
     if !inline {

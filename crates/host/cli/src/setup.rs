@@ -1,4 +1,4 @@
-//! `airlane setup`: asks what a link needs, and writes the files of all ends.
+//! `airlane setup`: asks for what a link needs, and writes the files of all ends.
 
 use std::io::BufRead as _;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::args::SetupArgs;
 use crate::fault::BadInput;
 use crate::output;
 
-/// What stands for an end that cannot be reached.
+/// The answer for an end that cannot be reached.
 const NOBODY: &str = "none";
 
 /// Runs `airlane setup`.
@@ -33,7 +33,7 @@ pub(crate) fn setup(args: &SetupArgs) -> anyhow::Result<()> {
     })
 }
 
-/// What is not on the command line is asked for, and has an answer that is taken if none is given.
+/// Takes answers from the command line and asks for the others, each of which has a default.
 fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
     let (json, is_base) = (args.json, !args.station.is_empty());
     let here = ask(
@@ -85,7 +85,7 @@ fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
     })
 }
 
-/// What was given, or an answer; one that is of no use is asked for again.
+/// The value from the command line, or an answer; asks again after an invalid answer.
 fn ask<T>(
     (given, option, json): (Option<&str>, &str, bool),
     question: &str,
@@ -109,7 +109,7 @@ fn ask<T>(
     }
 }
 
-/// An address, the name of a host, or nobody's.
+/// An address, a host name, or [`NOBODY`].
 fn place(text: &str) -> Result<String, String> {
     let is_place =
         text.parse::<IpAddr>().is_ok() || format!("{text}:1").parse::<HostPort>().is_ok();

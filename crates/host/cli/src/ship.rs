@@ -15,7 +15,7 @@ use crate::args::{RecvArgs, SendArgs, TicketArgs};
 use crate::fault::BadInput;
 use crate::{live, output};
 
-/// Time between two lines where nobody watches a bar.
+/// Time between two lines where no terminal shows a bar.
 const EVERY: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Runs `airlane send`.
@@ -46,7 +46,7 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
     });
     display.finish();
     report(&sent.map_err(fault)?, ["sent", "sent again"], args.json)?;
-    // As rsync does: a copy that is not whole is no success.
+    // As with rsync, an incomplete copy is a failure.
     anyhow::ensure!(
         skipped.is_empty(),
         "{} of what was named stayed here, as said above; all else has arrived",
@@ -130,7 +130,7 @@ fn ticket(args: &TicketArgs) -> anyhow::Result<Option<Ticket>> {
 /// `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`.
 pub(crate) fn resolve(host: &str) -> Result<Vec<SocketAddr>, BadInput> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    // An address of IPv6 has colons, too.
+    // An IPv6 address contains colons, too.
     let is_whole = host
         .rsplit_once(':')
         .is_none_or(|(before, _)| before.contains(':') && !before.ends_with(']'));
@@ -179,7 +179,7 @@ fn report(shipment: &Shipment, [verb, twice]: [&str; 2], json: bool) -> anyhow::
     ))
 }
 
-/// A bar where somebody watches; lines otherwise.
+/// A bar on a terminal, lines otherwise.
 struct Display {
     bar: Option<ProgressBar>,
     next: std::time::Instant,
@@ -215,7 +215,7 @@ impl Display {
                 if let Ok(style) = ProgressStyle::with_template(form) {
                     bar.set_style(style);
                 }
-                // What an earlier try left is not this one's speed.
+                // What an earlier attempt transferred must not count towards this one's speed.
                 bar.with_message(doing).with_position(done)
             });
             bar.set_length(total);

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     output::print(&(text + &over_time::text(&results)))
 }
 
-/// Runs repetition 0 and writes what `--pcap` and `--events` ask for.
+/// Runs repetition 0 and writes the files for `--pcap` and `--events`.
 fn written(prepared: &Prepared, seed: u64, args: &RunArgs) -> anyhow::Result<RunResult> {
     let scenario = prepared.scenario();
     let Some(file) = &args.events else {
@@ -97,18 +97,18 @@ fn written(prepared: &Prepared, seed: u64, args: &RunArgs) -> anyhow::Result<Run
     result.map_err(capture::bad_input)
 }
 
-/// What `sim compare --json` prints.
+/// The output of `sim compare --json`.
 #[derive(Serialize)]
 struct CompareOutput {
     schema: u32,
-    /// The keys that are varied.
+    /// The varied keys.
     vary: Vec<String>,
     comparisons: Vec<CompareAt>,
 }
 
 #[derive(Serialize)]
 struct CompareAt {
-    /// The values of the varied keys, in their order.
+    /// The values of the varied keys, in the order of `vary`.
     values: Vec<String>,
     /// The files, in the order of `comparison.scenarios`.
     files: Vec<String>,
@@ -120,7 +120,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     let axes = Vary::all(&args.vary)?;
     compare::check_measures(&args.measure)?;
     let points = vary::points(&axes);
-    // Everything is read before anything is run.
+    // All files are read before any simulation starts.
     let mut scenarios: Vec<Scenario> = Vec::new();
     for values in &points {
         for file in &args.files {
@@ -191,7 +191,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     ))
 }
 
-/// JSON text of `value` with a line feed at its end.
+/// JSON text of `value`, ending with a line feed.
 fn json<T: Serialize>(value: &T) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
@@ -201,7 +201,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 impl RepeatArgs {
-    /// What `--traffic-seed` says takes the place of what the file does.
+    /// Lets `--traffic-seed` override the scenario's seed.
     fn choose_traffic(&self, scenario: &mut Scenario) {
         scenario.traffic_seed = self.traffic_seed.or(scenario.traffic_seed);
     }
@@ -212,7 +212,7 @@ fn threads(repeat: &RepeatArgs) -> usize {
     repeat.threads.map_or(0, usize::from)
 }
 
-/// Runs `work` and shows how far it is.
+/// Runs `work` and shows its progress.
 fn watched<T>(
     total: u64,
     work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<T, ScenarioError>,
@@ -223,7 +223,7 @@ fn watched<T>(
     result.map_err(shown)
 }
 
-/// As the one who wrote the scenario is told.
+/// Words an error for the author of the scenario.
 fn shown(error: ScenarioError) -> anyhow::Error {
     match error {
         ScenarioError::Refused(error) => error.into(),
@@ -238,7 +238,8 @@ fn runs_text(runs: u64) -> String {
     format!("{runs} run{plural}")
 }
 
-/// Says which flows a comparison leaves out; refuses scenarios of which it would leave out all.
+/// Warns about flows that a comparison leaves out; refuses scenarios if it would leave out all of
+/// them.
 fn warn_unpaired(scenarios: &[Scenario], ways: &[String]) -> anyhow::Result<()> {
     let unpaired = comparable(scenarios).map_err(|error| BadInput(error.to_string()))?;
     for Unpaired {
@@ -260,7 +261,7 @@ fn warn_unpaired(scenarios: &[Scenario], ways: &[String]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Says which choices hurt, such as services that no flow reaches.
+/// Warns about harmful choices, such as services that no flow reaches.
 pub(crate) fn warn_choices(name: &str, scenario: &Scenario) {
     for warning in scenario.warnings() {
         output::warn_once(&format!("{name}: {warning}"));
@@ -279,7 +280,7 @@ fn warn_unfinished(scenario: &Scenario, summary: &Summary) {
     }
 }
 
-/// Says where an interval of 0 is none of chance.
+/// Warns where an interval of 0 comes from identical runs, not from chance.
 fn warn_identical(scenario: &Scenario, summary: &Summary) {
     if summary.identical_runs {
         let (name, runs) = (&scenario.name, summary.runs);
@@ -329,7 +330,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
     text
 }
 
-/// What was computed beside the simulation, as means over the runs.
+/// What was computed from traces in addition to the simulation, as means over the runs.
 fn retraces_text(results: &[RunResult]) -> String {
     let names = results.first().map_or(&[][..], |run| &run.retraces[..]);
     if names.is_empty() {
@@ -357,7 +358,7 @@ fn retraces_text(results: &[RunResult]) -> String {
     format!("\n{}", table.render())
 }
 
-/// The handoffs of a run, and what they cost.
+/// The handoffs of a run and their cost.
 fn handoffs_text(run: &RunResult) -> String {
     if run.handoffs.is_empty() {
         return String::new();
@@ -396,7 +397,7 @@ fn handoffs_text(run: &RunResult) -> String {
     )
 }
 
-/// What the paths offered at the end of a run; nothing without services.
+/// What the paths offered at the end of a run; empty without services.
 fn paths_text(run: &RunResult) -> String {
     if run.paths.is_empty() {
         return String::new();

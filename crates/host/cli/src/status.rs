@@ -1,4 +1,4 @@
-//! The status of a live node, for people.
+//! Prints the status of a live node.
 
 use airlane_link::config::RateLimit;
 use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport, build};
@@ -13,7 +13,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 const WAIT: Style = AnsiColor::Yellow.on_default();
 const STRONG: Style = Style::new().bold();
 
-/// The status as text; with the one before it, rates since then too.
+/// The status as text. With an earlier status, it has the rates since then, too.
 pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
     let mut text = format!("{}\n{}{}", head(status), peers(status), callers(status));
     let since = before
@@ -39,7 +39,7 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
     text + &dropped(status)
 }
 
-/// What the letters over columns are.
+/// Explains the letters at the heads of columns.
 const LEGEND: &str = "\n  g: part of the bytes sent that are packets, each once; e: what of it the peer gets; l: lost for good; \
     d: delay on the link, with repairs\n";
 
@@ -67,7 +67,7 @@ fn head(status: &Status) -> String {
     text + &left + &handshakes(status)
 }
 
-/// What was done for keys, where a peer has none yet.
+/// Counts handshakes, if a peer has no keys yet.
 fn handshakes(status: &Status) -> String {
     let keyless = status.peers.iter().any(|peer| peer.keys_age_ns.is_none());
     match &status.underlay.secure {
@@ -89,9 +89,10 @@ fn state(peer: &PeerStatus) -> Cell {
     Cell::styled(state.clone(), style)
 }
 
-/// A line for each peer, as `wg show` has.
+/// A line for each peer, in the manner of `wg show`.
 fn peers(status: &Status) -> String {
-    // Both losses are of what came from the peer; its own status has those of the other direction.
+    // Both losses are of frames from the peer; the peer's own status has those of the other
+    // direction.
     let right = [
         "received",
         "sent",
@@ -148,7 +149,8 @@ fn peer_head(peer: &PeerStatus, several: bool) -> String {
     if let Some(rtt) = session.rtt_ns {
         text.push_str(&format!(", round trip {}", seconds(rtt)));
     }
-    // That the only peer gets every packet of the interface says nothing of the machine's routes.
+    // A single peer that takes every packet of the interface says nothing about the machine's
+    // routes.
     let everything = peer.prefixes.iter().all(|prefix| prefix.ends_with("/0"));
     let part = match several || !everything {
         true => format!("{}, weight {}, ", peer.prefixes.join(", "), peer.weight),
@@ -185,7 +187,7 @@ fn peer_head(peer: &PeerStatus, several: bool) -> String {
     text
 }
 
-/// What was dropped, with whose it was where there are several.
+/// Dropped packets, by peer if there are several.
 fn dropped(status: &Status) -> String {
     let several = status.peers.len() > 1;
     let nobody = status.drops.iter().map(|drop| (None, drop));
@@ -209,7 +211,7 @@ fn dropped(status: &Status) -> String {
     }
 }
 
-/// Who was refused for a key or an address.
+/// Callers refused for a key or an address.
 fn callers(status: &Status) -> String {
     let mut text = String::new();
     for caller in &status.callers {
@@ -326,13 +328,13 @@ fn names(service: &ServiceReport) -> Vec<String> {
     ]
 }
 
-/// What the service may have of the peer's part of the link if all others want theirs.
+/// The service's share of the peer's part of the link while all other services have traffic.
 fn share(service: &ServiceReport, peer: &PeerStatus) -> String {
     let all: f64 = peer.services.iter().map(|s| s.rate).sum();
     per_cent((all > 0.0).then(|| service.rate / all))
 }
 
-/// Bits per second since the status before.
+/// Bits per second since the earlier status.
 fn speed(
     service: &ServiceReport,
     since: Since<'_>,
@@ -371,7 +373,7 @@ fn indent(text: &str) -> String {
         .join("\n")
 }
 
-/// Where this end is.
+/// This end's address or interface.
 pub(crate) fn here(underlay: &UnderlayReport) -> String {
     match &underlay.interface {
         Some(interface) if !interface.up => format!("{} (down)", interface.name),
@@ -381,7 +383,8 @@ pub(crate) fn here(underlay: &UnderlayReport) -> String {
     }
 }
 
-/// What a peer may be sent, and what its port sends at now if that is less; or what was found, and why it is not more.
+/// The rate limit towards a peer, and the port's current rate if that is lower; or the rate that
+/// was found, and why it is not higher.
 pub(crate) fn rate(peer: &PeerStatus) -> String {
     if let Some(found) = &peer.found_rate {
         let mut rate = format!("{} found: {}", bits(found.bps), found.limit.says());
@@ -402,7 +405,7 @@ fn bits(bps: u64) -> String {
     bits.to_string()
 }
 
-/// A rate of the file, or that it says none.
+/// A rate limit from the file, or words for a file without one.
 pub(crate) fn at_most(bps: u64) -> String {
     match bps == RateLimit::UNSTATED.as_bps() {
         true => "a rate that is found".to_owned(),
@@ -411,7 +414,7 @@ pub(crate) fn at_most(bps: u64) -> String {
 }
 
 #[cfg(feature = "screen")]
-/// Where the peer is.
+/// The peer's address.
 pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
     peer.map_or_else(
         || "nobody who has called yet".to_owned(),
@@ -453,7 +456,7 @@ mod tests {
         );
         let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("{part}: {said}"));
         assert!(at("expects a different public key from ours") < at("To the peer"));
-        // Once every peer has keys, handshakes are not shown.
+        // Handshakes are no longer shown once every peer has keys.
         waiting.peers[0].keys_age_ns = Some(1);
         assert!(!text(&waiting).contains("handshakes:"));
     }

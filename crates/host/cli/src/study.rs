@@ -1,4 +1,4 @@
-//! `airlane study`: published figures, run and judged.
+//! `airlane study`: runs and judges published figures.
 
 mod grid;
 mod text;
@@ -26,7 +26,7 @@ use crate::progress::ProgressLine;
 use crate::table::{Align, Table};
 use crate::world;
 
-/// Committed verdicts, and what made them.
+/// Committed verdicts, with the runs and the seed that produced them.
 #[derive(Serialize, Deserialize)]
 struct Committed {
     runs: u64,
@@ -34,7 +34,7 @@ struct Committed {
     verdicts: Verdicts,
 }
 
-/// What a work has to do.
+/// A work and the ids of its studies to run.
 type Asked = (Work, Vec<String>);
 
 /// Runs `study list`.
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
         figure_only: args.figure_only,
     };
     let plans = plan(&asked, &request, args.alternatives)?;
-    // What cannot be compared is said before hours of simulation, not after.
+    // Verdicts that cannot be compared are refused before hours of simulation, not after.
     let before = committed(&plans, &args.show)?;
     let works = plans
         .iter()
@@ -210,7 +210,7 @@ pub(crate) fn report(args: &StudyPageArgs) -> anyhow::Result<()> {
     shown
 }
 
-/// The works and studies that `ids` name.
+/// The works and studies that `ids` names.
 pub(crate) fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, StudyError> {
     let mut asked: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut whole = vec![];
@@ -231,7 +231,7 @@ pub(crate) fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, Stu
                 whole.push(*at);
             }
             (several, _) => {
-                // The same id in several works: which is meant?
+                // The same id in several works is ambiguous.
                 let full = |at: &usize| format!("{}/{id}", works[*at].id);
                 let full: Vec<String> = several.iter().map(full).collect();
                 if let [first, others @ ..] = full.as_slice() {
@@ -283,13 +283,13 @@ fn plan(asked: &[Asked], request: &RunRequest, all: bool) -> Result<Vec<Plan>, S
         .collect()
 }
 
-/// What is set in every scenario.
+/// The assignments for every scenario.
 fn set(args: &StudyRunArgs) -> Vec<String> {
     let traffic = args.traffic_seed.map(|seed| format!("traffic-seed={seed}"));
     args.set.iter().cloned().chain(traffic).collect()
 }
 
-/// The arguments that decide the results.
+/// The arguments that determine the results.
 fn command(args: &StudyRunArgs) -> Vec<String> {
     let mut command: Vec<String> = ["airlane", "study", "run"].map(str::to_owned).to_vec();
     command.extend(args.ids.iter().cloned());
@@ -329,7 +329,7 @@ fn command(args: &StudyRunArgs) -> Vec<String> {
     command
 }
 
-/// Says what a plan simulates, before it does.
+/// Says what a plan will simulate.
 fn announce(plan: &Plan, ids: &[String]) {
     let work = &plan.work.id;
     let what = match ids {
@@ -361,7 +361,7 @@ fn announce(plan: &Plan, ids: &[String]) {
     ));
 }
 
-/// Simulates and shows how far it is; tells how many runs are left to other shards.
+/// Simulates and shows the progress; returns how many runs are left to other shards.
 fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyhow::Result<u64> {
     let progress = ProgressLine::new(&plan.work.id, plan.jobs());
     let done = plan.execute(store, shard, threads, &progress);
@@ -417,7 +417,7 @@ fn finish(
     present(plans, store, &outcomes, show, before)
 }
 
-/// Judges complete results and leaves what it found beside them.
+/// Judges complete results and writes the report next to them.
 fn judge(
     plans: &[Plan],
     store: &Store,
@@ -436,7 +436,7 @@ fn judge(
     Ok(outcomes)
 }
 
-/// Shows what was found, and what got worse than it was `before`.
+/// Shows the report, and which verdicts got worse than they were `before`.
 fn present(
     plans: &[Plan],
     store: &Store,
@@ -481,7 +481,7 @@ fn present(
     }
 }
 
-/// Says so where fewer repetitions than the work's may be why claims do not hold.
+/// Warns if claims may fail only because there are fewer repetitions than the work asks for.
 fn warn_few(plans: &[Plan], report: &Report) {
     for plan in plans {
         let (runs, usual) = (made_with(plan).0, plan.work.runs);
@@ -505,19 +505,19 @@ fn warn_few(plans: &[Plan], report: &Report) {
     }
 }
 
-/// What is reported in full: of each work the first outcome.
+/// The outcomes to report in full: the first one of each work.
 fn in_full(outcomes: &[WorkOutcome]) -> impl Iterator<Item = &WorkOutcome> {
     let works = outcomes.chunk_by(|a, b| a.work == b.work);
     works.filter_map(<[WorkOutcome]>::first)
 }
 
-/// Repetitions and seed of what is reported in full.
+/// Repetitions and seed of the outcome to report in full.
 fn made_with(plan: &Plan) -> (u64, u64) {
     (plan.variants[0].runs, plan.seed)
 }
 
-/// The verdicts to compare with, read before --save may replace them. Refuses works that cannot be
-/// compared with them, or that no one file can hold.
+/// The verdicts to compare with, read before `--save` may replace them. Refuses works that cannot
+/// be compared with them, or whose verdicts do not fit one file.
 fn committed(plans: &[Plan], show: &StudyOutputArgs) -> anyhow::Result<Option<Committed>> {
     let flags = |(runs, seed): (u64, u64)| format!("--runs {runs} --seed {seed}");
     let odd = |made: (u64, u64)| plans.iter().find(|plan| made_with(plan) != made);

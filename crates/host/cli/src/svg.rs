@@ -1,7 +1,7 @@
-//! A comparison as an SVG picture: one panel for each measure, one bar for each way.
+//! A comparison as an SVG picture: one panel for each measure, one bar for each scheme.
 //!
-//! Written by hand, because a bar chart is rectangles and text. No fonts or scripts are embedded;
-//! colours are Okabe and Ito's, which stay apart for colour-blind eyes.
+//! The SVG is written by hand, since a bar chart is only rectangles and text. No fonts or scripts
+//! are embedded. The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
 
 use std::fmt::Write as _;
 
@@ -12,14 +12,14 @@ const COLOURS: [&str; 6] = [
 ];
 const WIDTH: usize = 760;
 const MARGIN: usize = 24;
-/// Where bars start, and how long the longest one is.
+/// Where bars start, pixels.
 const BAR_X: usize = 250;
 const BAR_LENGTH: f64 = 340.0;
 const BAR_HEIGHT: usize = 18;
 const BAR_STEP: usize = 23;
 const PANEL_GAP: usize = 16;
 
-/// The whole picture of `comparisons`, one below the other.
+/// The picture of all `comparisons`, one below the other.
 pub fn picture(comparisons: &[Chart]) -> String {
     let mut body = String::new();
     let mut y = MARGIN;
@@ -34,7 +34,7 @@ pub fn picture(comparisons: &[Chart]) -> String {
     )
 }
 
-/// Draws from `y` down and returns where the next one may start.
+/// Draws downwards from `y`; returns where the next comparison may start.
 fn draw(body: &mut String, comparison: &Chart, mut y: usize) -> usize {
     y += 8;
     for (i, line) in comparison.title.lines().enumerate() {
@@ -54,7 +54,7 @@ fn draw(body: &mut String, comparison: &Chart, mut y: usize) -> usize {
             ),
         );
         text(body, x + 18, y, "start", "fill=\"#444444\"", way);
-        // Seven pixels a character are enough for any sans-serif face of this size.
+        // Seven pixels a character suffice for any sans-serif face of this size.
         x += 18 + 7 * way.chars().count() + 22;
     }
     y += 18;
@@ -171,7 +171,8 @@ mod tests {
             picture.matches("<text").count(),
             picture.matches("</text>").count()
         );
-        // Background, two keys of the legend, one bar: the value that is not a number has none.
+        // The background, two keys of the legend and one bar: the value that is not a number gets
+        // no bar.
         assert_eq!(picture.matches("<rect").count(), 4);
         assert!(picture.contains("<path"), "the interval is drawn");
         assert!(!picture.contains("NaN") && !picture.contains("inf"));

@@ -1,17 +1,17 @@
-//! Plain text tables: columns as wide as they need to be, numbers to the right.
+//! Plain text tables: columns as wide as necessary, numbers aligned to the right.
 
 use anstyle::Style;
 
-/// Where a column's text stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// At the left of its column, as words stand.
+    /// To the left, for words.
     Left,
-    /// At the right of its column, as numbers stand.
+    /// To the right, for numbers.
     Right,
 }
 
-/// One cell: text and how it looks.
+/// One cell: its text and style.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     text: String,
@@ -48,7 +48,7 @@ enum Row {
 }
 
 impl Table {
-    /// A table with these column heads.
+    /// An empty table with these column heads.
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
         Self {
             columns: columns.into_iter().map(|(s, a)| (s.into(), a)).collect(),
@@ -56,7 +56,7 @@ impl Table {
         }
     }
 
-    /// Adds a row; cells that are not given stay empty.
+    /// Adds a row; missing cells stay empty.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows
             .push(Row::Cells(cells.into_iter().map(Into::into).collect()));
@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-/// Columns on the screen. All our text is narrow: Latin letters, `±`, block characters.
+/// Width on the screen, columns. All our text is narrow: Latin letters, `±`, block characters.
 fn width(text: &str) -> usize {
     text.chars().count()
 }

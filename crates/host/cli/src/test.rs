@@ -1,4 +1,4 @@
-//! `airlane test`: which paths there are to the peer, and the table of what came out.
+//! `airlane test`: finds the paths to the peer, and prints a table of what was measured.
 
 mod services;
 mod table;
@@ -26,21 +26,21 @@ use crate::args::{TestApp, TestArgs};
 use crate::fault::BadInput;
 use crate::{live, output};
 
-/// Load after the measured time, for stragglers.
+/// How long load continues after the measured period, for late packets.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the other end may take to answer at all.
+/// Timeout for the first answer of the other end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is printed as JSON.
+/// The JSON output.
 #[derive(Serialize)]
 struct Outcome<'a> {
     /// Version of this format: 1.
     schema: u32,
-    /// The link's name, if it was measured through one.
+    /// The link's name, if the test went through one.
     link: Option<&'a str>,
     /// Length of each run's measuring period.
     measured_ns: u64,
-    /// What each application used of the link.
+    /// Which service of the link each application used.
     services: Vec<Used>,
     #[serde(flatten)]
     report: &'a SurveyReport,
@@ -122,16 +122,16 @@ const fn app(app: TestApp) -> App {
     }
 }
 
-/// How the peer can be reached.
+/// The paths to the peer.
 #[derive(Debug)]
 struct Ways {
-    /// The link between.
+    /// The link to the peer.
     link: Option<Status>,
-    /// Where the server is told what to do: in the link, where there is one.
+    /// The server's address for control messages: inside the link, if there is one.
     control: IpAddr,
-    /// Below the link.
+    /// The peer's address outside the link.
     before: Option<IpAddr>,
-    /// The peer's address in the link.
+    /// The peer's address inside the link.
     after: Option<IpAddr>,
 }
 
@@ -174,7 +174,7 @@ impl Ways {
         }
     }
 
-    /// Over a link whose other end has this address in it.
+    /// Through a link whose other end has this address inside it.
     fn of(link: &Status, server: IpAddr, args: &TestArgs) -> anyhow::Result<Self> {
         let name = &link.name;
         let Some(peer) = toward(link, server) else {
@@ -215,7 +215,7 @@ impl Ways {
 }
 
 impl Ways {
-    /// Where the link stands as something begins.
+    /// The link's status at the start of a phase.
     fn mark(&self, alone: Option<App>) -> Option<Mark> {
         let link = link_named(Some(&self.link.as_ref()?.name));
         Some((alone, link.ok()?))
@@ -228,7 +228,7 @@ impl Ways {
     }
 }
 
-/// The peer that an address in the link is behind: that with the longest prefix.
+/// The peer that an address inside the link is routed to: the one with the longest matching prefix.
 fn toward(link: &Status, address: IpAddr) -> Option<&PeerStatus> {
     let behind = |peer: &&PeerStatus| {
         let prefixes = peer.prefixes.iter();
@@ -240,12 +240,12 @@ fn toward(link: &Status, address: IpAddr) -> Option<&PeerStatus> {
     peers.max_by_key(behind)
 }
 
-/// The peer's address below the link; none straight on Ethernet.
+/// The peer's address outside the link; `None` directly on Ethernet.
 fn plain(peer: &PeerStatus) -> Option<IpAddr> {
     Some(peer.address?.ip()?.to_canonical())
 }
 
-/// Whether the link or what is below it leads to this address.
+/// Whether this address is reached through the link, or is a peer's address outside it.
 fn leads(link: &Status, address: IpAddr) -> bool {
     let mut peers = link.peers.iter();
     peers.any(|peer| plain(peer) == Some(address))
@@ -265,7 +265,7 @@ fn running() -> Vec<Status> {
         .collect()
 }
 
-/// The other end's address in the link.
+/// The other end's address inside the link.
 fn search(link: &Status, port: u16) -> anyhow::Result<IpAddr> {
     let Status { name, tun, .. } = link;
     if link.peers.len() > 1 {
@@ -285,7 +285,7 @@ fn search(link: &Status, port: u16) -> anyhow::Result<IpAddr> {
     })
 }
 
-/// What to do about it.
+/// Adds advice to an error.
 fn explain(error: ProbeError, ways: &Ways, args: &TestArgs) -> anyhow::Error {
     let help = match &error {
         ProbeError::NoServer { at, .. } => match &ways.link {
@@ -308,7 +308,7 @@ fn explain(error: ProbeError, ways: &Ways, args: &TestArgs) -> anyhow::Error {
         ProbeError::Port { .. } => {
             "stop what uses it, or let the other end serve with another --voice-port".to_owned()
         }
-        // The server says why in its own words.
+        // The server explains it in its own words.
         ProbeError::Refused { .. } => return anyhow!(output::plain(&error.to_string())),
         _ => return error.into(),
     };
@@ -333,7 +333,7 @@ fn show(bar: &ProgressBar, step: SurveyStep<'_>) {
         TestedPath::After => "after",
     };
     let apps: Vec<_> = step.apps.iter().map(|app| app.name()).collect();
-    // The first run has none behind it.
+    // Before the first run there is no bar to complete.
     if !bar.message().is_empty() {
         bar.inc(1);
     }
@@ -376,19 +376,19 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
     std::thread::spawn({
         let stop = Arc::clone(&stop);
         move || {
-            // It ends with the process, too.
+            // The thread ends with the process, too.
             let _ = signal.read(&mut [0]);
             stop.store(true, Ordering::Relaxed);
         }
     });
     let tell = |event: ServerEvent<'_>| {
-        // Whether anybody reads it or not.
+        // A closed output does not stop the server.
         let _ = output::print(&(told(&what, event) + "\n"));
     };
     serve(&config, &stop, &tell).map_err(|error| port_help(error, args))
 }
 
-/// What is said of an event; a client's words may be in it.
+/// The line for an event; it may contain text from a client.
 fn told(what: &str, event: ServerEvent<'_>) -> String {
     output::plain(&match event {
         ServerEvent::Ready(ports) => format!(
@@ -414,7 +414,7 @@ fn told(what: &str, event: ServerEvent<'_>) -> String {
     })
 }
 
-/// What to do about a port that cannot be opened.
+/// Adds advice to the error of a port that cannot be opened.
 fn port_help(error: ServeError, args: &TestArgs) -> anyhow::Error {
     let option = match error.port {
         port if port == args.pages_port => "--pages-port",

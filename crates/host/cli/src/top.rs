@@ -1,5 +1,5 @@
-//! `airlane top`: a screen of what each service of a running link does, every second. Of several peers
-//! each has a line, and one of them its services below.
+//! `airlane top`: a screen that shows every second what each service of a running link does. With
+//! several peers, each has a line, and the services of one of them are shown below.
 
 mod heights;
 mod layout;
@@ -26,7 +26,7 @@ use heights::Heights;
 use layout::{rows_of, table};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How far back the lines of a service's rate go.
+/// Length of the rate graphs, samples.
 const HISTORY: usize = 120;
 
 /// What is on the screen.
@@ -36,16 +36,17 @@ struct View {
     before: Option<Status>,
     /// Bits per second sent and delivered, by peer and service, the newest last.
     rates: BTreeMap<(String, u8), [Vec<u64>; 2]>,
-    /// Which peer's services are shown, by its place in the list.
+    /// Index of the peer whose services are shown.
     chosen: usize,
-    /// How many of its services are above those that have room, and how many had room when last drawn.
+    /// How many of its services are scrolled off the top, and how many had room at the last
+    /// drawing.
     passed: usize,
     page: cell::Cell<usize>,
-    /// The flows of each peer, where they are wanted.
+    /// The flows of each peer, if they are shown.
     flows: Option<Vec<PeerFlows>>,
-    /// Why there is nothing newer.
+    /// Why there is no newer status.
     problem: Option<String>,
-    /// Whether colours are wanted.
+    /// Whether to use colours.
     colours: bool,
 }
 
@@ -83,21 +84,21 @@ pub(crate) fn top(socket: &Path) -> anyhow::Result<()> {
     ended
 }
 
-/// What the user wants.
+/// A command of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     End,
-    /// The peer so many places further down.
+    /// Selects the peer this many places further down.
     Choose(isize),
-    /// The services that have no room, and from the last ones back to the first.
+    /// Scrolls to the services that have no room, and from the last back to the first.
     Page,
-    /// Flows in place of rates, or back.
+    /// Switches between flows and rates.
     Flows,
-    /// Nothing: time for the next answer.
+    /// No key: the next status is due.
     None,
 }
 
-/// Waits for a key, and for the next turn at most.
+/// Waits for a key, but at most until the next status is due.
 fn wait_for_key() -> std::io::Result<Key> {
     let turn = Instant::now() + EVERY;
     loop {
@@ -126,7 +127,7 @@ fn wait_for_key() -> std::io::Result<Key> {
 }
 
 impl View {
-    /// Asks for everything that is shown.
+    /// Asks the node for everything that is shown.
     fn ask(&mut self, socket: &Path) {
         self.take(control::status(socket).map_err(|error| error.to_string()));
         if self.flows.is_some() {
@@ -159,7 +160,7 @@ impl View {
                 new.push((at, [rate(sent_bytes), rate(delivered_bytes)]));
             }
         }
-        // Rates of peers and services that are gone are forgotten.
+        // Rates of peers and services that no longer exist are removed.
         self.rates
             .retain(|at, _| new.iter().any(|(known, _)| known == at));
         for (at, rates) in new {
@@ -185,7 +186,7 @@ impl View {
         self.passed = if next < services { next } else { 0 };
     }
 
-    /// The last two answers of one run of the node, and the time between them.
+    /// The last two statuses of the same run of the node, and the seconds between them.
     fn turn(&self) -> Option<(&Status, &Status, f64)> {
         let (now, before) = (self.now.as_ref()?, self.before.as_ref()?);
         let ns = now.uptime_ns.checked_sub(before.uptime_ns)?;
@@ -256,14 +257,14 @@ impl View {
         frame.render_widget(Paragraph::new(foot).wrap(Wrap { trim: true }), below);
     }
 
-    /// The services that have room.
+    /// The services for which there is room.
     fn shown<'a>(&self, peer: &'a PeerStatus, heights: &Heights) -> &'a [ServiceReport] {
         let (all, room) = (&peer.services, heights.services());
         let from = self.passed.min(all.len().saturating_sub(room));
         &all[from..all.len().min(from + room)]
     }
 
-    /// What has no room, and which keys there are.
+    /// What there is no room for, and which keys there are.
     fn foot(&self, peer: &PeerStatus, heights: &Heights, several: bool) -> Line<'static> {
         if let Some(problem) = &self.problem {
             return Line::styled(problem.clone(), self.style(Color::Red));
@@ -374,7 +375,7 @@ impl View {
         table(&heads, rows.collect(), width).row_highlight_style(chosen)
     }
 
-    /// What all services of a peer carry now.
+    /// The sum over all services of a peer now.
     fn all_now(&self, peer: &PeerStatus, of: fn(&ServiceReport) -> u64) -> String {
         let then = self.turn().and_then(|(_, before, seconds)| {
             let before = peer_of(before, peer)?;
@@ -467,7 +468,7 @@ impl View {
         table(&heads, rows.collect(), width)
     }
 
-    /// A number that should be zero.
+    /// A count that should be zero.
     fn alarm(&self, count: u64, colour: Color) -> Span<'static> {
         let style = match count {
             0 => Style::new(),
@@ -489,7 +490,7 @@ impl View {
         then.map_or("-".to_owned(), |rate| show(rate, Unit::BitsPerSecond))
     }
 
-    /// Each service's rate in both directions, the newest on the right.
+    /// Graphs of each service's rate in both directions, the newest sample on the right.
     fn draw_lines(&self, peer: &PeerStatus, who: &str, frame: &mut Frame<'_>, area: Rect) {
         let each = peer.services.iter().map(|_| Constraint::Fill(1));
         let places = Layout::vertical(each).split(area);
@@ -520,7 +521,7 @@ impl View {
     }
 }
 
-/// Where flows go, and why.
+/// Which service each flow uses, and why.
 fn flow_table(flows: &[FlowStatus], width: u16) -> Table<'static> {
     let heads = [
         ("here", 0),
@@ -556,12 +557,12 @@ fn delivered_bytes(service: &ServiceReport) -> u64 {
     service.ledger.delivered_bytes
 }
 
-/// Finds a peer in another answer of the node.
+/// Finds a peer in another status of the node.
 fn peer_of<'a>(status: &'a Status, peer: &PeerStatus) -> Option<&'a PeerStatus> {
     status.peers.iter().find(|p| p.name == peer.name)
 }
 
-/// Bits per second since the status before.
+/// Bits per second since the earlier status.
 fn rate(
     service: &ServiceReport,
     before: &PeerStatus,

@@ -48,7 +48,7 @@ pub(crate) fn use_channels(document: &mut Document, channels: &[String]) -> anyh
     for channel in channels {
         let wrong = |what: String| BadInput(format!("--channel {channel}: {what}"));
         let (link, model) = match channel.split_once('=') {
-            // A file may have the sign in its name, a link that comes before a model not.
+            // A file name may contain the sign; a link's name in front of a model may not.
             Some((link, model)) if !link.contains(':') => (Some(link), model),
             _ => (None, channel.as_str()),
         };
@@ -76,7 +76,8 @@ pub(crate) fn use_channels(document: &mut Document, channels: &[String]) -> anyh
                 trace.header.name
             ));
         }
-        // Not beside the scenario, where its own files are looked for.
+        // The path is relative to the working directory, while the scenario's own files are
+        // relative to the scenario.
         let file = std::path::absolute(file).map_err(|error| wrong(error.to_string()))?;
         let file = toml::Value::String(file.display().to_string());
         let errors = format!(

@@ -1,8 +1,8 @@
-//! What `--vary` says: keys of scenarios, and the values that each takes in turn.
+//! Parses `--vary`: keys of scenarios and the values that each takes in turn.
 
 use crate::fault::BadInput;
 
-/// More points than a table can show, and a bound for memory.
+/// A table cannot show more points, and memory needs a bound.
 const MOST_POINTS: usize = 1_000;
 
 /// A key of the files and the values that it takes in turn.
@@ -13,7 +13,7 @@ pub(crate) struct Vary {
 }
 
 impl Vary {
-    /// From `KEY=V1,V2,..`. Commas within brackets and quotes do not separate values.
+    /// Parses `KEY=V1,V2,..`. Commas within brackets and quotes do not separate values.
     pub(crate) fn parse(text: &str) -> Result<Self, BadInput> {
         let wrong = |why: &str| {
             BadInput(format!(
@@ -48,7 +48,7 @@ impl Vary {
         Ok(Self { key, values })
     }
 
-    /// All axes, each of a key of its own.
+    /// All axes, each with a different key.
     pub(crate) fn all(texts: &[String]) -> Result<Vec<Self>, BadInput> {
         let axes = texts.iter().map(|text| Self::parse(text));
         let axes: Vec<Self> = axes.collect::<Result<_, _>>()?;
@@ -77,7 +77,8 @@ impl Vary {
     }
 }
 
-/// Every combination of their values, those of the last axis in turn first; one without values if nothing is varied.
+/// Every combination of values; the last axis varies fastest. One point without values if nothing
+/// is varied.
 pub(crate) fn points(axes: &[Vary]) -> Vec<Vec<String>> {
     axes.iter().fold(vec![vec![]], |points, axis| {
         let with = |point: &Vec<String>| {

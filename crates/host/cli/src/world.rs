@@ -1,4 +1,4 @@
-//! Reading what simulations take: scenarios with their tables, and published works.
+//! Reads the input of simulations: scenarios with their tables, and published works.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::args::StudiesArgs;
 use crate::fault::BadInput;
 
 /// The scenario in `document`, which was read from `path`, with the tables and recordings that it
-/// names. They are looked for beside the scenario.
+/// names, which are looked up relative to it.
 ///
 /// # Errors
-/// If it describes no world, or a table cannot be read.
+/// If it does not describe a world, or a table cannot be read.
 pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scenario> {
     let mut scenario: Scenario = document.read()?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -37,11 +37,11 @@ pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scena
     }
 }
 
-/// The works in the folder that was named; else those in `studies`, if it has any, and those that came with the
-/// program, of which one in the folder takes the place.
+/// The works in the given folder; otherwise the works that ship with the program, replaced or
+/// extended by those in `studies`.
 ///
 /// # Errors
-/// If a file is missing or wrong.
+/// If a file is missing or invalid.
 pub(crate) fn works(studies: &StudiesArgs) -> Result<Vec<Work>, StudyError> {
     match &studies.studies {
         Some(folder) => Work::load_all(folder),

@@ -1,13 +1,14 @@
 //! Real traffic of the Linux kernel over an emulated lossy link.
 //!
 //! The topology is drawn in `airlane_testkit::live`; the files are the demo's, which users read and
-//! copy: 20 Mbit/s, 25 ms, 125 kB of queue and 5 % loss per Ethernet frame each way. A file over kernel TCP
-//! (cubic), pages and two-way voice go over it at once; alone; with a stranger's flood; over every scheme.
+//! copy: 20 Mbit/s, 25 ms, 125 kB of queue and 5 % loss per Ethernet frame each way. A file over
+//! kernel TCP (cubic), pages and two-way voice go over it at once; then alone, during a flood from
+//! a stranger, and over every scheme.
 //!
-//! What is looked at does not depend on the machine: what comes is what was sent, and comes once; what is
-//! lost is repaired; the books add up. Rates and delays are judged by `make bench-live`.
+//! The checks do not depend on the speed of the machine: what arrives is what was sent, and arrives
+//! once; losses are repaired; the counters add up. `make bench-live` judges rates and delays.
 //!
-//! Run by `make live`, in a release build, alone and one after the other.
+//! `make live` runs these tests in a release build, alone and one after the other.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ fn demo(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// What of the applications' traffic did not go as it should on any machine.
+/// What went wrong with the applications' traffic, on a machine of any speed.
 fn misses(traffic: &TrafficReport) -> Vec<String> {
     let mut misses = Vec::new();
     let mut demand = |holds: bool, what: String| {
@@ -47,7 +48,7 @@ fn misses(traffic: &TrafficReport) -> Vec<String> {
         );
     }
     if let Some(pages) = &traffic.pages {
-        // One that the time to measure cuts off is no error.
+        // A page cut off by the end of the measurement is not an error.
         demand(
             pages.errors.is_empty() && pages.completed > 0,
             format!("{pages:?}"),
@@ -67,7 +68,8 @@ fn misses(traffic: &TrafficReport) -> Vec<String> {
     misses
 }
 
-/// What the ends' books do not explain: no service delivers more than was sent, nor what it cannot read.
+/// What the ends' counters do not explain: no service may deliver more than was sent, or receive
+/// what it cannot parse.
 fn unexplained(status: &[Value; 2]) -> Vec<String> {
     let status = status.each_ref().map(|status| {
         let status: Status = serde_json::from_value(status.clone()).expect("a status");
@@ -110,13 +112,13 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
     ));
     assert!(missed.is_empty(), "{}", missed.join("; "));
     assert!(air.down.lost_air.frames > 20, "{air}");
-    // The file's losses are repaired, each of them; voice goes twice.
+    // Each loss of the file is repaired; voice is sent twice.
     assert_eq!(count(&outcome, 1, "files", "residual_lost"), 0);
     assert!(count(&outcome, 1, "files", "packets_recovered") > 0);
     assert!(count(&outcome, 0, "voice", "copy_frames_sent") > 0);
 }
 
-/// The demo's file of one end, with keys.
+/// The demo's file for one end, with keys.
 fn with_keys(directory: &Path, end: usize, keys: &[String; 2]) -> PathBuf {
     let name = ["left.toml", "right.toml"][end];
     let text = std::fs::read_to_string(demo(name)).unwrap();
@@ -134,7 +136,7 @@ fn with_keys(directory: &Path, end: usize, keys: &[String; 2]) -> PathBuf {
     path
 }
 
-/// A stranger sends as many datagrams as the machine can make, up to 100,000 a second, at one end: they
+/// A stranger sends one end as many datagrams as the machine can make, up to 100,000 a second; they
 /// look like the session's own.
 #[test]
 fn a_flood_changes_nothing() {
@@ -174,7 +176,7 @@ fn a_flood_changes_nothing() {
         .unwrap();
     let missed = misses(&report.unwrap());
     assert!(missed.is_empty(), "{}", missed.join("; "));
-    // Alone, so that only the flood can want memory.
+    // This runs alone, so that only the flood can take memory.
     let resident = link.resident(1).unwrap();
     let alone = Duration::from_secs(3);
     sent += link
@@ -199,13 +201,13 @@ fn a_flood_changes_nothing() {
             .filter(|(reason, _)| reason.starts_with("secure-"));
         secure.filter_map(|(_, n)| n.as_u64()).sum::<u64>()
     };
-    // What the node did not read in time the kernel dropped.
+    // The kernel drops what the node does not read in time.
     let new = refused(&after) - refused(&before);
     assert!((1..=sent).contains(&new), "{new} of {sent}");
     link.finish().unwrap();
 }
 
-/// What an operator sees who types `airlane test` at one end, with `airlane test --serve` at the other.
+/// What an operator sees with `airlane test` at one end and `airlane test --serve` at the other.
 #[test]
 fn airlane_test_shows_what_a_link_gains() {
     if !netns::can_run("airlane_test_shows_what_a_link_gains") {
@@ -269,10 +271,10 @@ fn airlane_test_shows_what_a_link_gains() {
                 );
             }
         }
-        // One machine has one clock, which the ends do not know.
+        // Both ends run on one machine with one clock, but do not know it.
         let clock = |what: &str| number(&format!("/{path}/alone/voice/clock/{what}"));
         assert!(clock("server_ahead_ns").abs() <= clock("uncertainty_ns"));
-        // No machine is faster than the link: 25 ms each way.
+        // No machine is faster than the link's 25 ms each way.
         let idle = number(&format!("/{path}/alone/file/idle/rtt_p50_ns")) / 1e6;
         assert!(idle >= 50.0, "{path}: {idle} ms");
         let fastest = number(&format!("/{path}/alone/voice/voice_down/delay_min_ns"));
@@ -281,7 +283,7 @@ fn airlane_test_shows_what_a_link_gains() {
             "{path}: {fastest} ns"
         );
     }
-    // What the air loses is seen; 400 packets and 5 %.
+    // The loss on the air is measured: 5 % of 400 packets.
     let voice = |what: &str| {
         let ways = ["voice_down", "voice_up"];
         let of = |run, way| number(&format!("/before/{run}/{way}/{what}"));
@@ -306,7 +308,7 @@ fn airlane_test_shows_what_a_link_gains() {
         "{table}"
     );
 
-    // On the plain path the control port is shut, other than behind the link.
+    // The control port is closed on the plain path, unlike through the link.
     let stranger = test(&["192.0.2.1", "--before", "--only", "voice"]);
     assert_eq!(stranger.status.code(), Some(1));
     let words = said(&stranger);
@@ -320,7 +322,7 @@ fn airlane_test_shows_what_a_link_gains() {
     link.finish().unwrap();
 }
 
-/// Each scheme for TCP beside one for UDP, as they stand in a file; `{end}` is an end's own view.
+/// Each scheme for TCP with one for UDP, as they stand in a file; `{end}` is an end's own part.
 const PAIRS: [[&str; 2]; 9] = [
     ["{ kind = 'gbn' }", "{ kind = 'xor', block = 4 }"],
     [
@@ -348,7 +350,7 @@ const PAIRS: [[&str; 2]; 9] = [
     ["{ kind = 'gsm-rlp' }", "{ kind = 'rse-ad', block = 4 }"],
 ];
 
-/// A scheme that nobody carries anything over is not known to run live.
+/// A scheme over which no test carries traffic is not known to work live.
 #[test]
 fn no_scheme_is_missing() {
     let unknown = toml::from_str::<SchemeConfig>("kind = \"unknown\"").unwrap_err();
@@ -410,7 +412,8 @@ queue = "60 kB"
 errors = { kind = "uniform", rate = 0.05 }
 "#;
 
-/// A number of the service's ledger at one end: 0 is left, where file and server are.
+/// A counter of the service's ledger at one end; 0 is the left end, where the file and the server
+/// are.
 fn count(outcome: &ExperimentOutcome, end: usize, service: &str, key: &str) -> u64 {
     let status = outcome.status.as_ref().expect("both ends answered");
     let services = status[end]["peers"][0]["services"]
@@ -443,7 +446,7 @@ fn every_scheme_carries_real_traffic_over_a_lossy_link() {
     assert!(misses.is_empty(), "{}", misses.join("; "));
 }
 
-/// Carries real traffic over a link with these schemes: what did not go as it should.
+/// Carries real traffic over a link with these schemes; returns what went wrong.
 fn carry(seed: u64, schemes: [&str; 2]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, text: &str| {
@@ -475,7 +478,8 @@ fn carry(seed: u64, schemes: [&str; 2]) -> Vec<String> {
             misses.push(format!("{tcp} and {udp}: {what}"));
         }
     };
-    // The file: losses were repaired below. RLP gives up, which a slow machine brings about.
+    // The losses of the file were repaired by the link. RLP may give up, which a slow machine can
+    // cause.
     let repairs = count(&outcome, 0, "tcp", "repair_frames_sent");
     demand(repairs > 0, "nothing was repaired".to_owned());
     let lost = count(&outcome, 1, "tcp", "residual_lost");
@@ -517,7 +521,7 @@ fn a_file_is_shipped_beside_a_call_that_stays_good() {
     let folder = tempfile::tempdir().unwrap();
     let ticket = Ticket::new().unwrap().to_text().to_string();
     let (file, to) = (folder.path().join("file"), folder.path().join("to"));
-    // Long enough to last as long as the call does at the link's whole rate.
+    // Long enough to outlast the call at the link's full rate.
     let bytes: Vec<u8> = (0..20_000_000 / 8 * (SECONDS + 4) as u32)
         .map(|i| (i.wrapping_mul(0x9E37_79B9) >> 24) as u8)
         .collect();
@@ -553,15 +557,15 @@ fn a_file_is_shipped_beside_a_call_that_stays_good() {
     out.read_to_string(&mut said).unwrap();
     let sent: Value = serde_json::from_str(&said).unwrap();
     let mbps = sent["goodput_mbps"].as_f64().unwrap();
-    // The server speaks from the file's side, so that its voice stands in the same queue.
+    // The server speaks from the file's side, so its voice shares the queue with the file.
     let beside = call.voice_down.unwrap();
     let late_ms = beside.delay_p99_ns as f64 / 1e6;
     println!(
         "{mbps} Mbit/s of 20; of the call {:.4} lost, 1 % later than {late_ms} ms",
         beside.loss
     );
-    // The link loses 5 % of whatever crosses it, and takes 25 ms. An idle machine gives 17 Mbit/s and 15 ms more; a busy one
-    // wakes everybody late.
+    // The link loses 5 % of all frames and delays them by 25 ms. An idle machine gives 17 Mbit/s
+    // and 15 ms more; a busy one schedules all processes late.
     assert!(mbps > 12.0, "{mbps} Mbit/s");
     assert!(beside.loss < 0.09, "{} of the call are lost", beside.loss);
     assert!(late_ms < 100.0, "{late_ms} ms");

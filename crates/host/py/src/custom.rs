@@ -1,8 +1,8 @@
-//! Pieces of a world as Python objects: error models, applications, weight policies, probes.
+//! Parts of a world as Python objects: error models, applications, weight policies, probes.
 //!
-//! Each call goes through the interpreter, so this is for trying things out: a run takes ten to a
-//! hundred times as long. An exception ends the run after the event in which it was raised, and
-//! reaches the caller unchanged.
+//! Each call goes through the interpreter, so this is for experiments: a run takes ten to a hundred
+//! times as long. An exception ends the run after the event in which it was raised, and reaches the
+//! caller unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::run::{caught, told};
 use crate::scenario::Scenario;
 
-/// The first exception that a piece raised.
+/// The first exception that a Python object raised.
 #[derive(Clone, Debug, Default)]
 struct Failure(Arc<Mutex<Option<PyErr>>>);
 
@@ -32,7 +32,7 @@ impl Failure {
         self.lock().is_some()
     }
 
-    /// What a call gave; the default if it raised, or another one has before.
+    /// The result of a call; the default if it raised, or if another call has raised before.
     fn guard<T: Default>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
         if self.is_set() {
             return T::default();
@@ -52,7 +52,7 @@ fn seconds(time: Instant) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
 
-/// A time as Python gives it.
+/// A time span from Python.
 fn duration(name: &str, value_s: f64) -> PyResult<Duration> {
     if value_s.is_finite() && value_s >= 0.0 {
         return Ok(Duration::from_secs_f64(value_s));
@@ -62,7 +62,8 @@ fn duration(name: &str, value_s: f64) -> PyResult<Duration> {
     )))
 }
 
-/// Random numbers of one piece: repeated with the seed, and nobody else's.
+/// The random stream of one Python object: it depends only on the seed, and nothing else draws from
+/// it.
 #[pyclass(frozen, module = "airlane._native")]
 pub(crate) struct Random(Mutex<Rng>);
 
@@ -89,12 +90,12 @@ impl Random {
     }
 }
 
-/// What an application asked for since it was called.
+/// What an application requested during a call.
 #[derive(Default)]
 struct Wishes {
     now: Instant,
     sends: Vec<(usize, u64)>,
-    /// None: leave it as it is.
+    /// None leaves the timer as it is.
     timer: Option<Option<Instant>>,
     finished: bool,
     responses: Vec<Duration>,
@@ -126,7 +127,7 @@ impl Host {
         Ok(())
     }
 
-    /// Calls `on_timer` after `delay_s`, instead of when it was to be called before.
+    /// Calls `on_timer` after `delay_s`; replaces an earlier timer.
     fn set_timer(&self, delay_s: f64) -> PyResult<()> {
         let delay = duration("delay_s", delay_s)?;
         let mut wishes = locked(&self.wishes);
@@ -134,17 +135,17 @@ impl Host {
         Ok(())
     }
 
-    /// Does not call `on_timer`.
+    /// Cancels the call of `on_timer`.
     fn cancel_timer(&self) {
         locked(&self.wishes).timer = Some(None);
     }
 
-    /// The application has nothing more to do.
+    /// Declares the application finished.
     fn finish(&self) {
         locked(&self.wishes).finished = true;
     }
 
-    /// A response has come that took `duration_s`.
+    /// Records a response that took `duration_s`.
     fn record_response(&self, duration_s: f64) -> PyResult<()> {
         let duration = duration("duration_s", duration_s)?;
         locked(&self.wishes).responses.push(duration);
@@ -242,7 +243,7 @@ impl WeightPolicy for PyWeights {
             let arguments = (seconds(now), direction, told);
             let weights = self.policy.bind(py).call_method1("weights", arguments)?;
             let weights: HashMap<String, f64> = weights.extract()?;
-            // In the order of the services, so that nothing depends on that of the dictionary.
+            // In the order of the services, so that the order of the dictionary does not matter.
             let known =
                 |service: &ServiceStatus| Some((service.number, *weights.get(&service.name)?));
             let all: Vec<(u8, f64)> = services.iter().filter_map(known).collect();
@@ -258,14 +259,14 @@ impl WeightPolicy for PyWeights {
     }
 }
 
-/// Calls a probe's methods, and ends the run when a piece has failed.
+/// Calls a probe's methods, and ends the run when a Python object has raised an exception.
 struct Probe {
     names: Names,
     methods: BTreeMap<EventKind, Py<PyAny>>,
     failure: Failure,
 }
 
-/// Sets those fields of a record that it has.
+/// Sets the fields that a record has.
 macro_rules! fields {
     ($dict:ident, $record:ident, $($field:ident)*) => {
         $(if let Some(value) = $record.$field {
@@ -302,11 +303,11 @@ impl Watcher for Probe {
     }
 }
 
-/// Simulates one repetition with custom pieces and gives its result as JSON.
+/// Simulates one repetition with custom objects and returns its result as JSON.
 ///
-/// `errors`: link, whether downwards, and what makes a model of a `Random`; `applications`: flow, and
-/// what makes an application of a `Host`; `weights`: link, policy, interval in seconds; `probe`:
-/// name of a kind of event, and what to call with it.
+/// `errors`: link, whether for the downlink, and a callable that makes a model from a `Random`;
+/// `applications`: flow, and a callable that makes an application from a `Host`; `weights`: link,
+/// policy, interval in seconds; `probe`: kind of event, and the callable for it.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called by one wrapper, by name")]
 pub(crate) fn run_custom(

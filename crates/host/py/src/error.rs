@@ -1,4 +1,4 @@
-//! Errors of the libraries as exceptions of `airlane.errors`.
+//! Converts errors of the libraries to exceptions of `airlane.errors`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,18 +12,19 @@ pyo3::import_exception!(airlane.errors, AirlaneError);
 pyo3::import_exception!(airlane.errors, RunError);
 pyo3::import_exception!(airlane.errors, ScenarioError);
 
-/// `ScenarioError(message, path, value)` of the first problem, the message with all of them. The
-/// value is the TOML text at its path.
+/// `ScenarioError(message, path, value)`: path and value are of the first problem, the message has
+/// all of them. The value is the TOML text at its path.
 pub(crate) fn refused(error: &RefusedFile, document: Option<&Document>) -> PyErr {
     let all: Vec<String> = error.problems().iter().map(words).collect();
     let path = error.problems().first().map_or("", |p| &p.path).to_owned();
     let value = document.and_then(|document| document.text(&path));
-    // A table that only dotted keys make stands nowhere as a whole: what is found is such a key.
+    // A table that is defined only by dotted keys has no text of its own: the text found is one of
+    // these keys.
     let value = value.filter(|text| path.is_empty() || !text.starts_with(&path));
     ScenarioError::new_err((all.join("\n\n"), path, value.map(str::to_owned)))
 }
 
-/// A problem in a file with its place there, any other with its path alone.
+/// A problem in a file with its line and column, any other with its path alone.
 fn words(problem: &Problem) -> String {
     if !problem.file.is_empty() && problem.file != "--set" {
         return problem.to_string();
@@ -41,7 +42,7 @@ fn words(problem: &Problem) -> String {
     words
 }
 
-/// The subclass of `OSError` that fits, with errno and file name.
+/// The fitting subclass of `OSError`, with errno and file name.
 pub(crate) fn io(error: &std::io::Error, path: &Path) -> PyErr {
     let name = path.display().to_string();
     match error.raw_os_error() {
@@ -50,7 +51,7 @@ pub(crate) fn io(error: &std::io::Error, path: &Path) -> PyErr {
     }
 }
 
-/// What a store of results can say.
+/// Converts the errors of a result store.
 pub(crate) fn study(error: StudyError) -> PyErr {
     match error {
         StudyError::Io { path, source } => io(&source, &path),

@@ -1,4 +1,4 @@
-//! What happens in a run as an Arrow table, which data frames take over without copying it.
+//! The events of a run as an Arrow table, which data frames import without a copy.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::run::caught;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
-/// Names repeat: a column of them holds each once.
+/// Names repeat, so a column stores each only once.
 type NameBuilder = StringDictionaryBuilder<UInt32Type>;
 
-/// Makes builders, one for each field of a record, and what fills and ends them.
+/// Generates builders, one for each field of a record, and the code that fills and finishes them.
 macro_rules! columns {
     ($($field:ident: $builder:ty,)*) => {
         #[derive(Default)]
@@ -75,7 +75,7 @@ columns! {
     duration_ns: UInt64Builder,
 }
 
-/// Keeps events until there are enough.
+/// Keeps events until the limit is reached.
 struct Recorder<'a> {
     names: &'a Names,
     filter: EventFilter,
@@ -96,8 +96,8 @@ impl Watcher for Recorder<'_> {
     }
 }
 
-/// Simulates one repetition and keeps its events, of these kinds, flows and links (none given: all),
-/// until there are `limit` of them.
+/// Simulates one repetition and keeps its events of these kinds, flows and links (all if none is
+/// given), up to `limit` of them.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called by one wrapper, by name")]
 pub(crate) fn events(

@@ -1,7 +1,7 @@
-//! `airlane._native`: the simulator as Python sees it.
+//! `airlane._native`: the simulator for Python.
 //!
-//! Thin on purpose: what has a choice in it lives in the libraries below, what is Python's habit in
-//! `python/airlane`.
+//! It is thin on purpose: decisions are made in the Rust libraries, and Python conventions are
+//! followed in `python/airlane`.
 
 mod custom;
 mod error;
@@ -14,7 +14,7 @@ mod value;
 
 use pyo3::prelude::*;
 
-/// The native half of the package; `airlane` is what to import.
+/// The native part of the package; users import `airlane`.
 #[pymodule]
 mod _native {
     use super::*;

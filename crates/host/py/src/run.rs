@@ -1,4 +1,4 @@
-//! Simulating, with the interpreter free for other threads.
+//! Simulates without holding the interpreter lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use crate::error::RunError;
 use crate::scenario::Scenario;
 
-/// A defect of the simulator becomes an error that says which run met it.
+/// Turns a panic of the simulator into an error that names the run.
 pub(crate) fn caught<T>(seed: u64, run: u64, simulate: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(simulate)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -33,9 +33,9 @@ pub(crate) fn told(result: &RunResult) -> PyResult<(String, Vec<String>, Vec<f64
     Ok((json, names, values))
 }
 
-/// One repetition: the JSON of its result, and its metrics by name (NaN: not measured).
+/// Simulates one repetition: the JSON of its result, and its metrics by name (NaN: not measured).
 ///
-/// With an interval it has what flows got in each.
+/// With an interval, the result has what flows achieved in each interval.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, run, over_time_s = None))]
 pub(crate) fn run(
@@ -65,8 +65,8 @@ pub(crate) fn run(
     told(&result)
 }
 
-/// Several repetitions: the names of their metrics, and for each run a row of their values as
-/// little-endian doubles (NaN: not measured).
+/// Simulates several repetitions: the names of their metrics, and for each run a row of their
+/// values as little-endian doubles (NaN: not measured).
 #[pyfunction]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,

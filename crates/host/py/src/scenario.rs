@@ -12,13 +12,13 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::error::{self, ScenarioError};
 use crate::value;
 
-/// Bytes of the tables and recordings that a scenario names, by the path that it gives them.
+/// Contents of the tables and recordings that a scenario names, by path as written in it.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Arguments of [`Scenario::new`].
 type Recipe<'a, 'py> = (&'a str, &'a str, String, &'a [String], Bound<'py, PyDict>);
 
-/// A step of a path as Python has it.
+/// A step of a path, for Python.
 #[derive(IntoPyObject)]
 enum PathStep {
     Name(String),
@@ -34,13 +34,13 @@ impl From<Step> for PathStep {
     }
 }
 
-/// A scenario that has been read and checked. Cheap to send to another machine: it carries the
-/// files that it names.
+/// A scenario that has been read and checked. It can be sent to another machine, because it carries
+/// the files that it names.
 #[pyclass(frozen, module = "airlane._native")]
 pub(crate) struct Scenario {
-    /// As it was written.
+    /// The text as written.
     text: String,
-    /// What errors call it; empty if it never was in a file.
+    /// The file name for errors; empty if it was not read from a file.
     file: String,
     folder: PathBuf,
     /// `PATH=VALUE`, in the order in which they were set.
@@ -106,15 +106,15 @@ impl Scenario {
     }
 }
 
-/// An error that no place in the scenario is to blame for.
+/// An error that is not about any place in the scenario.
 fn plain(error: &SimError) -> PyErr {
     ScenarioError::new_err((error.to_string(), "", None::<String>))
 }
 
 #[pymethods]
 impl Scenario {
-    /// Reads TOML text with `set` (`PATH=VALUE`) on top of it. Files that it names are taken from
-    /// `files`, else read from `folder`.
+    /// Reads TOML text and applies `set` (`PATH=VALUE`). Files that it names are taken from
+    /// `files`, or else read relative to `folder`.
     #[new]
     fn new(
         text: String,
@@ -126,14 +126,14 @@ impl Scenario {
         Self::build(text, file, folder, set, files)
     }
 
-    /// From nested dictionaries.
+    /// Reads nested dictionaries.
     #[staticmethod]
     fn from_dict(table: &Bound<'_, PyDict>, folder: PathBuf) -> PyResult<Self> {
         let text = value::table_of(table, "")?.to_string();
         Self::build(text, String::new(), folder, vec![], Files::new())
     }
 
-    /// Gives the scenario with other values, all set before anything is checked.
+    /// The scenario with other values, all of which are set before anything is checked.
     fn with_values(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut set = self.set.clone();
         for (path, value) in values {
@@ -145,8 +145,8 @@ impl Scenario {
         Self::build(text, file, self.folder.clone(), set, self.files.clone())
     }
 
-    /// The steps of each place that a dotted path leads to, an entry of a list by its index whichever way
-    /// it is written; None if it is no path.
+    /// The steps to each place that a dotted path matches, with list entries by index however they
+    /// are written; None if it is not a path.
     fn places(&self, path: &str) -> PyResult<Option<Vec<Vec<PathStep>>>> {
         let document = Document::parse(&self.scenario.to_toml(), "");
         let document = document.map_err(|error| error::refused(&error, None))?;
@@ -155,7 +155,7 @@ impl Scenario {
         Ok(places.map(|places| places.into_iter().map(steps).collect()))
     }
 
-    /// Canonical TOML; `resolved` with every default filled in.
+    /// Canonical TOML; with `resolved`, every default is filled in.
     fn to_toml(&self, resolved: bool) -> String {
         if resolved {
             self.scenario.resolved().to_toml()
@@ -170,25 +170,26 @@ impl Scenario {
         self.prepared.hash()
     }
 
-    /// What a person calls it.
+    /// Its name for people.
     #[getter]
     fn name(&self) -> &str {
         &self.scenario.name
     }
 
-    /// Seed of all random streams where none is asked for.
+    /// Seed of all random streams, unless another one is given.
     #[getter]
     fn seed(&self) -> u64 {
         self.scenario.seed
     }
 
-    /// Choices that hurt, with what to write instead: services that no flow reaches, windows that do not fill a link.
+    /// Warnings about harmful choices, with advice: services that no flow reaches, windows that do
+    /// not fill a link.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.scenario.warnings()
     }
 
-    /// What [`new`](Self::new) makes the same scenario of, on any machine.
+    /// The arguments from which [`new`](Self::new) makes the same scenario on any machine.
     #[getter]
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Recipe<'_, 'py>> {
         let files = PyDict::new(py);
@@ -200,13 +201,13 @@ impl Scenario {
     }
 }
 
-/// The scenarios that come with the package: the text of each by its name.
+/// The scenarios that ship with the package: text by name.
 #[pyfunction]
 pub(crate) fn shipped() -> BTreeMap<&'static str, &'static str> {
     airlane_study::shipped::scenarios().collect()
 }
 
-/// The unit of what stands at a dotted path of scenarios.
+/// The unit of the value at a dotted path of scenarios.
 #[pyfunction]
 pub(crate) fn unit_at(path: &str) -> Option<String> {
     FileSchema::of::<airlane_sim::Scenario>().unit_at(path)

@@ -25,7 +25,8 @@ impl Store {
 
 #[pymethods]
 impl Store {
-    /// Reads the results in `folder`, or starts empty. New ones go into the file of `shard`.
+    /// Reads the results in `folder`, or starts empty. New results are appended to the file of
+    /// `shard`.
     #[new]
     fn new(folder: Option<PathBuf>, shard: Option<&str>) -> PyResult<Self> {
         let shard = match shard {
@@ -43,7 +44,7 @@ impl Store {
         Ok(Self { inner, shard })
     }
 
-    /// Whether the result of a run is here.
+    /// Whether the result of a run is known.
     fn has(&self, scenario: String, seed: u64, run: u64) -> bool {
         self.lock().get(&(scenario, seed, run)).is_some()
     }
@@ -53,7 +54,7 @@ impl Store {
         self.shard.has(&(scenario, seed, run))
     }
 
-    /// Adds what `simulate` gave for `runs`.
+    /// Adds the output of `simulate` for `runs`.
     fn add(
         &self,
         scenario: &str,
@@ -82,7 +83,7 @@ impl Store {
         Ok(())
     }
 
-    /// One metric of these runs, in their order; NaN where it is not known.
+    /// One metric of these runs, in their order; NaN if it is unknown.
     fn values(&self, scenario: String, seed: u64, runs: Vec<u64>, metric: &str) -> Vec<f64> {
         let store = self.lock();
         let mut key: RunKey = (scenario, seed, 0);
@@ -95,7 +96,7 @@ impl Store {
         runs.into_iter().map(value).collect()
     }
 
-    /// Names of all metrics of these scenarios' runs 0, sorted.
+    /// Names of all metrics in run 0 of these scenarios, sorted.
     fn names(&self, scenarios: Vec<String>, seed: u64) -> Vec<String> {
         let store = self.lock();
         let records = scenarios
@@ -107,8 +108,8 @@ impl Store {
         names
     }
 
-    /// A row for each `(index of the scenario, run)` that is known, in this order. Columns `point`
-    /// (the index), `scenario_hash`, `seed`, `run`, then `metrics`.
+    /// A row for each known `(index of the scenario, run)`, in this order. Columns `point` (the
+    /// index), `scenario_hash`, `seed`, `run`, then `metrics`.
     fn table(
         &self,
         scenarios: Vec<String>,
@@ -122,7 +123,7 @@ impl Store {
         table::build(&self.lock(), &scenarios, seed, &rows, &metrics)
     }
 
-    /// Lets others write into the folder.
+    /// Lets other processes write to the folder.
     fn close(&self) {
         self.lock().close();
     }

@@ -1,4 +1,4 @@
-//! Results as an Arrow table, which data frames take over without copying it.
+//! Results as an Arrow table, which data frames import without a copy.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A table that has the PyCapsule protocol of Arrow.
+/// A table that implements the Arrow PyCapsule protocol.
 #[pyclass(frozen, module = "airlane._native")]
 pub(crate) struct Table {
     batch: RecordBatch,
@@ -25,8 +25,8 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The table as a stream of one record batch. It is never converted: `requested_schema` is a
-    /// wish that the protocol lets a producer ignore.
+    /// The table as a stream of one record batch. It is never converted: the protocol lets a
+    /// producer ignore `requested_schema`.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -40,13 +40,13 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// Rows.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
 }
 
-/// [`crate::store::Store::table`].
+/// Implements [`crate::store::Store::table`].
 pub(crate) fn build(
     store: &Store,
     scenarios: &[String],

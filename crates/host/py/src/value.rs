@@ -1,4 +1,4 @@
-//! Python values as TOML.
+//! Converts Python values to TOML.
 
 use airlane_base::config;
 use pyo3::exceptions::PyTypeError;
@@ -8,8 +8,8 @@ use toml::{Table, Value};
 
 use crate::error::ScenarioError;
 
-/// None in Python is no value in TOML; times are written in microseconds, which are exact. Errors
-/// name the place, which begins with `path`.
+/// Python's None means no value in TOML; times are written in microseconds, which are exact. Errors
+/// name the place, which starts with `path`.
 pub(crate) fn to_toml(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Value::String(text.to_str()?.to_owned()));
@@ -32,7 +32,7 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
             .extract()?;
         return Ok(Value::String(format!("{count} us")));
     }
-    // NumPy's numbers have these methods, too.
+    // NumPy's numbers also have these methods.
     if value.hasattr("__index__")? {
         let too_large = |_| {
             let message = format!("{path}: {value} does not fit into 64 bits");
@@ -51,7 +51,7 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
     )))
 }
 
-/// A table of a scenario; keys are text.
+/// A table of a scenario; its keys are text.
 pub(crate) fn table_of(table: &Bound<'_, PyDict>, path: &str) -> PyResult<Table> {
     let mut all = Table::new();
     for (name, value) in table {

@@ -18,17 +18,17 @@ const WARMUP: Duration = Duration::from_secs(3);
 const MEASURE: Duration = Duration::from_secs(20);
 const SEED: u64 = 1;
 
-/// What is measured; how long, follows.
+/// The title, without the duration, which follows.
 const TITLE: &str = "\
 Live: kernel TCP (cubic) and UDP over 20 Mbit/s, 25 ms, 5 % of frames lost";
 
-/// Whether this machine lets us; if not, why.
+/// Whether this machine allows it, and otherwise why not.
 pub(crate) fn possible() -> Result<(), netns::NetnsError> {
     netns::available()
 }
 
 pub(crate) fn run(root: &Path) -> anyhow::Result<Chart> {
-    // Ctrl-C must not leave namespaces behind.
+    // Ctrl-C must not leave namespaces on the machine.
     netns::clean_up_on_signals().context("cannot wait for signals")?;
     let airlane = program()?;
     let files = ["air", "left", "right"].map(|name| root.join(format!("demo/{name}.toml")));
@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<Chart> {
     Ok(comparison(&reports))
 }
 
-/// The program `airlane`, built next to this one.
+/// The program `airlane`, built in the same directory as this one.
 fn program() -> anyhow::Result<PathBuf> {
     let here = std::env::current_exe().context("cannot find the folder of this program")?;
     let folder = here

@@ -1,8 +1,9 @@
 //! `make demo`: three applications over one lossy link, without and with Airlane.
 //!
-//! First simulated, then live between two network namespaces of this machine. Tables and bars go to
-//! the terminal, a picture to `target/demo/`. The command line is the command that builds the program for
-//! the live part, which runs after the simulated tables, and only where a live part is possible.
+//! The first part is simulated, the second runs live between two network namespaces of this
+//! machine. Tables and bars go to the terminal, a picture to `target/demo/`. The arguments are the
+//! command that builds the program for the live part; it runs after the simulated tables, and only
+//! if a live part is possible.
 
 mod live;
 mod simulated;
@@ -21,7 +22,7 @@ again, and a call. \"One raw service\": the link repairs nothing, and TCP takes 
 lose, and what comes in time for the call, and shares the link among them.
 ";
 
-/// The two ways, in all parts of the demo.
+/// The two schemes in all parts of the demo.
 const WAYS: [&str; 2] = ["one raw service", "several services"];
 
 fn main() -> ExitCode {
@@ -83,7 +84,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The project's folder.
+/// The root of the repository.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(3).unwrap_or(here).to_owned()

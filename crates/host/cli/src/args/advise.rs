@@ -6,13 +6,14 @@ use airlane_advise::{Apps, Goals, WhatIfs};
 use airlane_base::Duration;
 use clap::{Args, ValueHint};
 
-/// Which link is asked about, who uses it, and how it is simulated.
+/// The link that the question is about, the applications that use it, and the simulation.
 #[derive(Debug, Args)]
 pub struct QuestionArgs {
     /// The recording: both ends joined, or one end, or one of each end
     #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::FilePath)]
     pub traces: Vec<PathBuf>,
-    /// Who uses the link: some of file, upload, pages and call; :bbr after a sender that uses it, *N for N of them
+    /// Applications on the link: some of file, upload, pages and call; :bbr after a sender that
+    /// uses BBR, *N for N of them
     ///
     /// A file goes from the first end to the second, an upload back; pages are fetched by the second end.
     #[arg(long, value_name = "APPS", default_value_t)]
@@ -29,7 +30,7 @@ pub struct QuestionArgs {
     /// How long a run is; applications begin after 2 s of it
     #[arg(long = "for", value_name = "TIME", default_value = "20 s")]
     pub length: Duration,
-    /// What is drawn depends on this alone
+    /// Seed of everything that is random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Threads; 0: one for each core
@@ -46,13 +47,13 @@ pub struct AdviseArgs {
     /// Which link.
     #[command(flatten)]
     pub question: QuestionArgs,
-    /// What must hold, such as pages<=300ms,call-loss<=1%: then its price may be paid
+    /// Goals that must be met, such as pages<=300ms,call-loss<=1%: their price may then be paid
     #[arg(long, value_name = "GOALS")]
     pub want: Option<Goals>,
     /// Other links and traffic to look at as well, such as loss=2x,rate=0.5x,call=10
     #[arg(long, value_name = "CHANGES")]
     pub what_if: Option<WhatIfs>,
-    /// Write the advised file here, for `airlane reload --dry-run`; --file says what it is made of
+    /// Write the advised file here, for `airlane reload --dry-run`; it is made from --file
     #[arg(long, value_name = "FILE", requires = "file", value_hint = ValueHint::FilePath)]
     pub write: Option<PathBuf>,
 }
@@ -63,7 +64,8 @@ pub struct CheckArgs {
     /// Which link.
     #[command(flatten)]
     pub question: QuestionArgs,
-    /// What must hold: file>=10Mbit/s, upload>=2Mbit/s, pages<=300ms, call-loss<=1%, call-delay<=150ms
+    /// Goals that must be met: file>=10Mbit/s, upload>=2Mbit/s, pages<=300ms, call-loss<=1%,
+    /// call-delay<=150ms
     #[arg(long, value_name = "GOALS")]
     pub want: Goals,
 }

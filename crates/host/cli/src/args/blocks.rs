@@ -1,4 +1,4 @@
-//! Arguments of what makes, converts and asks traces of erased blocks.
+//! Arguments of the verbs that generate, convert and retrace traces of erased blocks.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use airlane_base::{Duration, Size};
 use airlane_channel::blocks::Generator;
 use clap::{Args, ValueEnum, ValueHint};
 
-/// How a trace of blocks is written.
+/// The format of a trace of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BlocksForm {
     /// A character for each block.
     Characters,
-    /// Lengths of rows: shorter where erasures are rare.
+    /// Lengths of runs: shorter where erasures are rare.
     Rows,
 }
 
-/// What a trace of blocks is made of.
+/// The source of a trace of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BlocksSource {
     /// Another trace of blocks, in either form.
@@ -25,11 +25,13 @@ pub enum BlocksSource {
     Mahimahi,
     /// Seconds and Mbit/s, line by line: times at which a link may send, as Mahimahi reads them.
     Rates,
-    /// Sequence numbers of what came, in the last column: one block for each packet.
+    /// Sequence numbers of the packets that arrived, in the last column: one block for each packet.
     Sequence,
-    /// A capture of one end of a link (pcap, pcapng), that which sends most; --far has the other's. A recording is made.
+    /// A capture of one end of a link (pcap, pcapng), the one that sends most; --far has the other
+    /// end's. A recording is made.
     Captures,
-    /// A recording of `airlane record`: a block is erased if frames were lost in it and none came.
+    /// A recording of `airlane record`: a block is erased if frames were lost in it and none
+    /// arrived.
     Recording,
 }
 
@@ -41,22 +43,22 @@ pub struct TraceGenerateArgs {
     /// How long the trace is
     #[arg(long, value_name = "DURATION", default_value = "3600s")]
     pub duration: Duration,
-    /// How many blocks it has, instead
+    /// Length in blocks, instead
     #[arg(long, value_name = "N", conflicts_with = "duration")]
     pub blocks: Option<u32>,
-    /// A block is on the air for so long
+    /// Duration of a block on the air
     #[arg(long, value_name = "DURATION", default_value = "20ms")]
     pub block: Duration,
-    /// A block carries so much
+    /// Size of a block
     #[arg(long, value_name = "SIZE", default_value = "30B")]
     pub size: Size,
-    /// What it is drawn from
+    /// Seed of everything that is random
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// How it is written
+    /// The format of the trace
     #[arg(long, value_name = "FORM", value_enum, default_value = "rows")]
     pub to: BlocksForm,
-    /// Where to [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 }
@@ -67,22 +69,22 @@ pub struct TraceConvertArgs {
     /// The file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// What it is
+    /// Format of the file
     #[arg(long, value_name = "KIND", value_enum, default_value = "blocks")]
     pub from: BlocksSource,
-    /// How the trace is written
+    /// Format of the trace
     #[arg(long, value_name = "FORM", value_enum, default_value = "characters")]
     pub to: BlocksForm,
-    /// How long a block is; times of delivery and recordings have none
+    /// Duration of a block; mahimahi traces and recordings do not contain it
     #[arg(long, value_name = "DURATION")]
     pub block: Option<Duration>,
-    /// Frames that the recording end sent, not those that it received
+    /// Use the frames that the recording end sent, not those that it received
     #[arg(long = "outwards")]
     pub out_direction: bool,
     /// The capture of the other end
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub far: Option<PathBuf>,
-    /// Where to [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 }
@@ -110,14 +112,14 @@ impl FromStr for FrameLengths {
     }
 }
 
-/// What a frame has beside user data.
+/// Overhead of a frame, beside user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetraceOverhead {
     /// 6 bytes and one for each block.
     Published,
-    /// As before, but for 6 bytes in a frame of one block.
+    /// As before, but 6 bytes in a frame of one block.
     Stated,
-    /// So many, however long the frame is.
+    /// This many bytes, whatever the length of the frame.
     Bytes(u32),
 }
 
@@ -144,10 +146,11 @@ pub struct TraceRetraceArgs {
     /// Lengths of frames, in blocks
     #[arg(long, value_name = "FROM..TO", default_value = "1..100")]
     pub frames: FrameLengths,
-    /// What a frame has beside user data: published (6 bytes and one for each block), stated (6 at one block), or BYTES
+    /// Overhead of a frame: published (6 bytes and one for each block), stated (6 at one block), or
+    /// BYTES
     #[arg(long, value_name = "RULE", default_value = "published")]
     pub overhead: RetraceOverhead,
-    /// MTUs of packets that nothing below repairs, in bytes
+    /// MTUs of packets without repair below them, in bytes
     #[arg(
         long,
         value_name = "BYTES",

@@ -1,4 +1,4 @@
-//! Arguments of what makes live files of what other tunnels were told.
+//! Arguments of the verbs that convert configurations of other tunnels to live files.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,10 @@ use clap::{Args, Subcommand, ValueHint};
 pub enum ImportVerb {
     /// Translate a file of `wg` or `wg-quick`
     ///
-    /// Addresses, port, peers, their endpoints and allowed IPs become a live file. Its keys are WireGuard's own, as
-    /// both use Curve25519: the private one is written to a file beside, pre-shared ones beside that. What a link here does otherwise, or
-    /// not at all, is named on standard error and in the first lines.
+    /// Addresses, port, peers, their endpoints and allowed IPs become a live file. Its keys are
+    /// WireGuard's own, as both use Curve25519: the private one is written to a file next to it,
+    /// pre-shared ones next to that. What a link here does differently, or not at all, is named on
+    /// standard error and in the first lines.
     #[command(name = "wg", after_help = WG_EXAMPLES)]
     Wireguard(WireguardArgs),
 }
@@ -23,10 +24,11 @@ pub struct WireguardArgs {
     /// The file, such as /etc/wireguard/wg0.conf
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// What the link below can carry [default: what both ends find]
+    /// Rate of the path below [default: both ends find it]
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
-    /// Where the private key is written, for its owner alone [default: beside OUTPUT, or FILE's name with .key]
+    /// File for the private key, which only its owner may read [default: next to OUTPUT, or FILE's
+    /// name with .key]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
     /// Write to a file, which is replaced, instead of standard output

@@ -1,4 +1,4 @@
-//! The verbs of the laboratory: what simulates, and what makes models of recordings.
+//! The verbs of the lab: those that simulate, and those that fit models to recordings.
 
 use clap::Subcommand;
 
@@ -11,12 +11,14 @@ pub enum LabCommand {
     /// Simulate: run a scenario, or compare several
     #[command(subcommand, arg_required_else_help = true)]
     Sim(SimVerb),
-    /// List and show the scenarios that come with the program, and make them of what other tools were told
+    /// List and show the scenarios that come with the program, and translate configurations of
+    /// other tools into scenarios
     #[command(subcommand, arg_required_else_help = true)]
     Scenario(ScenarioVerb),
     /// Simulate in a browser: serve the page of the lab to this machine
     ///
-    /// The page has the simulator in it and gives the numbers of `airlane sim run`. It asks for nothing elsewhere.
+    /// The page has the simulator in it and gives the numbers of `airlane sim run`. It loads
+    /// nothing from elsewhere.
     #[command(after_help = LAB_EXAMPLES)]
     Lab(PageArgs),
     /// Run the figures of published works and judge their claims
@@ -25,7 +27,8 @@ pub enum LabCommand {
     /// Look at recorded traces, and join those of two ends
     #[command(subcommand, arg_required_else_help = true)]
     Trace(TraceVerb),
-    /// Say what is worth it on a recorded link: simulate candidates on it, compare them and price them
+    /// Recommend settings for a recorded link: simulate candidates on it, compare them and price
+    /// them
     #[command(after_help = advise::ADVISE_EXAMPLES)]
     Advise(AdviseArgs),
     /// Say whether goals are met on a recorded link

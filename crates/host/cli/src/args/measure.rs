@@ -1,4 +1,4 @@
-//! Arguments of what measures links.
+//! Arguments of the verbs that measure links.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 /// The verbs of journals.
 #[derive(Debug, Subcommand)]
 pub enum JournalVerb {
-    /// Put everything in a journal into a new port and compare what comes out
+    /// Feed everything in a journal into a new port and compare the outputs
     ///
-    /// `airlane up --journal PATH` keeps one. The same version of airlane gives the same outputs, bit for
-    /// bit; where it does not, the moment is named.
+    /// `airlane up --journal PATH` keeps one. The same version of airlane gives the same outputs,
+    /// bit for bit; where they differ, the moment is named.
     #[command(after_help = JOURNAL_REPLAY_EXAMPLES)]
     Replay(JournalReplayArgs),
 }
@@ -49,7 +49,7 @@ pub struct TestArgs {
         conflicts_with = "serve"
     )]
     pub duration: Duration,
-    /// Load before that
+    /// How long to load the path before measuring
     #[arg(
         long,
         value_name = "TIME",
@@ -65,11 +65,12 @@ pub struct TestArgs {
     pub json: bool,
     /// Answer tests that the other end runs, until Ctrl-C
     ///
-    /// Only who is behind the link may begin one; with ADDRESS, whoever reaches that. One test at a time.
-    /// On the plain path nothing is answered but what carries the secret of a test that runs.
+    /// Only hosts that come through the link may start one; with ADDRESS, any host that reaches it.
+    /// One test runs at a time. On the plain path only datagrams with the secret of a running test
+    /// are answered.
     #[arg(long)]
     pub serve: bool,
-    /// End by itself after so long
+    /// End by itself after this time
     #[arg(
         long = "for",
         value_name = "TIME",
@@ -77,7 +78,7 @@ pub struct TestArgs {
         requires = "serve"
     )]
     pub lifetime: Duration,
-    /// Send at most so much in one test
+    /// Send at most this much in one test
     #[arg(long, value_name = "SIZE", default_value = "10 GB", requires = "serve")]
     pub max_size: Size,
     /// Control port of the end that serves, in the link
@@ -120,10 +121,10 @@ pub struct RecordArgs {
     /// Which peer of a base station: the link with it is recorded
     #[arg(long, value_name = "NAME")]
     pub peer: Option<String>,
-    /// End after so long, such as "60 s" [default: at Ctrl-C]
+    /// End after this time, such as "60 s" [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<Duration>,
-    /// End before the file is longer
+    /// End before the file exceeds this size
     #[arg(long, value_name = "SIZE", default_value = "64 MB")]
     pub max_size: Size,
     /// Print what was recorded as JSON; every name carries its unit

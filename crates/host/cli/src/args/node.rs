@@ -1,4 +1,4 @@
-//! Arguments of what runs for long, and of what asks about it.
+//! Arguments of the verbs that run until stopped, and of those that query them.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,8 @@ pub struct ReloadArgs {
     /// The file, and how changes are printed.
     #[command(flatten)]
     pub daemon: DaemonArgs,
-    /// Only say what would change, and what it would take back of what `airlane set` and `airlane service` changed
+    /// Only say what would change, including what it would undo of changes by `airlane set` and
+    /// `airlane service`
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -72,16 +73,16 @@ pub struct UpArgs {
     /// The file, and how the log is written.
     #[command(flatten)]
     pub running: RunningArgs,
-    /// Become this user before anything is opened: root then keeps the capabilities that a link needs, and
-    /// no other rights. The files of FILE have to be readable for the user
+    /// Become this user before anything is opened: of root's privileges only the capabilities that
+    /// a link needs are kept. The files of FILE have to be readable for the user
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
-    /// Keep a journal of everything that goes into the port, packets with what is in them
+    /// Keep a journal of everything that goes into the port, including the contents of packets
     ///
     /// Of several peers each port has its own, with the peer's name before the extension.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub journal: Option<PathBuf>,
-    /// End a journal, and not the link, before it is longer
+    /// End the journal, but not the link, before it exceeds this size
     #[arg(
         long,
         value_name = "SIZE",
@@ -128,7 +129,7 @@ pub struct FlowsArgs {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
-    /// Show so many flows of each peer
+    /// Show this many flows of each peer
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub most: usize,
 }
@@ -136,7 +137,7 @@ pub struct FlowsArgs {
 /// Arguments of `pull`.
 #[derive(Debug, Args)]
 pub struct PullArgs {
-    /// Where a flow would go
+    /// Destination of the flow
     #[arg(value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname)]
     pub host: String,
     /// Name of the link in its file, or path of its control socket [default: the only one running]

@@ -17,8 +17,8 @@ pub struct RelayArgs {
     /// Pass all of them on to this host and port
     #[arg(long, value_name = "HOST:PORT")]
     pub to: Option<String>,
-    /// Pass each on to where its client wanted to go; a TPROXY rule or a route brings them here. Needs root, or
-    /// CAP_NET_ADMIN
+    /// Relay each to its original destination; a TPROXY rule or a route brings connections here.
+    /// Needs root, or CAP_NET_ADMIN
     #[arg(long)]
     pub transparent: bool,
     /// Let servers see the address of the client instead of the relay's; their answers have to come this way
@@ -27,20 +27,21 @@ pub struct RelayArgs {
     /// Hold at most this much of one direction of one connection, besides the kernel's socket buffers
     #[arg(long, value_name = "SIZE", default_value = "64 kB")]
     pub pool: Size,
-    /// Have at most so many connections at a time, and reset those beyond
+    /// Allow this many connections at a time, and reset those in excess
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     pub connections: usize,
-    /// Give each socket buffers of this size [default: as the system finds right, some MB at most]
+    /// Give each socket buffers of this size [default: chosen by the system, at most some MB]
     #[arg(long, value_name = "SIZE")]
     pub socket_buffer: Option<Size>,
     /// Reset a connection whose target does not answer within this time
     #[arg(long, value_name = "TIME", default_value = "30 s")]
     pub connect_timeout: Duration,
-    /// Reset a connection that has passed nothing on for so long; where all places are taken, one that has been idle for
-    /// a minute makes room
+    /// Reset a connection that has relayed nothing for this time; if all places are taken, one that
+    /// has been idle for a minute makes room
     #[arg(long, value_name = "TIME", default_value = "120 min")]
     pub idle_timeout: Duration,
-    /// Let clients with targets of their own reach this machine, too: services that trust local callers
+    /// Also let clients that choose their own target reach this machine, with its services that
+    /// trust local callers
     #[arg(long, requires = "transparent")]
     pub local_targets: bool,
     /// Print the counters as JSON at the end; every name carries its unit

@@ -1,4 +1,4 @@
-//! Arguments of what writes scenario files.
+//! Arguments of the verbs that write scenario files.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub enum ScenarioVerb {
         /// Its name, as `airlane scenario list` has it.
         name: String,
     },
-    /// Translate what `tc` was told, netem and what shapes, into a scenario
+    /// Translate a `tc` configuration of netem and shapers into a scenario
     ///
     /// Commands, scripts and what `tc qdisc show` and `tc class show` print are read as tc keeps them: the link is one
     /// way through qdiscs and classes. It gets rate, delay, queue and losses; a flow runs over it. What a link here does

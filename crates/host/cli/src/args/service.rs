@@ -1,4 +1,4 @@
-//! Arguments of what changes services of a running link.
+//! Arguments of the verbs that change the services of a running link.
 
 use clap::{Args, Subcommand, ValueHint};
 
@@ -7,16 +7,17 @@ use clap::{Args, Subcommand, ValueHint};
 pub enum ServiceVerb {
     /// Add services
     ///
-    /// SERVICE is a file with `services` and `classes` as under `link` in a live file, or one service
-    /// as an inline table. What is added is matched before what there is.
+    /// SERVICE is a file with `services` and `classes` as under `link` in a live file, or one
+    /// service as an inline table. New classes are matched before existing ones.
     #[command(after_help = SERVICE_ADD_EXAMPLES)]
     Add(ServiceAddArgs),
-    /// Remove a service, once what waits in it has left
+    /// Remove a service, once its queue is empty
     #[command(after_help = SERVICE_REMOVE_EXAMPLES)]
     Remove(ServiceRemoveArgs),
     /// Change the share of a service
     ///
-    /// Anything else of a service changes by `airlane reload`: it then drains and begins anew.
+    /// Anything else about a service is changed by `airlane reload`: the service then drains and
+    /// starts anew.
     #[command(after_help = SERVICE_SET_EXAMPLES)]
     Set(ServiceSetArgs),
 }
@@ -27,7 +28,7 @@ pub struct ServiceAddArgs {
     /// The file, or `{ number = .., name = .., rate = .., scheme = { kind = .. } }`.
     #[arg(value_name = "SERVICE", value_hint = ValueHint::FilePath)]
     pub service: String,
-    /// What leads packets to an inline service, such as '{ protocol = "udp", port = 5004 }'
+    /// Which packets an inline service takes, such as '{ protocol = "udp", port = 5004 }'
     ///
     /// Can be given several times.
     #[arg(long = "match", value_name = "TOML")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use airlane_base::{Duration, Rate};
 use clap::{Args, ValueHint};
 
-/// What both ends have.
+/// The ticket, which both ends share.
 #[derive(Debug, Args)]
 pub struct TicketArgs {
     /// A ticket that `airlane recv` printed; AIRLANE_TICKET may hold it, too
@@ -17,7 +17,8 @@ pub struct TicketArgs {
         hide_env_values = true
     )]
     pub ticket: Option<String>,
-    /// A file with the ticket, which both ends have for good; `airlane keygen --preshared FILE` makes one
+    /// A file with a permanent ticket, which both ends have; `airlane keygen --preshared FILE`
+    /// makes one
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "ticket")]
     pub ticket_file: Option<PathBuf>,
 }
@@ -31,17 +32,18 @@ pub struct SendArgs {
     /// Where `airlane recv` runs; its port is 7008 unless another is named
     #[arg(value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname)]
     pub host: String,
-    /// What both ends have
+    /// The ticket
     #[command(flatten)]
     pub ticket: TicketArgs,
     /// Never send faster than this, whatever the path carries
     #[arg(long, value_name = "RATE", default_value = "10 Gbit/s")]
     pub most: Rate,
-    /// Give up once nothing was heard from the other end for so long
+    /// Give up after hearing nothing from the other end for this time
     #[arg(long, value_name = "TIME", default_value = "64 s")]
     pub timeout: Duration,
-    /// Go by what this link's interface says, and not by what arrives: the name in its file, or the path of its control
-    /// socket [default: the running link that leads there, if one does]
+    /// Send at the rate that this link's interface reports, not by what arrives: the name in its
+    /// file, or the path of its control socket [default: the running link that leads there, if one
+    /// does]
     #[arg(long, value_name = "NAME|SOCKET")]
     pub link: Option<String>,
     /// Print what was sent as JSON; every name carries its unit
@@ -52,25 +54,25 @@ pub struct SendArgs {
 /// Arguments of `recv`.
 #[derive(Debug, Args)]
 pub struct RecvArgs {
-    /// The folder for what comes
+    /// The folder for received files
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
     /// Listen at this address and UDP port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7008")]
     pub listen: SocketAddr,
-    /// What both ends have
+    /// The ticket
     #[command(flatten)]
     pub ticket: TicketArgs,
     /// Replace files that are there already
     #[arg(long)]
     pub overwrite: bool,
-    /// Wait for the next files after these, until Ctrl-C
+    /// Wait for more files after these, until Ctrl-C
     #[arg(long)]
     pub stay: bool,
-    /// Give up once nothing was heard for so long [default: wait for ever]
+    /// Give up after hearing nothing for this time [default: wait for ever]
     #[arg(long, value_name = "TIME", conflicts_with = "stay")]
     pub timeout: Option<Duration>,
-    /// Print what came as JSON, a line for each job; every name carries its unit
+    /// Print what was received as JSON, a line for each job; every name carries its unit
     #[arg(long)]
     pub json: bool,
 }

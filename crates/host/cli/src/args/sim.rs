@@ -13,9 +13,9 @@ use super::set::SetArgs;
 pub enum SimVerb {
     /// Run one scenario and print what each flow got
     ///
-    /// Repetitions differ in their errors alone: what applications draw is the same in all of them,
-    /// unless --traffic-seed is each-run. Means come with 95 % confidence intervals. The result does
-    /// not depend on the number of threads.
+    /// Repetitions differ in their errors alone: the random numbers of applications are the same in
+    /// all of them, unless --traffic-seed is each-run. Means come with 95 % confidence intervals.
+    /// The result does not depend on the number of threads.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Run several scenarios with paired seeds and print them side by side
@@ -135,7 +135,8 @@ pub struct RepeatArgs {
     /// Seed of all random streams [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Seed of what applications draw, apart from --seed; each-run draws anew in every repetition [default: --seed, the same in all]
+    /// Seed of the applications' random numbers, apart from --seed; each-run draws anew in every
+    /// repetition [default: --seed, the same in all]
     #[arg(long, value_name = "N|each-run")]
     pub traffic_seed: Option<TrafficSeed>,
     /// How many repetitions run at once [default: one for each core]

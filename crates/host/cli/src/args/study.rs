@@ -22,7 +22,7 @@ pub enum StudyVerb {
     /// Run studies and judge their claims
     ///
     /// ID is a work, a study, or WORK/STUDY. Results are kept in the folder of --out: a run that
-    /// was stopped goes on where it was, and worlds that several figures share run once.
+    /// was stopped resumes where it was, and worlds that several figures share run once.
     #[command(after_help = STUDY_RUN_EXAMPLES)]
     Run(StudyRunArgs),
     /// Write one point of a study as a scenario file, to run, look at and change by itself
@@ -76,7 +76,8 @@ pub struct StudyRunArgs {
     /// Seed of all random streams [default: the work's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Seed of what applications draw, apart from --seed; each-run draws anew in every repetition [default: what the work sets, or --seed]
+    /// Seed of the applications' random numbers, apart from --seed; each-run draws anew in every
+    /// repetition [default: what the work sets, or --seed]
     #[arg(long, value_name = "N|each-run")]
     pub traffic_seed: Option<TrafficSeed>,
     /// How many repetitions run at once [default: one for each core]
@@ -100,10 +101,10 @@ pub struct StudyRunArgs {
     /// Run with each of these values, such as traffic-seed=1,2,3; several grids make every combination
     #[arg(long, value_name = "PATH=VALUE,VALUE", conflicts_with = "alternatives")]
     pub grid: Vec<String>,
-    /// Run with every other choice, too, and show which verdicts move
+    /// Run with every other choice, too, and show which verdicts change
     #[arg(long)]
     pub alternatives: bool,
-    /// Repetitions of alternatives [default: as many as of what is committed]
+    /// Repetitions of alternatives [default: as many as of the committed choices]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub alternative_runs: Option<u32>,
     /// How results are shown.

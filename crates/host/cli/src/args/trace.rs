@@ -12,7 +12,7 @@ pub enum TraceVerb {
     /// Show how many frames a trace has, how many were lost, and how late the others were; or the statistics of erased blocks
     #[command(after_help = TRACE_SHOW_EXAMPLES)]
     Show(TraceShowArgs),
-    /// Make one trace of the recordings of the two ends of a link
+    /// Make one trace from the recordings of the two ends of a link
     ///
     /// Clocks need not agree: a frame's delay is measured from that of the fastest one, and drift is taken
     /// out.
@@ -21,25 +21,29 @@ pub enum TraceVerb {
     /// Show how erased blocks are distributed: each minute, bursts and gaps, and what frames of each length would lose
     #[command(after_help = TRACE_STATS_EXAMPLES)]
     Stats(TraceShowArgs),
-    /// Make a trace of erased blocks by a model
+    /// Make a trace of erased blocks from a model
     #[command(after_help = blocks::GENERATE_EXAMPLES)]
     Generate(TraceGenerateArgs),
-    /// Make a trace of erased blocks of another file
+    /// Make a trace of erased blocks from another file
     #[command(after_help = blocks::CONVERT_EXAMPLES)]
     Convert(TraceConvertArgs),
-    /// Compute what a link layer would have made of a trace of erased blocks at best
+    /// Compute what a link layer could at best have made of a trace of erased blocks
     ///
-    /// The link is never idle, nothing that arrived is sent again, no window stalls and feedback is free (Ludwig et al. 1999, section 4).
+    /// The link is never idle, no frame that arrived is retransmitted, no window stalls and
+    /// feedback is free (Ludwig et al. 1999, section 4).
     #[command(after_help = blocks::RETRACE_EXAMPLES)]
     Retrace(TraceRetraceArgs),
-    /// Find which model made a trace of erased blocks, and say whether any did; or which link a recording shows
+    /// Find which model made a trace of erased blocks, and say whether any did; or which link a
+    /// recording shows
     ///
-    /// Each family of models is fitted by maximum likelihood; then the trace is held against traces that the model makes: losses
-    /// of frames of many lengths, tails of bursts and gaps, and how the rate swings. `p` is the share of the model's own traces
-    /// that are further from it; `held out` says how much better than Bernoulli the first half foretells the second.
+    /// Each family of models is fitted by maximum likelihood; then the trace is compared with
+    /// traces that the model makes: losses of frames of many lengths, tails of bursts and gaps, and
+    /// how the rate varies. `p` is the share of the model's own traces that are further from it;
+    /// `held out` says how much better than Bernoulli the first half predicts the second.
     ///
-    /// Of a recording the link is fitted as a scenario has it: losses in one state or two, what a full queue dropped taken out,
-    /// the rate by what came while a queue stood. What it does not tell is said.
+    /// From a recording, a link is fitted as a scenario describes it: losses in one state or two,
+    /// without the drops of a full queue, and the rate from the frames that arrived while there was
+    /// a queue. What a recording cannot show is named.
     #[command(after_help = TRACE_FIT_EXAMPLES)]
     Fit(TraceFitArgs),
 }
@@ -99,10 +103,10 @@ pub struct TraceFitArgs {
     /// States of the hidden chain
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub states: usize,
-    /// Traces of each model that the trace is held against
+    /// Number of traces from each model to compare the trace with
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(99..=9999))]
     pub samples: u32,
-    /// What they are drawn from
+    /// Seed of everything that is random
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
     /// Print JSON; every name carries its unit

@@ -1,8 +1,8 @@
-//! What a description in a schema says, taken apart.
+//! Takes a schema's description apart.
 
 use serde_json::Value;
 
-/// What a description says: the meaning, what holds where the key is left out, and the source.
+/// The parts of a description: the meaning, what applies if the key is left out, and the source.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Described {
     pub(crate) meaning: String,
@@ -28,7 +28,7 @@ pub(crate) fn described(schema: &Value) -> Described {
 fn take(text: &mut String, start: &str) -> Option<String> {
     let from = text.find(start)?;
     let sentence = &text[from + start.len()..];
-    // A sentence ends before a capital: units and abbreviations end with a dot, too.
+    // A sentence ends where a capital follows; units and abbreviations also end with a dot.
     let end = sentence
         .match_indices(". ")
         .find(|(at, _)| sentence[at + 2..].starts_with(|c: char| c.is_ascii_uppercase()))

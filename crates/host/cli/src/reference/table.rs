@@ -1,4 +1,4 @@
-//! A section for each table that a file may have, with a row for each of its keys.
+//! Writes a section for each table that a file may have, with a row for each of its keys.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,15 @@ use super::description::{Described, described};
 /// The sections of a reference.
 pub(super) struct Tables<'s> {
     schema: &'s FileSchema,
-    /// Tables still to be written: their names, and what describes them.
+    /// Tables still to be written: their names and schemas.
     open: VecDeque<(String, &'s Value)>,
-    /// Tables that have a section: the first form of each, by its place in the schema, and the name.
+    /// Tables that have a section: the first form of each, compared by its place in the schema, and
+    /// the section's name.
     named: Vec<(&'s Value, String)>,
 }
 
 impl<'s> Tables<'s> {
-    /// With the section `root` for the keys at the top of the file.
+    /// Starts with the section `root` for the keys at the top of the file.
     pub(super) fn new(schema: &'s FileSchema, root: &str) -> Self {
         Self {
             schema,
@@ -44,7 +45,7 @@ impl<'s> Tables<'s> {
         text
     }
 
-    /// The tables that `schema` allows, each once, under what is said about the kinds that have it.
+    /// The tables that `schema` allows, each once, with the description of the kinds that share it.
     fn grouped(&self, schema: &'s Value) -> Vec<(String, &'s Value)> {
         let mut groups: Vec<(String, Map<String, Value>, &Value)> = vec![];
         for form in self.tables(schema) {
@@ -67,7 +68,7 @@ impl<'s> Tables<'s> {
             .collect()
     }
 
-    /// The forms of `schema` that are tables with keys of their own.
+    /// The forms of `schema` that are tables with keys.
     fn tables(&self, schema: &'s Value) -> Vec<&'s Value> {
         let forms = self.schema.forms(schema).into_iter();
         let tables = forms.filter(|form| properties(form).is_some());
@@ -125,10 +126,10 @@ impl<'s> Tables<'s> {
         format!("| {} |\n", cells.join(" | "))
     }
 
-    /// What single words mean.
+    /// The meanings of the values that are single words.
     fn choices(&self, schema: &'s Value) -> String {
         let forms = self.schema.forms(schema);
-        // A word alone is no choice.
+        // A single word leaves no choice.
         let forms = forms
             .into_iter()
             .filter(|form| !std::ptr::eq(*form, schema));
@@ -140,7 +141,7 @@ impl<'s> Tables<'s> {
         words.collect()
     }
 
-    /// The kind of a value in words; a table gets a section below `path`, unless its type has one.
+    /// The type of a value in words. A table gets a section under `path`, unless its type has one.
     fn kind_of(&mut self, path: &str, value: &'s Value) -> String {
         if !self.tables(value).is_empty() {
             let section = self.section(path, value);
@@ -152,7 +153,7 @@ impl<'s> Tables<'s> {
         }
         let forms = self.schema.forms(value).into_iter();
         let words: Vec<String> = forms.map(|form| self.word(path, form)).collect();
-        // An example of the key says more than one of its type.
+        // An example value of the key says more than its type.
         let plain = value.get("const").is_none() && !words[0].contains("see [");
         match value
             .get("examples")
@@ -168,7 +169,7 @@ impl<'s> Tables<'s> {
         }
     }
 
-    /// The kind of a value that is no table with keys of its own.
+    /// The type of a value that is not a table with keys.
     fn word(&mut self, path: &str, form: &'s Value) -> String {
         if let Some(word) = form.get("const") {
             return format!("`{}`", written(word));
@@ -212,7 +213,7 @@ impl<'s> Tables<'s> {
         }
     }
 
-    /// The section that describes a table: the one that its type has, or a new one at `path`.
+    /// The section that describes a table: that of its type, or a new one at `path`.
     fn section(&mut self, path: &str, value: &'s Value) -> String {
         let first = self.tables(value)[0];
         let known = self
@@ -232,7 +233,7 @@ fn properties(form: &Value) -> Option<&Map<String, Value>> {
     form.get("properties")?.as_object()
 }
 
-/// Whether it only gives one value for each direction of a link.
+/// Whether a form only holds one value for each direction of a link.
 fn is_both_ways(form: &Value) -> bool {
     let directions = |keys: &Map<String, Value>| keys.keys().eq(["down", "up"]);
     properties(form).is_some_and(directions)
@@ -258,7 +259,7 @@ fn either(words: impl Iterator<Item = String>) -> String {
     all.join(" or ")
 }
 
-/// The place of a heading in a page, as GitHub names it.
+/// The anchor of a heading, as GitHub generates it.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()

@@ -1,12 +1,12 @@
-//! Verdicts under several choices side by side: what a factorial experiment found.
+//! Verdicts under several choices side by side: the results of a factorial experiment.
 
 use airlane_study::{Verdict, WorkOutcome};
 
 use super::text::verdict_style;
 use crate::table::{Align, Cell, Table};
 
-/// A row for each choice, a column for each claim, and the choices under which nothing is against the claims. None unless
-/// several choices were asked for and what is committed was not.
+/// A row for each choice and a column for each claim, then the choices that contradict no claim.
+/// `None` unless several choices were run without the baseline.
 pub(super) fn grid_text(outcomes: &[WorkOutcome]) -> Option<String> {
     let mut text = String::new();
     for of_work in outcomes.chunk_by(|a, b| a.work == b.work) {

@@ -1,4 +1,4 @@
-//! Studies and what they found, as text.
+//! Studies and their results as text.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub(super) fn verdict_cell(verdict: Option<Verdict>) -> Cell {
     })
 }
 
-/// Reasons of one claim that are worth reading at once.
+/// Number of reasons printed for one claim.
 const REASONS: usize = 4;
 
 fn reasons(table: &mut Table, why: &[String]) {
@@ -65,8 +65,8 @@ fn reasons(table: &mut Table, why: &[String]) {
     }
 }
 
-/// The checks of a claim by scheme and level: what was measured, what it is held against, and how that fares. Checks that
-/// agree everywhere are left out.
+/// The checks of a claim by scheme and level: the measured value, the published one, and the
+/// outcome. Checks that agree everywhere are left out.
 fn comparisons(all: &[Comparison]) -> String {
     let place = |c: &Comparison| {
         let (column, row) =
@@ -135,7 +135,7 @@ fn three_digits(value: f64) -> String {
     format!("{:.digits$}{letter}", value * factor)
 }
 
-/// What the names in checks of a study stand for: its metrics, and the axes whose values are in brackets.
+/// What the names in a study's checks mean: its metrics, and the axes whose values are in brackets.
 fn meanings(
     checks: &[String],
     metrics: &BTreeMap<String, String>,
@@ -159,7 +159,7 @@ fn meanings(
     meanings
 }
 
-/// `grid` stands for the lists of what other choices move.
+/// `grid` replaces the lists of what other choices change.
 pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
     let mut text = String::new();
     for OfWork { item: study, .. } in &report.studies {
@@ -267,7 +267,7 @@ pub(super) fn figure_text(study: &StudyOutcome) -> String {
             });
             table.row(std::iter::once(label).chain(cells));
         }
-        // docs/metrics.md has what that is.
+        // docs/metrics.md defines it.
         text += &format!("\n{name} is {metric}\n{}", table.render());
     }
     text + "\n"
@@ -288,7 +288,7 @@ mod tests {
         let radio = "radio is radio.down.frames";
         assert_eq!(of("radio[ll, lan-8] / 5715 - 1 is 0.04"), [radio, brackets]);
         assert_eq!(of("radio is 3"), [radio]);
-        // Of another study, or a part of a word.
+        // A name of another study, and a part of a word.
         assert!(of("T3.radio[ll] > radio-up[ll]").is_empty());
     }
 }

@@ -1,11 +1,12 @@
-//! Which service of the link carried each application of a test: that which delivered most while it ran alone, by its
-//! counters. What classes say of a flow that has not begun is another thing: some look at what flows do.
+//! Which service of the link carried each application of a test: the one whose counters show the
+//! most delivered while the application ran alone. Classifying a flow beforehand would not do,
+//! since some classes depend on a flow's behaviour.
 
 use airlane_live::status::{PeerStatus, ServiceReport, Status};
 use airlane_probe::App;
 use serde::Serialize;
 
-/// What is neither repaired nor kept from the others.
+/// The service that neither repairs nor isolates its traffic.
 const RAW: &str = "default";
 
 /// The service of one application.
@@ -15,14 +16,15 @@ pub(super) struct Used {
     number: u8,
     service: String,
     scheme: String,
-    /// What it delivered here meanwhile.
+    /// Packets that it delivered at this end meanwhile.
     packets_delivered: u64,
 }
 
-/// Where the link stood when something began: an application alone through it, or anything else.
+/// The link's status at the start of a phase: of one application alone through the link, or of
+/// anything else.
 pub(super) type Mark = (Option<App>, Status);
 
-/// Finds the services of all applications that ran alone, from a peer of the link.
+/// Finds the service of each application that ran alone, from the counters of this peer.
 pub(super) fn used(marks: &[Mark], peer: &str) -> Vec<Used> {
     let of = |status: &Status| -> Vec<ServiceReport> {
         let found = status.peers.iter().find(|p| p.name == peer);
@@ -56,7 +58,7 @@ pub(super) fn used(marks: &[Mark], peer: &str) -> Vec<Used> {
     runs.filter_map(carried).collect()
 }
 
-/// A line below the table.
+/// The line below the table.
 pub(super) fn line(all: &[Used]) -> String {
     let each: Vec<String> = all
         .iter()
@@ -74,7 +76,7 @@ pub(super) fn line(all: &[Used]) -> String {
     }
 }
 
-/// What to do where no service is made for an application.
+/// Advice where no service fits an application.
 pub(super) fn warnings(all: &[Used]) -> Vec<String> {
     let raw = all.iter().filter(|used| used.is_raw());
     raw.map(|used| {
@@ -101,7 +103,7 @@ impl Used {
 mod tests {
     use super::*;
 
-    /// A link's status in which each service of its peer has delivered so many packets.
+    /// The status of a link in which each service of its peer has delivered this many packets.
     fn status(delivered: &[(u8, &str, u64)]) -> Status {
         let services: Vec<_> = delivered
             .iter()
@@ -161,7 +163,7 @@ mod tests {
             .iter()
             .map(|u| (u.app, u.number, u.packets_delivered))
             .collect();
-        // Pages got nothing at all, so nothing carried them.
+        // No page was delivered, so no service carried pages.
         assert_eq!(names, [(App::File, 1, 70), (App::Voice, 0, 50)]);
         assert!(super::used(&marks, "mill").is_empty());
     }

@@ -1,4 +1,4 @@
-//! What came out of a test, for people.
+//! Prints the results of a test.
 
 use airlane_probe::{App, PathReport, SurveyReport, Times, TrafficReport};
 
@@ -6,7 +6,7 @@ use crate::chart::{Better, Chart, Measure};
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 
-/// A line for each measure, a column for each path.
+/// A table with a line for each measure and a column for each path.
 pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -> String {
     let paths = paths(report);
     let first = paths.first().map(|(_, path)| *path);
@@ -20,7 +20,7 @@ pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -
     );
     let congestion_control = first.and_then(|path| path.runs().find_map(|run| run.file.as_ref()));
     if let Some(file) = congestion_control {
-        // In the server's words.
+        // This text comes from the server.
         title += &format!(", TCP {}", output::plain(&file.congestion_control));
     }
     Chart {
@@ -31,7 +31,7 @@ pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -
     .table()
 }
 
-/// What went wrong within what was measured.
+/// Problems during the measured period.
 pub(super) fn complaints(report: &SurveyReport) -> Vec<String> {
     let mut all = Vec::new();
     for (name, path) in paths(report) {
@@ -70,7 +70,8 @@ fn paths(report: &SurveyReport) -> Vec<(&'static str, &PathReport)> {
         .collect()
 }
 
-/// What is shown of an application: its name, unit, which direction is good, and where it stands.
+/// How a measure of an application is shown: its name, unit, better direction, and where it is
+/// found.
 type Shown = (
     &'static str,
     Unit,
@@ -143,7 +144,7 @@ fn rows(paths: &Paths<'_>) -> Vec<Measure> {
             }
         }
     }
-    // The first run meets the path as it is when nobody tests it.
+    // Before the first run the path carries no load of the test.
     let idle = |path: &PathReport| {
         let idle = path.runs().find_map(|run| run.idle.as_ref())?;
         (idle.sent > idle.lost).then(|| seconds(idle.rtt_p50_ns))

@@ -1,10 +1,10 @@
-//! How many rows each part of the screen has, and what of it has none.
+//! Computes how many rows each part of the screen has, and what remains hidden.
 
-/// How the rows of the screen are shared out.
+/// The heights of the screen's parts, rows.
 pub(super) struct Heights {
     pub(super) head: u16,
     pub(super) list: u16,
-    /// Of each of the two tables of services.
+    /// Height of each of the two tables of services.
     pub(super) table: u16,
     pub(super) foot: u16,
     /// Peers and flows that have no room.
@@ -13,11 +13,11 @@ pub(super) struct Heights {
 }
 
 impl Heights {
-    /// A table has an empty row, and the names of its columns.
+    /// A table has an empty row and a row of column heads.
     const NAMES: u16 = 2;
 
-    /// Of heading and foot, and of a screen with so many peers, services of one, and flows where they are wanted. What
-    /// stands above goes first.
+    /// Shares out `height` rows between the head and the foot, a list of peers, the services of one
+    /// peer, and flows if they are shown. Upper parts have priority.
     pub(super) fn fit(
         height: u16,
         (head, foot): (u16, u16),
@@ -28,16 +28,16 @@ impl Heights {
         let mut left = height - foot - head;
         let list = match peers {
             0 => 0,
-            // More than a third of the screen would leave too little for the services.
+            // More than a third of the screen would leave too little room for the services.
             _ => (peers as u16 + Self::NAMES).min(height / 3).min(left),
         };
         left -= list;
         let whole = services as u16 + Self::NAMES;
-        // A view of flows shows at least some.
+        // If flows are shown, at least some get room.
         let spare = flows.map_or(0, |flows| (flows as u16 + Self::NAMES).min(left / 2));
         let room = (left - spare) / 2;
         let table = match room.min(whole + 1) {
-            // Names of columns without a row are of no use.
+            // Column heads without a row below them are of no use.
             few if few <= Self::NAMES => 0,
             enough => enough,
         };
@@ -53,7 +53,7 @@ impl Heights {
         }
     }
 
-    /// Services that have room.
+    /// The number of services that have room.
     pub(super) fn services(&self) -> usize {
         self.table.saturating_sub(Self::NAMES).into()
     }

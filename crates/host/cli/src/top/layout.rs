@@ -1,11 +1,12 @@
-//! What fits next to each other: columns of tables, words of lines.
+//! Decides what fits side by side: columns of tables, and words of lines.
 
 use ratatui::layout::Constraint;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
-/// A table within `width`. Each column has a rank: those of the highest go where there is no room.
+/// A table within `width`. Each column has a rank; where there is no room, those with the highest
+/// rank are left out.
 pub(super) fn table(
     heads: &[(&str, u8)],
     rows: Vec<Vec<Span<'static>>>,
@@ -20,7 +21,7 @@ pub(super) fn table(
             .unwrap_or(least)
     };
     let mut shown: Vec<(usize, usize)> = (0..heads.len()).map(|at| (at, needs(at))).collect();
-    // A column of space stands between two.
+    // Columns are separated by one space.
     while shown.iter().map(|(_, needed)| needed + 1).sum::<usize>() > usize::from(width) + 1
         && shown.len() > 1
     {

@@ -1,11 +1,11 @@
-//! The screen, drawn into a buffer.
+//! Tests of the screen, drawn into a buffer.
 
 use super::*;
 use crate::sample::status;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-/// The same with a second peer that gets twice as much over a service of another name.
+/// The same with a second peer, which gets twice the rate over a service of another name.
 fn two_peers(at_s: u64, sent_bytes: u64) -> Status {
     let mut both = status(at_s, sent_bytes);
     let mut mill = status(at_s, 2 * sent_bytes).peers.remove(0);
@@ -37,7 +37,7 @@ fn of_several_peers_each_has_a_line_and_one_its_services() {
         let screen = screen(&view, 130, 40);
         assert!(screen.contains(shown), "{shown}:\n{screen}");
     }
-    // The chosen one is gone.
+    // The chosen peer is gone.
     view.take(Ok(status(14, 500_000)));
     assert!(screen(&view, 130, 40).contains("1 files"));
 }
@@ -87,7 +87,7 @@ fn sixty_columns_show_what_matters_whole() {
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
     }
-    // What has no room is left out, and not cut.
+    // A column without room is left out, not cut off.
     assert!(!text.contains("scheme"), "{text}");
     view.take(Ok(two_peers(14, 900_000)));
     let text = screen(&view, 60, 40);
@@ -108,7 +108,7 @@ fn no_size_of_screen_and_no_restart_make_it_panic() {
     }
 }
 
-/// So many peers with so many services each.
+/// A status of this many peers with this many services each.
 fn many(peers: usize, services: usize) -> Status {
     let mut many = status(10, 0);
     let one = many.peers.remove(0);
@@ -131,8 +131,8 @@ fn many(peers: usize, services: usize) -> Status {
     many
 }
 
-/// On any screen with room for the heading each service is shown, or the foot says that some have none, and all of them
-/// are reached.
+/// On any screen with room for the heading, each service is shown or the foot says that some are
+/// hidden, and all of them can be reached.
 #[test]
 fn nothing_is_hidden_without_a_word() {
     for peers in [1, 2, 30] {
@@ -201,7 +201,7 @@ fn flows_take_the_place_of_rates_and_what_matters_least_goes_where_there_is_no_r
     for part in ["10.0.0.1:5004", "voice", "call", "gaps of 20 ms", "10.0 kB"] {
         assert!(wide.contains(part), "{part}:\n{wide}");
     }
-    // Seven services leave no room, unless flows are asked for.
+    // Seven services would fill the screen, but flows that are asked for get room, too.
     view.take(Ok(many(1, 7)));
     if let Some(flows) = &mut view.flows {
         flows[0].peer = "peer-0".to_owned();

@@ -1,4 +1,5 @@
-//! Traces of erased blocks as files: reading one, and `airlane trace generate` and `airlane trace convert`.
+//! Files of erased blocks: reads a trace, and runs `airlane trace generate` and
+//! `airlane trace convert`.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use crate::args::{BlocksForm, BlocksSource, TraceConvertArgs, TraceGenerateArgs}
 use crate::fault::BadInput;
 use crate::output;
 
-/// A recording whose blocks are unknown beyond this share says too little about blocks of this duration.
+/// A recording with a larger share of unknown blocks says too little about blocks of this duration.
 const MOST_UNKNOWN: f64 = 0.1;
 
 fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -21,7 +22,7 @@ fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
         .with_context(|| BadInput(format!("cannot read {shown}")))
 }
 
-/// Whether a file is text, as traces of blocks are and recordings of frames are not.
+/// Whether a file is text: traces of blocks are, recordings of frames are not.
 pub(super) fn is_blocks(path: &Path) -> anyhow::Result<bool> {
     let bytes = bytes(path)?;
     Ok(Blocks::is_blocks(&bytes)
@@ -40,7 +41,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Blocks> {
     Ok(Blocks::read(text).map_err(|error| wrong(error.to_string()))?)
 }
 
-/// `longer` says what would have more of what is erased, if nothing is.
+/// If no block is erased, `longer` says what would have to be longer.
 fn write(blocks: &Blocks, form: BlocksForm, to: Option<&Path>, longer: &str) -> anyhow::Result<()> {
     if blocks.erased() == 0 {
         let len = blocks.len();
@@ -128,7 +129,7 @@ pub(crate) fn convert(args: &TraceConvertArgs) -> anyhow::Result<()> {
         BlocksSource::Blocks => read(&args.file)?,
         BlocksSource::Mahimahi => {
             let text = bytes(&args.file)?;
-            // A block that nothing may leave in is as good as erased.
+            // A block in which nothing may be sent counts as erased.
             let times = Opportunities::parse(&text, Size::from_bytes(1504));
             let times = times.map_err(|error| wrong(error.to_string()))?;
             let block = block(args)?;
@@ -189,7 +190,7 @@ fn header(block: Duration) -> BlocksHeader {
     }
 }
 
-/// Whole blocks of a time.
+/// The number of whole blocks in a time span.
 fn count(span: Duration, block: Duration) -> anyhow::Result<usize> {
     let len = usize::try_from(span.as_nanos() / block.as_nanos()).ok();
     let len = len.filter(|len| (1..=MOST_BLOCKS as usize).contains(len));
@@ -200,14 +201,15 @@ fn count(span: Duration, block: Duration) -> anyhow::Result<usize> {
     })?)
 }
 
-/// Places between two ends of a block at which the radio's blocks are looked for.
+/// Phases within a block at which the start of the radio's blocks is searched for.
 const PHASES: u64 = 40;
 
-/// A block is erased if frames were lost that began in it and none came: a frame that came proves its block clean.
-/// Blocks without frames count as clean; their share is given, too.
+/// A block counts as erased if at least one frame that overlaps it was lost and none was received:
+/// a received frame proves its block clean. Blocks without frames count as clean; their share is
+/// returned, too.
 ///
-/// A recording does not say when the radio's blocks begin. They do where the fewest blocks have both frames that came and
-/// frames that did not.
+/// A recording does not say when the radio's blocks begin. The best phase is the one with the
+/// fewest blocks that contain both received and lost frames.
 fn of_frames(
     frames: &[(Duration, Duration, bool)],
     span: Duration,
@@ -230,7 +232,7 @@ fn of_frames(
     let all = (0..PHASES).map(seen);
     let best = all.min_by_key(|seen| mixed(seen));
     let mut seen = best.unwrap_or_default();
-    // The last one is cut off.
+    // The last block is incomplete.
     seen.truncate(len);
     let unknown = seen.iter().filter(|seen| **seen == (false, false)).count();
     let erased = seen.iter().map(|(came, lost)| *lost && !came);

@@ -13,7 +13,7 @@ use crate::trace::blocks;
 
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;
-/// Deviations that are told of a model; the others are smaller.
+/// Number of deviations that are printed of a model, the largest first.
 const WORST: usize = 3;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Fitted {
     duration_s: f64,
     erasure_rate: f64,
     models: Vec<Model>,
-    /// The simplest good one, as a scenario names it; absent if there is none.
+    /// The simplest model that fits well, as a scenario names it; absent if none does.
     chosen: Option<String>,
     summary: String,
 }
@@ -32,15 +32,16 @@ struct Fitted {
 #[derive(Serialize)]
 struct Model {
     family: String,
-    /// As a scenario names it.
+    /// The model, as a scenario names it.
     model: String,
     verdict: &'static str,
-    /// A trace that would be long enough to tell.
+    /// Length of a trace that could decide the fit, s.
     needs_s: Option<f64>,
     p_value: f64,
     log_likelihood: f64,
     bic: f64,
-    /// Better than Bernoulli's on the second half, fitted to the first half.
+    /// Log-likelihood gain over a Bernoulli model on the second half, after a fit to the first
+    /// half.
     held_out_gain_per_1000_blocks: Option<f64>,
     parameters: Vec<Parameter>,
     deviations: Vec<Deviation>,
@@ -153,7 +154,7 @@ pub(crate) fn run(args: &TraceFitArgs) -> anyhow::Result<()> {
     output::print(&render(&fitted))
 }
 
-/// The model as one writes it: numbers with as many digits as a trace can tell.
+/// The model as a person would write it: numbers have no more digits than a trace can support.
 fn written(model: &Generator) -> String {
     let text = model.to_string();
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
@@ -172,13 +173,13 @@ fn written(model: &Generator) -> String {
     short + rest
 }
 
-/// Five digits that count, without an exponent.
+/// Five significant digits, without an exponent.
 fn digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.4e}").parse().unwrap_or(value);
     rounded.to_string()
 }
 
-/// What it comes to, in a sentence or two.
+/// The conclusion, in a sentence or two.
 fn summary(fits: &[Fit], file: &str) -> String {
     if let Some(fit) = choose(fits) {
         return format!(

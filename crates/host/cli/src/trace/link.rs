@@ -42,7 +42,7 @@ struct Way {
     loss_ratio: f64,
     loss_ratio_ci95_half_width: f64,
     rate_mean_bps: u64,
-    /// Whether a queue was seen, so that the rate is the capacity and not a lower bound.
+    /// Whether a queue was observed, so that the rate is the capacity and not a lower bound.
     rate_seen: bool,
     queue_bytes: Option<u64>,
 }
@@ -62,7 +62,7 @@ impl Way {
     }
 }
 
-/// Reads a recording, or joins those of two ends.
+/// Reads a recording, or joins those of both ends.
 pub(crate) fn recording(files: &[std::path::PathBuf]) -> anyhow::Result<Trace> {
     match files {
         [near, far] => {
@@ -116,7 +116,7 @@ pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
     output::print(&text)
 }
 
-/// A table of the link's directions, and the remarks.
+/// A table of the link's directions, followed by the remarks.
 pub(crate) fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
     let heads = [
         "frames",

@@ -1,4 +1,4 @@
-//! `airlane trace retrace`: what a link layer would have made of a trace at best.
+//! `airlane trace retrace`: computes what a link layer could at best have made of a trace.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ struct Retrace {
     schema: u32,
     frames: Vec<Frame>,
     best_frame_blocks: Option<u32>,
-    /// No repair below: packets end to end.
+    /// Without a link layer: packets end to end.
     packets: Vec<Packet>,
 }
 
@@ -35,17 +35,17 @@ struct Frame {
 #[derive(Serialize)]
 struct Packet {
     mtu_bytes: u32,
-    /// Packets of whole blocks.
+    /// Goodput of packets that occupy whole blocks.
     goodput_bytes_per_s: f64,
     lost: f64,
-    /// Packets back to back over the bytes of blocks.
+    /// Goodput of packets back to back in the byte stream of blocks.
     stream_goodput_bytes_per_s: f64,
     stream_lost: f64,
 }
 
-/// PPP around a packet of IP.
+/// Bytes of PPP framing around an IP packet.
 const PPP: u32 = 7;
-/// TCP and IP.
+/// Bytes of TCP and IP headers.
 const HEADERS: u32 = 40;
 
 /// Runs `trace retrace`.

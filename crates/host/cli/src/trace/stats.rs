@@ -1,4 +1,4 @@
-//! `airlane trace stats`: how erasures are distributed.
+//! `airlane trace stats`: prints how erasures are distributed.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const FRAMES: [u32; 9] = [1, 2, 3, 5, 7, 10, 20, 50, 100];
 const TAILS: [u32; 3] = [2, 18, 26];
 /// Frames up to this length are candidates for the best one, as in Ludwig et al. 1999.
 const LONGEST: u32 = 100;
-/// Minutes of a line of the picture.
+/// Minutes in a line of the picture.
 const WIDTH: usize = 72;
 
 #[derive(Serialize)]
@@ -29,13 +29,13 @@ struct Stats {
     parts: usize,
     origin: Option<String>,
     erasure_rate: f64,
-    /// Rate of each whole minute.
+    /// Erasure rate of each whole minute.
     minutes: Vec<f64>,
     /// Share of minutes with less than one erasure in a hundred blocks.
     clean_minutes: Option<f64>,
     burst_blocks: Option<Distribution>,
     gap_blocks: Option<Distribution>,
-    /// Probability that a frame of so many blocks has an erased one.
+    /// Probability that a frame of this many blocks contains an erased one.
     frame_erasure_rates: Vec<FrameRate>,
     best_frame_blocks: Option<u32>,
     burst_error_factor: Option<f64>,
@@ -116,7 +116,7 @@ fn of(blocks: &Blocks) -> Stats {
     }
 }
 
-/// One character a minute: nothing for a clean one, higher for more.
+/// One character for each minute: a dot for one without erasures, otherwise a bar.
 fn picture(minutes: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = minutes.iter().copied().fold(0.0, f64::max);

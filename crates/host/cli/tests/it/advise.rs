@@ -1,4 +1,5 @@
-//! Advice by a recording, as users meet it: a link that is simulated is recorded at both ends, fitted and asked about.
+//! `airlane advise` as users meet it: a simulated link is recorded at both ends, fitted and asked
+//! about.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -28,10 +29,10 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A link that loses a twentieth of all frames.
+/// A link that loses one frame in twenty.
 const LINK: &str = "rate = '3 Mbit/s'\ndelay = '20 ms'\nqueue = '60 kB'\nerrors = { kind = 'uniform', rate = 0.05 }";
 
-/// `link.trace` in a folder of its own.
+/// A folder with a recording, `link.trace`.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let trace = recorded::recorded(LINK, 30, 1);
@@ -71,7 +72,8 @@ fn a_recording_becomes_a_link_and_advice_for_it() {
         "--write",
         "new.toml",
     ];
-    // What helps has a price for calls: it is said, and paid only where the user asks for what it buys.
+    // What helps has a price for calls: the price is named, and paid only if the user asks for the
+    // benefit.
     let priced = out(&airlane(at, &[&ask[..4], &few].concat()));
     assert!(
         priced.contains("The default is for you if this is worth its price: file"),
@@ -138,7 +140,7 @@ fn what_gives_no_advice_is_refused() {
     std::fs::write(at.join("no.trace"), b"airtrax\x01\x02").unwrap();
     refused(&["advise", "no.trace"], "this is no trace");
     refused(&["advise", "missing.trace"], "cannot read missing.trace");
-    // A frame every half second, for as long as there are many.
+    // One frame per half second, from the number of frames and their spacing.
     let received = |every_ms: u64, frames: u64| {
         let records =
             (0..frames)

@@ -1,4 +1,4 @@
-//! The program as its users meet it: text, exit codes, files.
+//! The program as users meet it: text, exit codes, files.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -28,7 +28,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// Every file that comes with the project.
+/// Every scenario file in the repository.
 fn shipped() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in ["scenarios", "demo"] {
@@ -44,7 +44,7 @@ fn shipped() -> Vec<PathBuf> {
     files
 }
 
-/// A scenario that is simulated in no time.
+/// A scenario that takes no noticeable time to simulate.
 const SMALL: &str = r#"schema = 1
 name = "small"
 duration = "20 s"
@@ -483,7 +483,7 @@ fn links_show_the_frames_of_a_run_and_not_of_all() {
         let rows = text.lines().skip_while(|line| !line.starts_with("  link "));
         let rows: Vec<&str> = rows.take_while(|line| !line.is_empty()).collect();
         assert!(rows.len() > 3, "{text}");
-        // Means alone: of several runs that are the same each has an interval of zero.
+        // Means alone: several identical runs have an interval of zero.
         let means = rows[1..3].iter().flat_map(|row| {
             let mut words = row.split_whitespace().peekable();
             std::iter::from_fn(move || {
@@ -587,7 +587,7 @@ fn compare_shows_each_value_with_intervals_and_paired_ratios() {
         rows[0].contains("0.02") && rows[1].contains("0.1"),
         "{text}"
     );
-    // Value, value and ratio, each with its interval.
+    // Two values and their ratio, each with its interval.
     assert_eq!(rows[0].matches('±').count(), 3, "{text}");
     let picture = std::fs::read_to_string(&svg).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains("links.radio.errors.rate = 0.1"));
@@ -637,7 +637,7 @@ fn shares_of_a_flow_by_service_are_shown() {
         .unwrap();
     let words: Vec<&str> = line.split_whitespace().take(3).collect();
     assert_eq!(words, ["file", "service", "-"], "{text}");
-    // By port: each of the two kinds of TCP has its service.
+    // By port, each of the two kinds of TCP has a service of its own.
     let by_port = set("links.radio.classes=heuristic");
     let run = airlane(&[&["sim", "run", "unlabelled"][..], &by_port].concat());
     let text = stdout(&run);
@@ -903,7 +903,7 @@ fn compare_varies_several_keys() {
     let points = json["comparisons"].as_array().unwrap();
     assert_eq!(points.len(), 6);
     assert_eq!(points[4]["values"], serde_json::json!(["0.1", "50 ms"]));
-    // A point is what its values are when nothing else is varied.
+    // A point gives the same results as its values do without variation.
     let mean =
         |of: &serde_json::Value| of["comparison"]["metrics"][0]["rows"][0]["value"]["mean"].clone();
     let set = [
@@ -1049,7 +1049,7 @@ fn damaged_files_never_make_the_program_panic() {
     for path in shipped() {
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        // Ten lines, evenly spread, are each left out once.
+        // Leaves out ten lines, evenly spread, one at a time.
         for skip in (0..lines.len()).step_by(lines.len() / 10 + 1) {
             let mut damaged = lines.clone();
             damaged.remove(skip);
@@ -1066,7 +1066,7 @@ fn damaged_files_never_make_the_program_panic() {
     }
 }
 
-/// A recording of the right end: a frame every 2 ms, of which each tenth is lost.
+/// A recording of the right end: a frame every 2 ms, of which one in ten is lost.
 fn trace(folder: &Path) -> String {
     use airlane_channel::trace::{FrameId, Trace, TraceHeader, TraceRecord};
     let received = (0..5_000).filter(|number| number % 10 != 3);
@@ -1106,7 +1106,7 @@ fn a_trace_takes_the_place_of_a_links_errors() {
     let loss = frames("lost_air") / frames("offered");
     // 1,500 frames: a standard error of 0.008.
     assert!((loss - 0.1).abs() < 0.032, "{loss}");
-    // The same from the file, where the trace lies beside it.
+    // The same result from the scenario file, with a trace in its directory.
     let set = "links.radio.errors={ kind = 'trace', file = 'right.trace', start = 'random' }";
     let [one, two] = [1, 2].map(|seed| run(&["--set", set, "--seed", &seed.to_string()]));
     assert!(one.status.success(), "{}", stderr(&one));
@@ -1212,7 +1212,7 @@ fn services_are_read_before_a_link_is_asked() {
 
 #[test]
 fn a_path_without_a_link_can_be_tested() {
-    // Ports that are free now; nobody else on this machine is likely to want just these at once.
+    // Ports that are free now; it is unlikely that another process takes them before the test does.
     let free = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let ports = free.map(|listener| listener.local_addr().unwrap().port().to_string());
     let [control, file, pages, voice] = ports.each_ref().map(String::as_str);
@@ -1322,7 +1322,8 @@ fn every_verb_has_a_manual_page() {
     }
 }
 
-/// Bursts of four and gaps of sixty blocks in turn are no chance: no model of ours makes them.
+/// Alternating bursts of four and gaps of sixty blocks are not random, so no model of ours makes
+/// them.
 #[test]
 fn a_trace_is_fitted_and_what_no_model_made_is_said() {
     let folder = tempfile::tempdir().unwrap();
@@ -1343,7 +1344,7 @@ fn a_trace_is_fitted_and_what_no_model_made_is_said() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("0 of 4 blocks are erased"), "{error}");
 
-    // A word that only begins like a line of lengths is repeated whole.
+    // A word that merely starts like a line of lengths is reported in full.
     std::fs::write(&file, "radio: 0101\n").unwrap();
     let error = String::from_utf8(airlane(&["trace", "fit", path]).stderr).unwrap();
     assert!(
@@ -1381,7 +1382,7 @@ fn traces_of_blocks_are_made_converted_and_asked() {
     ];
     let generated = airlane(&[&model[..], &["--seed", "3", "-o", &rows]].concat());
     assert!(generated.status.success(), "{}", stderr(&generated));
-    // There and back again is where it began.
+    // Converting it back gives the original.
     assert!(
         airlane(&["trace", "convert", &rows, "-o", &characters])
             .status
@@ -1415,7 +1416,7 @@ fn traces_of_blocks_are_made_converted_and_asked() {
     let goodput = |at: usize| frames[at]["goodput_bytes_per_s"].as_f64().unwrap();
     assert!((0..20).all(|at| goodput(at) <= goodput(best - 1)));
 
-    // Nothing may leave between 0 and 30 ms, and from 60 to 80 ms.
+    // Nothing may be sent from 0 to 30 ms, nor from 60 to 80 ms.
     let times = path("lte.down");
     std::fs::write(&times, "0\n30\n35\n45\n90\n100\n").unwrap();
     let output = airlane(&[

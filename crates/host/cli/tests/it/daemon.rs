@@ -1,5 +1,5 @@
-//! What befalls a running `airlane up` besides packets: signals, a log that nobody takes, a start before
-//! the network is there, rights that it has given up.
+//! What a running `airlane up` must withstand besides packets: signals, a log that is not read, a
+//! start before the network is up, and privileges that it has given up.
 //!
 //! ```text
 //!  namespace left            namespace right
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
-/// For a machine that does other things as well.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until something holds.
@@ -31,7 +31,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Two hosts. Nothing joins them yet.
+/// Two hosts that are not connected yet.
 struct Site {
     hosts: [Namespace; 2],
     folder: tempfile::TempDir,
@@ -40,7 +40,7 @@ struct Site {
 impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // Whoever a test lets ask may come as far as the socket.
+        // Users that a test allows to ask must be able to reach the socket.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Self {
             hosts: ["left", "right"].map(|name| Namespace::new(name).unwrap()),
@@ -48,7 +48,7 @@ impl Site {
         }
     }
 
-    /// A cable from one to the other.
+    /// Connects the hosts with a cable.
     fn join(&self) {
         self.hosts[0].join("wire", &self.hosts[1], "wire").unwrap();
     }
@@ -60,7 +60,7 @@ impl Site {
             .unwrap();
     }
 
-    /// A cable with addresses.
+    /// Connected hosts with addresses.
     fn connected() -> Self {
         let site = Self::new();
         site.join();
@@ -72,7 +72,8 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// The file of an end. `link`: underlay, security and services; `rest`: other tables.
+    /// Writes the file of an end. `link` has the underlay, security and services; `rest` other
+    /// tables.
     fn write(&self, end: usize, top: &str, link: &str) -> PathBuf {
         let (file, socket) = (
             self.path(&format!("{end}.toml")),
@@ -89,7 +90,7 @@ impl Site {
     }
 
     fn udp(&self, end: usize, rest: &str) -> PathBuf {
-        // Nothing is there by itself that a test would have to wait for until it has gone.
+        // With no services by default, no packets are pending that a test would have to wait for.
         let rest = if rest.is_empty() { NO_SERVICES } else { rest };
         let link = format!(
             "underlay = {{ kind = \"udp\", listen = \"0.0.0.0:7007\", peer = \"192.0.2.{}:7007\" }}\n\
@@ -99,7 +100,7 @@ impl Site {
         self.write(end, "", &link)
     }
 
-    /// `airlane up` on the end's file with its log in a file.
+    /// Runs `airlane up` on the end's file, with its log in a file.
     fn up(&self, end: usize, arguments: &[&str]) -> Process {
         let log = File::create(self.path(&format!("{end}.log"))).unwrap();
         self.up_with(end, arguments, log.into())
@@ -163,7 +164,7 @@ fn a_hangup_is_a_reload_and_what_is_wrong_with_the_file_changes_nothing() {
     fs::write(&file, "schema = 1\nname = ").unwrap();
     signal(&mut up, Signal::HUP);
     until("it says what is wrong", || site.log(0).contains("0.toml:2"));
-    // What was set on the command line still is: the delay cannot change while it runs.
+    // The value set on the command line still applies: the delay cannot change while the node runs.
     site.udp(0, GAMES);
     signal(&mut up, Signal::HUP);
     until("it has the service", || {
@@ -193,7 +194,7 @@ fn a_user_signal_writes_where_it_stands_and_quit_ends_it_well() {
     assert_eq!(up.wait(PATIENCE).and_then(|status| status.code()), Some(0));
 }
 
-/// `kill PID; airlane up` is what people type.
+/// People type `kill PID; airlane up`.
 #[test]
 fn a_node_can_be_started_again_as_soon_as_it_was_told_to_end() {
     if !can_run("a_node_can_be_started_again_as_soon_as_it_was_told_to_end") {
@@ -222,7 +223,7 @@ fn a_log_that_nobody_takes_neither_ends_nor_blocks_the_link() {
     if !can_run("a_log_that_nobody_takes_neither_ends_nor_blocks_the_link") {
         return;
     }
-    // A full disk, a reader that has gone, one that has stopped reading.
+    // A full disk, a closed reader, and a reader that has stopped reading.
     let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
     let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
@@ -237,7 +238,7 @@ fn a_log_that_nobody_takes_neither_ends_nor_blocks_the_link() {
         let mut left = site.up_with(0, &[], log);
         let right = site.up(1, &[]);
         until("they have a session", || site.is_confirmed(0));
-        // More lines than any queue of them has room for.
+        // More lines than the queue of any of them holds.
         for _ in 0..100 {
             signal(&mut left, Signal::USR1);
             std::thread::sleep(Duration::from_millis(1));
@@ -341,7 +342,7 @@ fn a_link_on_ethernet_comes_up_before_its_interface() {
     ends.into_iter().for_each(ends_well);
 }
 
-/// A line of `/proc/PID/status`, or of one of its threads.
+/// The value of a line of `/proc/PID/status`, or of that of a thread.
 fn says(text: &str, key: &str) -> String {
     let line = text.lines().find_map(|line| line.strip_prefix(key));
     line.unwrap().trim_start_matches(':').trim().to_owned()
@@ -361,10 +362,10 @@ fn a_running_link_has_given_up_what_it_does_not_need_and_can_still_reload() {
         let top = "metrics = \"127.0.0.1:9107\"";
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, format!("{top}\n{text}")).unwrap();
-        // The user makes its socket there.
+        // The user creates its socket there.
         fs::set_permissions(site.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let arguments: Vec<_> = user.iter().flat_map(|name| ["--user", name]).collect();
-        // As udev makes the device, which may be root's alone where there is no udev.
+        // Permissions as udev sets them; without udev the device may belong to root alone.
         let tun = site.path("tun");
         let script =
             "mknod -m 666 \"$0\" c 10 200 && mount --bind \"$0\" /dev/net/tun && exec \"$@\"";
@@ -395,7 +396,7 @@ fn a_running_link_has_given_up_what_it_does_not_need_and_can_still_reload() {
                     kept && own && has("CapAmb") == 0 && says(text, "NoNewPrivs") == "1"
                 })
         });
-        // A route, which takes a right, and a service.
+        // Adds a route, which needs a privilege, and a service.
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace(NO_SERVICES, GAMES)).unwrap();
         signal(&mut up, Signal::HUP);
@@ -407,7 +408,7 @@ fn a_running_link_has_given_up_what_it_does_not_need_and_can_still_reload() {
     }
 }
 
-/// Asks as a user of this number and group.
+/// Runs `airlane` as a user with this uid and gid.
 fn as_user(user: u32, group: u32, arguments: &[&str]) -> Output {
     let mut command = Command::new("setpriv");
     command.args([
@@ -450,7 +451,7 @@ fn a_group_may_read_status_and_change_nothing() {
             "{change:?}: {said}"
         );
     }
-    // Whoever is not of the group does not come as far.
+    // A user outside the group is refused earlier.
     let stranger = as_user(1234, 1234, &["status", socket]);
     let said = String::from_utf8_lossy(&stranger.stderr).into_owned();
     assert!(

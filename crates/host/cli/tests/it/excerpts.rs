@@ -1,10 +1,10 @@
-//! What README and documents show can be done as it stands: every TOML excerpt is read, and every command
-//! of the program and recipe of `make` in a shell excerpt is one that there is. Python's are compiled by
-//! `python/tests/test_excerpts.py`.
+//! README and documents show only what works: every TOML excerpt can be read, and every command of
+//! the program and recipe of `make` in a shell excerpt exists. `python/tests/test_excerpts.py`
+//! compiles the Python excerpts.
 //!
-//! An excerpt that is a part of a file says so in the line before it, which pages do not show:
-//! `<!-- in demo/left.toml -->`. It is then read as that file with what the excerpt has in its place:
-//! tables key by key, lists of tables by name or, without names, by position.
+//! An excerpt that is a part of a file says so in the line before it, which rendered pages do not
+//! show: `<!-- in demo/left.toml -->`. It is then merged into that file: tables key by key, lists
+//! of tables by name or, without names, by position.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ struct Excerpt {
     /// File and line.
     at: String,
     language: String,
-    /// The file that it is a part of.
+    /// The file of which the excerpt is a part.
     part_of: Option<String>,
     text: String,
 }
@@ -80,7 +80,7 @@ fn read(file: &Path) -> Vec<Excerpt> {
 fn merge(into: &mut Table, from: &Table) {
     for (key, new) in from {
         match (into.get_mut(key), new) {
-            // Another kind of table has other keys.
+            // A table of another kind has other keys.
             (Some(Value::Table(old)), Value::Table(new)) if old.get("kind") == new.get("kind") => {
                 merge(old, new);
             }
@@ -102,7 +102,7 @@ fn merge(into: &mut Table, from: &Table) {
     }
 }
 
-/// Reads a file of whichever kind it is; `whole`, if it is all that an excerpt shows.
+/// Reads a file of any kind; `whole` says whether the excerpt is a complete file.
 fn check(text: &str, name: &str, whole: bool) -> Result<(), String> {
     let document = Document::parse(text, name).map_err(|e| e.to_string())?;
     let refused = if document.has("title") {
@@ -113,7 +113,7 @@ fn check(text: &str, name: &str, whole: bool) -> Result<(), String> {
         document.read::<AirConfig>().err().map(|e| e.to_string())
     } else if document.has("link") {
         match document.read::<LiveConfig>() {
-            // Whoever copies a whole file shall get what its services promise.
+            // Readers who copy a whole file must get what its services promise.
             Ok(file) if whole => file.link.unreached().first().map(ToString::to_string),
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
@@ -143,7 +143,7 @@ fn every_toml_excerpt_is_read() {
     }
 }
 
-/// The commands of a line, each as its words.
+/// The commands of a line, each split into words.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![vec![]];
     let mut word = String::new();

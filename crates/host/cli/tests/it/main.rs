@@ -1,5 +1,5 @@
-//! The program as users and service managers meet it.
-//! All files are modules of one program: each program is linked on its own, which takes seconds.
+//! Tests of the program as users and service managers meet it. All files are modules of one
+//! program, because linking each separately would take seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use airlane_testkit::netns::{Namespace, Process, can_run};
 
-/// Against hanging only, however slow the machine is.
+/// Only ends a hanging test, however slow the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the node says, until it says this.
+/// Collects the node's notifications up to this one.
 fn until(socket: &UnixDatagram, word: &str) -> Vec<String> {
     let (mut heard, mut bytes) = (Vec::new(), [0; 256]);
     let deadline = Instant::now() + PATIENCE;
@@ -29,7 +29,7 @@ fn until(socket: &UnixDatagram, word: &str) -> Vec<String> {
     panic!("no {word} among {heard:?}");
 }
 
-/// A namespace, the file of a node for it, and a manager that listens.
+/// A namespace, the file of a node for it, and a listening manager.
 struct Managed {
     namespace: Namespace,
     folder: tempfile::TempDir,
@@ -73,7 +73,7 @@ fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
         "kind = \"udp\", listen = \"127.0.0.1:7007\", peer = \"127.0.0.1:7008\"",
     );
     site.namespace.ip(&["link", "set", "lo", "up"]).unwrap();
-    // The manager names the process that the watchdog is for.
+    // The manager names the process that the watchdog applies to.
     let mut command = site.namespace.command("sh");
     command.args([
         "-c",
@@ -91,11 +91,11 @@ fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
         let heard = until(&site.manager, "WATCHDOG=1");
         assert_eq!(heard, ["WATCHDOG=1"]);
     }
-    // Four intervals of half the time that it was given.
+    // Four notifications at half the watchdog's timeout.
     assert!(begun.elapsed() >= Duration::from_millis(700), "{begun:?}");
     assert!(up.stop(PATIENCE).unwrap().success());
     until(&site.manager, "STOPPING=1");
-    // A line each, for programs.
+    // JSON, one line each.
     let log = std::fs::read_to_string(log).unwrap();
     let lines: Vec<serde_json::Value> = log
         .lines()
@@ -111,7 +111,7 @@ fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
 
 const UNIT: &str = include_str!("../../../../../deploy/airlane@.service");
 
-/// What the unit says of `key`.
+/// The value of `key` in the unit file.
 fn unit(key: &str) -> &'static str {
     let value = UNIT.lines().find_map(|line| line.strip_prefix(key));
     value.unwrap().strip_prefix('=').unwrap()
@@ -132,7 +132,7 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
     let binary = env!("CARGO_BIN_EXE_airlane");
     std::fs::write(&file, UNIT.replace("/usr/bin/airlane", binary)).unwrap();
     let file = file.to_str().unwrap();
-    // Tenths; the network, packet sockets and a device alone make more than one of ten.
+    // In tenths; access to the network, packet sockets and a device alone exceed a score of one.
     let secure = ["security", "--offline=true", "--threshold=30", file];
     for arguments in [&["verify", file][..], &secure] {
         let output = analyze(arguments).unwrap();
@@ -156,11 +156,11 @@ fn the_unit_grants_what_a_node_on_ethernet_needs_and_no_more() {
     let families: Vec<_> = unit("RestrictAddressFamilies").split_whitespace().collect();
     assert!(families.contains(&"AF_PACKET"), "{families:?}");
     assert_eq!(unit("AmbientCapabilities"), unit("CapabilityBoundingSet"));
-    // As the unit does: another user than root, to whom the run directory and the files are given.
+    // As in the unit: a user other than root, who owns the run directory and the files.
     for path in [site.folder.path(), &site.notify] {
         std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
     }
-    // The device may be root's alone where there is no udev.
+    // Without udev the device may belong to root alone.
     let device = site.folder.path().join("tun");
     let script = "mknod -m 666 \"$0\" c 10 200 2> /dev/null; mount --bind \"$0\" /dev/net/tun && exec setpriv \"$@\"";
     let start = |capabilities: &[&str]| {

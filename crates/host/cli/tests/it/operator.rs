@@ -1,4 +1,4 @@
-//! What an operator meets in the first hour: errors of a start, rights, files of other tunnels.
+//! What an operator meets in the first hour: start errors, permissions, files of other tunnels.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -16,7 +16,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The lines of a log for programs.
+/// The lines of a JSON log.
 fn json(output: &Output) -> Vec<Value> {
     let text = said(output);
     let lines = text.lines();
@@ -35,7 +35,7 @@ fn the_version_is_a_verb_as_well() {
     let (protocol, features) = protocol.split_once(", features ").unwrap();
     assert!(protocol.parse::<u8>().is_ok(), "{said}");
     assert_eq!(features.trim(), "live lab screen");
-    // It may have been built before the last commit.
+    // The program may have been built before the last commit.
     let git = |arguments: &[&str]| Command::new("git").args(arguments).output();
     let is_checkout = git(&["rev-parse", "HEAD"]).is_ok_and(|head| head.status.success());
     if is_checkout && commit != "unknown" {
@@ -114,7 +114,7 @@ fn what_is_wrong_with_a_file_is_json_where_the_log_is() {
                 .contains("unknown key `naem`")
         );
     }
-    // The same for people.
+    // The same errors in the log for people.
     let refused = airlane(&["up", file]);
     assert!(said(&refused).contains("left.toml:2:1: unknown key `naem`"));
 }
@@ -140,7 +140,7 @@ fn all_that_is_in_the_way_of_a_start_is_said_at_once() {
             .output()
             .unwrap()
     };
-    // The interface is no TUN device, and there is no key.
+    // The interface is not a TUN device, and the key is missing.
     let refused = up(&[]);
     let text = said(&refused);
     assert_eq!(refused.status.code(), Some(1), "{text}");
@@ -163,7 +163,7 @@ fn who_may_not_look_is_told_so() {
     if !can_run("who_may_not_look_is_told_so") {
         return;
     }
-    // A folder for root alone, in a mount namespace that goes with the command.
+    // A folder for root alone, in a mount namespace that ends with the command.
     let script = "mount -t tmpfs tmpfs /run && mkdir -m 700 /run/airlane && \
                   exec setpriv --reuid 1234 --regid 1234 --clear-groups \"$@\"";
     let mut command = Command::new("unshare");
@@ -205,7 +205,7 @@ fn a_file_of_wireguard_becomes_a_live_file_and_a_key() {
     assert!(!text.contains(private.trim()));
     let public = airlane(&["keygen", "--public", &path("wg0.key")]);
     assert_eq!(public.stdout, key.stdout);
-    // The same key may be there.
+    // A key file with the same key may exist.
     let again = airlane(&import);
     assert!(again.status.success(), "{}", said(&again));
     assert!(
@@ -213,7 +213,7 @@ fn a_file_of_wireguard_becomes_a_live_file_and_a_key() {
         "{}",
         said(&again)
     );
-    // Another is nobody's to replace.
+    // A different key must not be replaced.
     fs::remove_file(path("wg0.key")).unwrap();
     assert!(airlane(&["keygen", &path("wg0.key")]).status.success());
     let again = airlane(&import);
@@ -222,7 +222,7 @@ fn a_file_of_wireguard_becomes_a_live_file_and_a_key() {
         "{}",
         said(&again)
     );
-    // What a link refuses is said of the file that was read.
+    // What a link refuses is reported for the file that was read.
     let wg = fs::read_to_string(&conf).unwrap();
     let twice = wg
         .split_once("[Peer]")

@@ -1,4 +1,4 @@
-//! A lossy link is recorded at both ends, and the simulator replays it.
+//! Records a lossy link at both ends, and replays it in the simulator.
 //!
 //! ```text
 //!  left: air0 ─ up ─ wire ═══ one [ air: 20 Mbit/s, 25 ms, 5 % loss ] two ═══ wire ─ up ─ air0 :right
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use airlane_testkit::netns::{Namespace, Process, can_run};
 use serde_json::Value;
 
-/// Against hanging only, however slow the machine is.
+/// Only ends a hanging test, however slow the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
 
@@ -64,13 +64,13 @@ service = "voice"
     )
 }
 
-/// Datagrams one way, as many and no closer to each other than that.
+/// Sends this many datagrams in one direction, at least this far apart.
 fn send(namespace: &Namespace, to: &str, count: usize, every: Duration) {
     namespace
         .run(|| {
             let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
             for _ in 0..count {
-                // Nobody listens; what counts is what the link does.
+                // There is no listener; only what the link does counts.
                 let _refused = socket.send_to(&[7; 500], to);
                 std::thread::sleep(every);
             }
@@ -120,7 +120,7 @@ impl Link {
         Self::over("{ kind = \"uniform\", rate = 0.05 }", security)
     }
 
-    /// Over air with such errors.
+    /// A link over an emulator with these errors.
     fn over(errors: &str, security: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -243,7 +243,7 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
         let loss = number(both, "loss_ratio");
         let four = 4.0 * (0.05f64 * 0.95 / frames).sqrt();
         assert!((loss - 0.05).abs() < four, "{way}: {loss}");
-        // One end sees the same by the numbers that are missing.
+        // One end infers the same losses from missing numbers.
         let alone = number(one, "loss_ratio");
         assert!(
             (loss - alone).abs() < 0.003,
@@ -256,7 +256,7 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
         );
     }
 
-    // Another protocol at other times on the recorded link.
+    // Another protocol, at other times, over the recorded link.
     let scenario = link.path("scenario.toml");
     std::fs::write(&scenario, SCENARIO).unwrap();
     for trace in ["link.trace", "1.trace"] {
@@ -272,7 +272,8 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
             let frames = |key: &str| radio[way]["channel"][key]["frames"].as_f64().unwrap();
             let loss = frames("lost_air") / frames("offered");
             let recorded = recorded["loss_ratio"].as_f64().unwrap();
-            // Recorded are 3,000 frames, of which others see others: four standard errors of those.
+            // The replay samples the recording's 3,000 frames at other times: four standard errors
+            // of 3,000 frames.
             assert!(frames("offered") > 10_000.0, "{radio}");
             assert!(
                 (loss - recorded).abs() < 0.016,
@@ -288,12 +289,13 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
         stderr(&output)
     );
 
-    // A disk that is full ends the recording, and the link goes on.
+    // A full disk ends the recording, but not the link.
     let socket = link.path("0.sock");
     let output = airlane(&["record", "/dev/full", "--socket", &socket]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/full"), "{}", stderr(&output));
-    // Nobody else records now: it was ended. The file may have no more than a header's worth.
+    // There is no other recording now, since it was ended. The size limit leaves room for little
+    // more than a header.
     let output = link.record(0, &["--max-size", "300B"]).output().unwrap();
     assert!(
         stderr(&output).contains("--max-size"),
@@ -303,7 +305,7 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
     assert!(std::fs::metadata(&traces[0]).unwrap().len() <= 300);
     assert_eq!(link.state(0).unwrap(), "confirmed");
 
-    // And the ports do again what they did.
+    // Replaying the journals of the ports gives the same outputs.
     link.ups.iter_mut().for_each(|up| {
         up.stop(PATIENCE).unwrap();
     });
@@ -338,7 +340,7 @@ fn frames_without_numbers_cannot_be_recorded() {
     );
 }
 
-/// Blocks of a known model on the air, seen through frames alone, are those of the model.
+/// Blocks of a known model on the air, seen only through frames, fit back to that model.
 #[test]
 fn a_recorded_radio_fits_back_to_its_model() {
     if !can_run("a_recorded_radio_fits_back_to_its_model") {
@@ -350,8 +352,8 @@ fn a_recorded_radio_fits_back_to_its_model() {
     );
     let link = Link::over(&errors, true);
     let recording = [0, 1].map(|end| link.record(end, &["--for", "40s"]).spawn().unwrap());
-    // Many frames in each block of 40 ms, more than a busy machine leaves out, and for longer than the recordings last:
-    // a pause takes a millisecond at least.
+    // Each block of 40 ms gets more frames than a busy machine leaves out, and sending lasts longer
+    // than the recordings: a pause takes at least a millisecond.
     send(
         &link.ends[0],
         "10.7.0.2:5004",
@@ -381,7 +383,8 @@ fn a_recorded_radio_fits_back_to_its_model() {
     assert_ne!(model["verdict"], "poor", "{model}");
     for (at, value) in [to_bad, to_good].into_iter().enumerate() {
         let number = |key: &str| model["parameters"][at][key].as_f64().unwrap();
-        // Twice as far as in 95 of 100 cases: frames at the edges of blocks blur them.
+        // Twice the half width of the 95 % interval, because frames at the edges of blocks blur
+        // them.
         let far = 2.0 * libm::log(number("high_95") / number("low_95")) / 2.0;
         let apart = libm::log(number("value") / value).abs();
         assert!(apart < far, "{value}: {model}");

@@ -1,4 +1,4 @@
-//! `airlane relay` as a program: what it prints, and that nothing of what was is left.
+//! `airlane relay` as a program: what it prints, and that it leaks nothing.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,7 +13,7 @@ use serde_json::Value;
 const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A relay to `to`, and where it listens.
+/// A relay to `to`, and the address on which it listens.
 fn relay(to: SocketAddr, more: &[&str]) -> (Process, SocketAddr) {
     let to = to.to_string();
     let mut command = Command::new(AIRLANE);
@@ -29,7 +29,7 @@ fn relay(to: SocketAddr, more: &[&str]) -> (Process, SocketAddr) {
     log.read_line(&mut line).unwrap();
     let began: Value = serde_json::from_str(&line).unwrap();
     let listen = began["listen"].as_str().unwrap();
-    // Its log goes on, and nobody lets it wait.
+    // Its log is drained, so that it never waits for a reader.
     std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
     (process, listen.parse().unwrap())
 }
@@ -94,7 +94,7 @@ fn of_a_thousand_connections_nothing_is_left() {
             assert!(Instant::now() < deadline, "{}", descriptors(pid));
             std::thread::sleep(Duration::from_millis(20));
         }
-        // The first rounds are for what is kept to be used again.
+        // The first rounds fill the buffers that are kept for reuse.
         if round > 0 {
             used.push(memory(pid));
         }
@@ -106,7 +106,7 @@ fn of_a_thousand_connections_nothing_is_left() {
     assert_eq!(report["to_servers_bytes"], 4_000_000);
     assert_eq!(report["cut"], 0);
     let [closed, reset] = ["closed", "reset_by_server"].map(|name| report[name].as_u64());
-    // Who closes last with something on its way may reset.
+    // The last to close, with data still in flight, may reset.
     assert!(closed.unwrap() + reset.unwrap() + report["reset_by_client"].as_u64().unwrap() == 4000);
 }
 

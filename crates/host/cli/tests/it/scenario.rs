@@ -1,4 +1,4 @@
-//! Scenarios made of what other tools were told, and of points of studies, as their users meet them.
+//! Scenarios made from other tools' configurations and from points of studies, as users meet them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn airlane(folder: &Path, arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program was built for this test");
-    // A program that does not read has closed its end.
+    // A program that does not read its input has closed the pipe.
     _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -49,7 +49,7 @@ fn what_tc_shows_runs_at_once() {
     let bps = throughput_bps(folder.path(), "eth0.toml", &["duration=20 s"]);
     assert!((1.8e6..=1.92e6).contains(&bps), "{bps}");
 
-    // The same from a file and from the command line, to standard output.
+    // The same result from a file and from the command line, to standard output.
     std::fs::write(folder.path().join("shown.txt"), shown).unwrap();
     for input in ["shown.txt", shown] {
         let output = airlane(folder.path(), &["scenario", "from-netem", input], "");
@@ -77,13 +77,13 @@ fn what_is_not_understood_is_refused_with_its_place() {
     assert!(said.contains("column 9: UP: No such file"), "{said}");
 }
 
-/// The traces are found from beside the scenario, wherever that is.
+/// The paths of traces are relative to the scenario, wherever it is.
 #[test]
 fn shells_and_their_traces_run_from_another_folder() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     std::fs::create_dir(&out).unwrap();
-    // 12.032 Mbit/s and a tenth of it.
+    // 12.032 Mbit/s and a tenth of that.
     std::fs::write(folder.path().join("DOWN.trace"), "1\n").unwrap();
     std::fs::write(folder.path().join("UP.trace"), "10\n").unwrap();
     let queues = "--uplink-queue=droptail --uplink-queue-args=packets=100 \
@@ -98,7 +98,7 @@ fn shells_and_their_traces_run_from_another_folder() {
     ];
     let output = airlane(folder.path(), &arguments, "");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // Nothing is otherwise but for the window, which is none of Mahimahi's.
+    // Only the window differs, which Mahimahi does not have.
     let said = text(&output.stderr);
     assert!(said.starts_with("warning: window: "), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -116,7 +116,7 @@ fn studies() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../studies")
 }
 
-/// A point of a study is the study's world, and runs as it runs there.
+/// A point of a study, written as a scenario, gives the same results as the study.
 #[test]
 fn a_point_of_a_study_has_the_results_of_the_study() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn the_name_of_a_scenario_that_is_listed_stands_for_its_file() {
         run(&["explain", name]).stdout,
         run(&["explain", "file.toml"]).stdout
     );
-    // A file of that name is the file.
+    // A file of that name takes precedence.
     std::fs::copy(
         folder.path().join("file.toml"),
         folder.path().join("wlan-lan1"),
@@ -313,7 +313,7 @@ fn stations_have_rows_in_text_and_json() {
         .find(|line| line.trim_start().starts_with("channel"));
     let head = head.unwrap_or_else(|| panic!("{shown}"));
     assert!(heads.iter().all(|word| head.contains(word)), "{head}");
-    // No links, and no table without rows.
+    // There are no links, and no table is shown without rows.
     assert!(!shown.contains("utilisation"), "{shown}");
     let row = |line: &str| {
         line.split_whitespace()
@@ -352,7 +352,7 @@ fn stations_have_rows_in_text_and_json() {
     assert_eq!(retries["mean"].as_f64(), Some(count("retries") as f64));
 }
 
-/// A pair of captures of a simulated link has the losses of the simulation.
+/// A pair of captures of a simulated link shows the losses of the simulation.
 #[test]
 fn a_pair_of_captures_becomes_a_recording() {
     let folder = tempfile::tempdir().unwrap();
@@ -401,7 +401,8 @@ fn a_pair_of_captures_becomes_a_recording() {
     );
     let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let found = shown["out"]["frames_lost"].as_u64().unwrap();
-    // What the link's queue drops is lost between the captures, too; what is under way at the end is unknown.
+    // Drops of the link's queue are lost between the captures, too; frames in flight at the end are
+    // unknown.
     let dropped = channel["dropped_queue"]["frames"].as_u64().unwrap();
     assert!(
         lost > 20 && found.abs_diff(lost + dropped) <= 40,
@@ -480,7 +481,7 @@ fn rates_of_a_script_lie_beside_the_scenario_and_run() {
         mbps[1..].iter().all(|mbps| (0.8..=1.2).contains(mbps)),
         "{mbps:?}"
     );
-    // There is no place beside standard output.
+    // Standard output has no directory for a second file.
     let output = airlane(folder.path(), &made[..3], script);
     assert_eq!(output.status.code(), Some(2));
     assert!(

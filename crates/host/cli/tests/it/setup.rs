@@ -1,4 +1,4 @@
-//! `airlane setup`: what it writes runs as it is, and nothing is overwritten.
+//! `airlane setup`: the files it writes work unchanged, and no file is overwritten.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -12,7 +12,7 @@ use airlane_testkit::netns::{Namespace, Process, can_run};
 use serde_json::Value;
 
 const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
-/// Against hanging only.
+/// Only ends a hanging test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `airlane setup` in a folder, with answers on standard input.
@@ -22,7 +22,7 @@ fn setup(folder: &Path, arguments: &[&str], answers: &str) -> Output {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Whoever refuses reads none.
+    // A program that refuses its arguments reads no answers.
     let _unread = stdin.write_all(answers.as_bytes());
     drop(stdin);
     child.wait_with_output().unwrap()
@@ -161,7 +161,7 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// `airlane flows` tells of it, with a rule that keeps it where it is.
+/// `airlane flows` shows it, with a rule that keeps it in its service.
 fn what_was_tried_is_a_flow_that_the_link_knows(link: &str, there: &str) {
     let flows = |more: &[&str]| {
         let mut command = Command::new(AIRLANE);
@@ -183,7 +183,7 @@ fn what_was_tried_is_a_flow_that_the_link_knows(link: &str, there: &str) {
     assert!(shown.contains(rule) && shown.contains(flow["why"].as_str().unwrap()));
 }
 
-/// By addresses of both ends, of one alone, and with a pre-shared key: the files run as they are.
+/// With addresses of both ends, of one alone, and with a pre-shared key, the files work unchanged.
 #[test]
 fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
     if !can_run("both_ends_come_up_on_what_was_written_and_reach_each_other") {
@@ -206,7 +206,7 @@ fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
     .enumerate()
     {
         let folder = tempfile::tempdir().unwrap();
-        // Control sockets of all namespaces are in one folder.
+        // The control sockets of all namespaces share one folder.
         let name = format!("s{}x{at}", std::process::id() % 100_000);
         let options = [
             "--here",
@@ -234,7 +234,7 @@ fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
         let other = json["there"]["address"].as_str().unwrap();
         let deadline = Instant::now() + PATIENCE;
         let nobody = SocketAddr::new(other.parse().unwrap(), 9);
-        // Whoever refuses has been reached.
+        // A peer that refuses has been reached.
         let reached = || {
             let tried =
                 hosts[0].run(|| TcpStream::connect_timeout(&nobody, Duration::from_secs(1)));

@@ -1,4 +1,5 @@
-//! `airlane send` and `airlane recv` as programs: folders, what an end that was killed has left, and what is refused.
+//! `airlane send` and `airlane recv` as programs: folders, the remains of an end that was killed,
+//! and refusals.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -14,7 +15,7 @@ use serde_json::Value;
 const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A receiver, where it listens, and what the other end has to say.
+/// A receiver, its address, and the ticket for the other end.
 struct Receiver {
     process: Process,
     at: String,
@@ -67,7 +68,7 @@ impl Receiver {
         command
     }
 
-    /// What it printed, once it has ended by itself.
+    /// Its output, once it has ended by itself.
     fn ends(mut self) -> (bool, Value) {
         let mut out = self.process.child().stdout.take().unwrap();
         let status = self.process.wait(PATIENCE).unwrap();
@@ -86,7 +87,8 @@ fn bytes(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Nobody answers a wrong ticket: its end says why it may be, in its time, and the other one that somebody called.
+/// A wrong ticket is not answered: the sender gives possible reasons after its timeout, and the
+/// receiver reports that somebody called.
 #[test]
 fn a_wrong_ticket_ends_with_a_reason_at_both_ends() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -155,17 +157,17 @@ fn a_folder_arrives_as_it_was() {
         at("a").metadata().unwrap().modified().unwrap(),
         root.join("a").metadata().unwrap().modified().unwrap()
     );
-    // Nothing of the job is left.
+    // Nothing of the job remains.
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1);
 
-    // The same again: it is there, and nothing travels.
+    // Sent again, the files are there already and no data is transferred.
     let receiver = receive(to.path(), &[]);
     let again = receiver.sender(&root, &[]).output().unwrap();
     assert!(again.status.success());
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["resumed_bytes"], 300_000);
     assert!(receiver.ends().0);
-    // Another file of the same name stays.
+    // Another file of the same name is kept.
     fs::write(at("a"), "mine").unwrap();
     let receiver = receive(to.path(), &[]);
     let again = receiver.sender(&root, &[]).output().unwrap();
@@ -189,7 +191,7 @@ fn a_folder_arrives_as_it_was() {
     assert!(receiver.ends().0);
 }
 
-/// Until a receiver has so much of a job on its disk.
+/// Waits until a receiver has stored this much of a job.
 fn wait_for_parts(folder: &Path) {
     let begin = Instant::now();
     let has = |entry: fs::DirEntry| {
@@ -212,7 +214,7 @@ fn either_end_may_be_killed_and_started_again() {
     wait_for_parts(to.path());
     slow.child().kill().unwrap();
     slow.wait(PATIENCE);
-    // Now the other one.
+    // The same with the other end.
     let mut slow = Process::start(&mut receiver.sender(&file, &["--most", "12 Mbit/s"])).unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let Receiver {

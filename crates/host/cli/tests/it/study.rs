@@ -1,4 +1,5 @@
-//! Studies as their users run them: a small work, its verdicts, what they are compared with.
+//! Studies as users run them: a small work, its verdicts, and the verdicts that they are compared
+//! with.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -49,8 +50,8 @@ check = "loss[high] < 0.05"
 "#
 );
 
-/// `airlane study run` of small works in a folder, at 3 repetitions each. Every work has a seed of
-/// its own, claims of its own and an alternative.
+/// Runs `airlane study run` on small works in a folder, with 3 repetitions each. Every work has its
+/// own seed, claims and alternative.
 fn run(folder: &Path, works: &[&str], options: &[&str]) -> Output {
     for (seed, id) in (1..).zip(["small", "other"]) {
         let work = folder.join("studies").join(id);
@@ -82,7 +83,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The exit code, which is as expected, and what was said.
+/// Checks the exit code and returns the output.
 #[track_caller]
 fn ends_with(code: i32, output: &Output) -> String {
     assert_eq!(output.status.code(), Some(code), "{}", said(output));
@@ -105,7 +106,7 @@ fn verdicts_that_got_worse_or_are_new_end_with_1() {
     let new = ends_with(1, &small(&["--check", "none.json"]));
     assert!(new.contains("opposite: not in it"), "{new}");
 
-    // Compared with what stood there, not with what has just been written over it.
+    // It is compared with the previous file, not with the one just written over it.
     let better = text.replace("misses", "holds");
     std::fs::write(folder.join("better.json"), better).unwrap();
     for options in [
@@ -199,7 +200,7 @@ fn verdicts_that_cannot_be_compared_are_refused_before_anything_runs() {
     }
 }
 
-/// A second study of the same work, whose claim reads the first one.
+/// A second study of the same work; its claim reads the first one.
 const READER: &str = concat!(
     r#"title = "Twice the length"
 scenario.schema = 1
@@ -221,7 +222,7 @@ check = "loss[low] < F1.1.loss[high]"
 "#
 );
 
-/// A folder of studies with F1.1, F1.2, which reads it, and F1.3, which reads F1.2.
+/// A folder with the studies F1.1, F1.2, which reads F1.1, and F1.3, which reads F1.2.
 fn chain(folder: &Path) -> impl Fn(&[&str]) -> Output {
     let work = folder.join("studies/chain");
     std::fs::create_dir_all(&work).unwrap();
@@ -263,9 +264,9 @@ fn what_runs_is_said_first_and_can_be_the_figure_alone() {
     );
     let expected = "chain/F1.2: 2 simulations, and 2 that only its claims read, of F1.1; --set changes these, too";
     assert!(all.contains(expected), "{all}");
-    // One of the two worlds of F1.1 is that of F1.2, now that they last as long.
+    // One of the two worlds of F1.1 is also that of F1.2, now that both run equally long.
     assert!(all.contains("chain: 4 runs, 0 known before"), "{all}");
-    // What F1.2 reads is no business of F1.3.
+    // F1.3 does not depend on what F1.2 reads.
     let last = ends_with(0, &study(&["run", "F1.3", "--runs", "2", "--out", "last"]));
     assert!(last.contains("chain: 2 runs"), "{last}");
 
@@ -385,7 +386,7 @@ fn a_folder_of_ones_own_hides_no_work_of_the_program() {
         "{}",
         list()
     );
-    // One of the same name stands for that of the program.
+    // A work of the same name replaces that of the program.
     for name in ["mine", "xylomenos-1999"] {
         let work = folder.path().join("studies").join(name);
         std::fs::create_dir(&work).unwrap();
