@@ -1,12 +1,13 @@
-//! Gives the crate a fingerprint of the code that simulates, so that results of another version
-//! are never taken for results of this one; and the works and scenarios that the program ships.
+//! Gives the crate a fingerprint of the code that simulates, so that results of another version are
+//! never mistaken for results of this one, and embeds the works and scenarios that the program
+//! ships.
 
 use std::path::{Path, PathBuf};
 
-/// The folders whose files are in the program.
+/// The folders whose files are embedded in the program.
 const SHIPPED: [&str; 2] = ["scenarios", "studies"];
 
-/// The crates whose code decides a result.
+/// The crates whose code determines results.
 const CRATES: [&str; 5] = [
     "protocol/base",
     "protocol/link",
@@ -27,7 +28,7 @@ fn main() {
     files.sort();
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for file in files {
-        // FNV-1a: no security is wanted, only that an edit shows.
+        // FNV-1a: it need not be secure, only show an edit.
         for byte in std::fs::read(&file).unwrap_or_default() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -36,7 +37,7 @@ fn main() {
     ship(&here.join("../../.."));
 }
 
-/// Writes a list of the shipped files, paths as they are in the sources.
+/// Writes a list of the shipped files with their paths in the repository.
 fn ship(root: &Path) {
     let mut list = String::from("const SHIPPED: &[(&str, &str)] = &[\n");
     for folder in SHIPPED {

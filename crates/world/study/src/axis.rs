@@ -1,25 +1,26 @@
-//! What differs between the scenarios of a study.
+//! The axes of a study: what differs between its scenarios.
 
 use toml::{Table, Value};
 
 use crate::pattern::Assignment;
 
-/// One thing that differs between the scenarios of a study.
+/// One respect in which the scenarios of a study differ.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// `scheme`, `level`.
+    /// Such as `scheme` or `level`.
     pub name: String,
-    /// `rlp`, `L1`, in the order of the file.
+    /// Such as `rlp` or `L1`, in the order of the file.
     pub values: Vec<String>,
-    /// By value: what is assigned for it.
+    /// The assignments for each value.
     pub(crate) set: Vec<Vec<Assignment>>,
 }
 
-/// A place where a claim is checked: one value for each open axis.
+/// A place at which a claim is checked: one value for each open axis.
 pub(crate) type AxisValues = Vec<String>;
 
 impl Axis {
-    /// An axis of a study: its values with their assignments, or values of one that a part defines.
+    /// Reads an axis of a study: its values with their assignments, or a selection of values from
+    /// an axis that a part defines.
     pub(crate) fn new(name: &str, choice: &Value, known: Option<&Table>) -> Result<Self, String> {
         let (values, table): (Vec<String>, &Table) = match choice {
             Value::Table(table) => (table.keys().cloned().collect(), table),

@@ -1,4 +1,4 @@
-//! Published statements, and how what was measured compares with them.
+//! Published claims, and how measured results compare with them.
 
 mod comparison;
 pub(crate) mod contradiction;
@@ -126,20 +126,21 @@ impl ClaimClass {
     }
 }
 
-/// What one check of a claim found.
+/// The result of checking a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// The comparison; none if there was nothing to compare.
+    /// The verdict; `None` if there was nothing to compare.
     pub verdict: Option<Verdict>,
-    /// Each comparison by itself.
+    /// Each single comparison.
     pub comparisons: Vec<Comparison>,
-    /// What was measured, in words.
+    /// The measured values, in words.
     pub measured: String,
-    /// Of each comparison that does not hold: values, interval or printed value, and the rule.
+    /// For each comparison that does not hold: the values, the interval or printed value, and the
+    /// rule.
     pub why: Vec<String>,
 }
 
-/// One, or a list of them.
+/// One item, or a list of them.
 #[derive(Clone, Debug)]
 pub(crate) struct OneOrMany<T>(Vec<T>);
 
@@ -259,7 +260,7 @@ impl<'de> Deserialize<'de> for Operand {
 }
 
 impl Claim {
-    /// Numbers, or orderings.
+    /// Whether it is about numbers or orderings.
     pub fn kind(&self) -> ClaimKind {
         self.kind.unwrap_or(if self.check.as_slice().is_empty() {
             ClaimKind::Quantitative
@@ -274,7 +275,7 @@ impl Claim {
         conditions.chain(self.alone()).collect()
     }
 
-    /// Every expression that is held against a printed number.
+    /// Every expression that is compared with a printed number.
     fn alone(&self) -> Vec<&Operand> {
         let gains = self
             .gain
@@ -292,7 +293,7 @@ impl Claim {
         gains.chain(values).chain(bounds).chain(closed).collect()
     }
 
-    /// Its checks, as they were written.
+    /// Its checks, as written.
     pub fn checks(&self) -> Vec<String> {
         let conditions = self.check.as_slice().iter().map(|c| c.text.clone());
         let at = |places: &[String]| match places {
@@ -335,8 +336,8 @@ impl Claim {
             .collect()
     }
 
-    /// Studies whose scenarios its checks read, or decide whether what it prints was set; `own` is the one that it
-    /// belongs to.
+    /// Studies whose scenarios its checks read, or that the lint reads to decide whether a printed
+    /// value was set; `own` is the study of this claim.
     pub(crate) fn read_scenarios<'c>(&'c self, own: &'c str) -> Vec<&'c str> {
         let settings = self.setting.as_slice().iter();
         let settings = settings.flat_map(|setting| setting.studies(own));
@@ -354,7 +355,7 @@ impl Claim {
             .collect()
     }
 
-    /// Neighbours in its chains, and where they are compared.
+    /// Adjacent operands in its chains, and where they are compared.
     fn pairs(&self) -> Vec<(&Operand, Comparator, &Operand, &[String])> {
         let mut found = vec![];
         for condition in self.check.as_slice() {
@@ -369,7 +370,7 @@ impl Claim {
         found
     }
 
-    /// The numbers that measured values are to be equal to.
+    /// The numbers that measured values should equal.
     fn printed(&self) -> Vec<f64> {
         let values = self.value.as_slice().iter().map(|value| value.is);
         let equal = |(_, comparator, right, _): (_, _, &Operand, _)| match right.expression {

@@ -1,4 +1,4 @@
-//! Every single comparison as a row of CSV, for whoever wants to judge otherwise.
+//! Writes every single comparison as a row of CSV, for readers who want to judge by other rules.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ pub fn comparisons(report: &Report) -> String {
     out
 }
 
-/// In quotes, as commas stand in checks.
+/// Quoted, because checks contain commas.
 fn cell(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }

@@ -1,29 +1,31 @@
-//! What a flow had carried by a time that each repetition decides, such as what another one took:
-//! `file.good_bps until X23.time[clap-final]`.
+//! What a flow had carried by a time that each repetition determines, such as the completion time
+//! of another flow: `file.good_bps until X23.time[clap-final]`.
 //!
-//! Of a flow with `progress.curve` each run has its new bytes by the end of each interval; between two of them they
-//! grow evenly. Beyond the last one nothing is known. Each of these points is a number by name, as all that the store, the
-//! tables and Python's results keep: a series would need a form of its own in each of them, for this one reader.
+//! For a flow with `progress.curve`, each run has the new bytes by the end of each interval;
+//! between two ends they are interpolated linearly. Past the last one nothing is known. Each of
+//! these points is a named number, like everything else in the store, the tables and Python's
+//! results: a series would need a form of its own in each of them, for this one reader.
 
 use crate::expression::Operand;
 use crate::store::RunRecord;
 
-/// In front of the time in a metric, and behind the flow in results.
+/// Stands before the time in a metric, and after the flow in results.
 const UNTIL: &str = " until ";
 const BYTES_BY: &str = "bytes_by_";
 const GOOD_BPS: &str = "good_bps";
 
-/// In results, of a point of a flow's curve. The digits make names sort as times do.
+/// The name in results of a point of a flow's curve. Zero padding makes names sort in the order of
+/// times.
 pub(crate) fn name(at_s: f64) -> String {
     format!("{BYTES_BY}{at_s:014.9}")
 }
 
-/// What a study reads of results.
+/// What a study reads from results.
 #[derive(Clone, Debug)]
 pub(crate) enum Metric {
-    /// By its name.
+    /// A number, by its name.
     Plain(String),
-    /// New bits of a flow over the time until then.
+    /// The rate of new bits of a flow up to that time.
     Until { flow: String, time: Operand },
 }
 
@@ -40,14 +42,15 @@ impl Metric {
     }
 }
 
-/// A metric's name in results.
+/// The name in results of a metric.
 pub(crate) fn measured(metric: &str) -> &str {
     metric
         .split_once(UNTIL)
         .map_or(metric, |(measured, _)| measured)
 }
 
-/// New bits of `flow` (with its point) over the first `time` seconds behind its first packet.
+/// New bits per second of `flow` (a name with its point) over the first `time` seconds after its
+/// first packet.
 pub(crate) fn good_bps(run: &RunRecord, flow: &str, time: f64) -> f64 {
     let (mut before, mut bytes) = (0.0, 0.0);
     for (name, more) in run.names.iter().zip(&run.values) {

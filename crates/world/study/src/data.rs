@@ -1,4 +1,4 @@
-//! Results by study, metric and place, and the value of an expression over them.
+//! Results by study, metric and place, and the values of expressions over them.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::statistics::Repetitions;
 use crate::store::RunRecord;
 use crate::study::Study;
 
-/// What the studies of a work measured.
+/// The results of all studies of a work.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredData {
     pub(crate) runs: usize,
     studies: BTreeMap<String, Results>,
 }
 
-/// What one study measured.
+/// The results of one study.
 #[derive(Clone, Debug)]
 struct Results {
     study: Study,
-    /// Values of each metric, by point and repetition; no points if nothing has run yet.
+    /// Values of each metric, by point and repetition; without points if nothing has run yet.
     columns: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
@@ -41,14 +41,15 @@ impl MeasuredData {
         self.studies.insert(study.id.clone(), results);
     }
 
-    /// Adds one more column to a study that is here.
+    /// Adds one more column to a study that has been inserted.
     pub(crate) fn add(&mut self, study: &Study, metric: &str, column: Vec<Vec<f64>>) {
         if let Some(results) = self.studies.get_mut(&study.id) {
             results.columns.insert(metric.to_owned(), column);
         }
     }
 
-    /// What a flow had carried by a time in the runs of a study's points, which may be still to come.
+    /// What a flow had carried by a time, for the runs of a study's points; the runs may be
+    /// missing.
     pub(crate) fn until(
         &self,
         study: &Study,
@@ -57,7 +58,7 @@ impl MeasuredData {
         flow: &str,
         time: &Operand,
     ) -> Result<Vec<Vec<f64>>, String> {
-        // Names that nothing has are found here.
+        // Unknown names are found here.
         self.open_axes(&study.id, &[&time.expression])?;
         for (quantity, _) in time.expression.quantities() {
             let read = &self.results(&study.id, quantity)?.study.read;
@@ -71,7 +72,7 @@ impl MeasuredData {
                 let only = Repetitions::Only(run);
                 self.value(&study.id, &time.expression, &place, only)
             };
-            // Also where nothing has run: then it says whether there are such times.
+            // Even if nothing has run: this checks that such times exist.
             time(0)?;
             let runs = runs.get(point).into_iter().flatten().enumerate();
             runs.map(|(run, record)| Ok(curve::good_bps(record, flow, time(run)?)))
@@ -80,14 +81,14 @@ impl MeasuredData {
         (0..points).map(point).collect()
     }
 
-    /// The values of a metric, one a repetition.
+    /// The values of a metric, one for each repetition.
     pub(crate) fn column(&self, study: &str, metric: &str, point: usize) -> Option<&[f64]> {
         let column = self.studies.get(study)?.columns.get(metric)?;
         column.get(point).map(Vec::as_slice)
     }
 
-    /// The largest mean of a quantity's metric in its study, where the axis of the figure ends; none where that
-    /// is logarithmic, or where nothing was measured.
+    /// The largest mean of a quantity's metric in its study, where the figure's axis ends; `None`
+    /// if that axis is logarithmic, or if nothing was measured.
     pub(crate) fn largest(&self, own: &str, quantity: &Quantity) -> Option<f64> {
         let results = self.results(own, quantity).ok()?;
         let figure = results.study.figure.as_ref();
@@ -117,7 +118,7 @@ impl MeasuredData {
         ))
     }
 
-    /// The unit of a metric, from the name of what it reads.
+    /// The name in results of a quantity's metric; it ends with the unit.
     pub(crate) fn metric_name(&self, own: &str, quantity: &Quantity) -> Option<&str> {
         let results = self.results(own, quantity).ok()?;
         results
@@ -137,7 +138,7 @@ impl MeasuredData {
         results.into_iter().flat_map(|results| &results.study.axes)
     }
 
-    /// Axes of more than one value that a quantity leaves open.
+    /// Axes with several values that a quantity leaves open.
     fn open(&self, own: &str, quantity: &Quantity) -> Result<Vec<(String, Vec<String>)>, String> {
         let axes = &self.results(own, quantity)?.study.axes;
         let unknown = quantity
@@ -154,7 +155,7 @@ impl MeasuredData {
             .collect())
     }
 
-    /// The open axes of expressions that are looked at together.
+    /// The open axes of expressions that are evaluated together.
     pub(crate) fn open_axes(
         &self,
         own: &str,
@@ -177,7 +178,7 @@ impl MeasuredData {
         Ok(axes)
     }
 
-    /// All places of the open axes; `at` keeps those with these values.
+    /// All places on the open axes; `at` keeps those with these values.
     pub(crate) fn places(
         &self,
         own: &str,
@@ -253,7 +254,7 @@ impl MeasuredData {
         })
     }
 
-    /// Repetition by repetition.
+    /// The values repetition by repetition.
     fn each(
         &self,
         own: &str,
@@ -266,7 +267,7 @@ impl MeasuredData {
             .collect()
     }
 
-    /// Along the last axis that the place leaves open.
+    /// The values along the last axis that the place leaves open.
     fn along(
         &self,
         own: &str,
@@ -281,7 +282,7 @@ impl MeasuredData {
         values
             .iter()
             .map(|value| {
-                // The innermost choice wins.
+                // The innermost choice takes precedence.
                 let place: AxisValues = std::iter::once(value).chain(place).cloned().collect();
                 self.value(own, of, &place, sample)
             })
@@ -314,7 +315,7 @@ impl MeasuredData {
         else {
             return Ok(f64::NAN);
         };
-        // Over the repetitions in which it could be measured; NaN if there is none.
+        // The mean of the repetitions in which it could be measured; NaN if there is none.
         let (mut sum, mut count) = (0.0, 0.0);
         for run in sample.of(column.len()) {
             if column[run].is_finite() {
@@ -326,7 +327,7 @@ impl MeasuredData {
     }
 }
 
-/// Mean and standard deviation of what could be measured.
+/// Mean and standard deviation of the measured values.
 fn spread(values: &[f64]) -> (f64, f64) {
     let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
     let n = values.len() as f64;

@@ -1,4 +1,4 @@
-//! What can be wrong with a work, a study, or a folder of results.
+//! Errors of works, studies and folders of results.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub enum StudyError {
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A file of a work is wrong.
@@ -27,12 +27,12 @@ pub enum StudyError {
     /// An assignment cannot be made.
     #[error("`{text}`: {problem}; write PATH=VALUE, such as links.radio*.errors.rate=0.05")]
     Assignment {
-        /// As it was written.
+        /// The assignment as written.
         text: String,
         /// What is wrong.
         problem: String,
     },
-    /// What a study composes is no scenario; the file is named by study and point.
+    /// The composition of a study is not a valid scenario; the error names study and point.
     #[error(transparent)]
     Refused(#[from] RefusedFile),
     /// A scenario cannot be simulated.
@@ -42,7 +42,7 @@ pub enum StudyError {
         study: String,
         /// Its values on the axes.
         point: String,
-        /// The loader's words.
+        /// The message of the scenario loader.
         problem: String,
     },
     /// A claim cannot be judged.
@@ -63,7 +63,7 @@ pub enum StudyError {
         /// What is wrong.
         problem: String,
     },
-    /// No point of a study is meant, or more than one.
+    /// The values select no point of a study, or more than one.
     #[error("{study}: {problem}; its axes: {axes}")]
     Point {
         /// Id of the study.
@@ -73,23 +73,23 @@ pub enum StudyError {
         /// Every axis with its values.
         axes: String,
     },
-    /// A name that no study, work or alternative has.
+    /// No study, work or alternative has this name.
     #[error("there is no {what} \"{name}\"; {help}")]
     Unknown {
-        /// What was looked for.
+        /// The kind of thing that was looked up.
         what: &'static str,
         /// The name.
         name: String,
-        /// The one that was probably meant, or those that exist.
+        /// The name that was probably meant, or those that exist.
         help: String,
     },
-    /// Results that do not fit what was asked.
+    /// The results do not fit the request.
     #[error("{0}")]
     Results(String),
 }
 
 impl StudyError {
-    /// No `what` of those that exist has this name.
+    /// The error for a `what` that does not exist under this name.
     pub fn unknown<'a>(
         what: &'static str,
         name: &str,
@@ -120,7 +120,7 @@ impl StudyError {
         }
     }
 
-    /// Whether the user's input is at fault, not the run.
+    /// Whether the user's input is at fault rather than the run.
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, Self::Io { .. })
     }

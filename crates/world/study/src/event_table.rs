@@ -1,5 +1,5 @@
-//! Events of a run as a Parquet table: a row each, columns as docs/events.md has them. A field that an event does not
-//! have is null.
+//! Writes the events of a run as a Parquet table: one row each, with the columns of docs/events.md.
+//! A field that an event does not have is null.
 //!
 //! Rows are written in groups, so memory holds one group, however long the run is.
 
@@ -15,7 +15,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-/// Rows of a group.
+/// Rows in a group.
 const GROUP: usize = 100_000;
 
 /// A field of an event.
@@ -26,7 +26,7 @@ enum Value<'a> {
     Flag(Option<bool>),
 }
 
-/// What a group has of a field so far, and in which rows.
+/// The values of one field in the current group so far, and which rows have one.
 struct Column {
     defined: Vec<i16>,
     values: Values,
@@ -39,7 +39,7 @@ enum Values {
     Flags(Vec<bool>),
 }
 
-/// A table that grows by an event at a time.
+/// A table to which events are appended one at a time.
 pub struct EventTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Column>,
@@ -86,7 +86,7 @@ fn fields<'a>(event: &EventRecord<'a>) -> [(&'static str, Value<'a>); 27] {
     ]
 }
 
-/// An event without anything, for the names and types of its fields.
+/// An event without values, for the names and types of its fields.
 const NOTHING: EventRecord<'static> = EventRecord {
     time_ns: 0,
     event: "",
@@ -136,7 +136,7 @@ impl Column {
                 all.push(ByteArray::from(*name));
                 1
             }
-            // Times are of a run, which ends long before 2^63 ns.
+            // Times are relative to the start of a run, which ends long before 2^63 ns.
             (Values::Numbers(all), Value::Number(Some(number))) => {
                 all.push(i64::try_from(*number).unwrap_or(i64::MAX));
                 1
@@ -181,10 +181,10 @@ impl Column {
 }
 
 impl<W: Write + Send> EventTable<W> {
-    /// An empty one.
+    /// Creates an empty table.
     ///
     /// # Errors
-    /// If nothing can be written.
+    /// If it cannot be written.
     pub fn new(out: W) -> Result<Self, ParquetError> {
         let fields = fields(&NOTHING);
         let types = fields.iter().map(|(name, value)| {
@@ -205,7 +205,7 @@ impl<W: Write + Send> EventTable<W> {
         let schema = Type::group_type_builder("event")
             .with_fields(types)
             .build()?;
-        // The library's own version stays out of the bytes.
+        // The library's version is left out, so that the bytes do not depend on it.
         let properties = WriterProperties::builder()
             .set_created_by("airlane".to_owned())
             .build();
@@ -215,7 +215,7 @@ impl<W: Write + Send> EventTable<W> {
         })
     }
 
-    /// The next row.
+    /// Appends a row.
     ///
     /// # Errors
     /// If a group is full and cannot be written.
@@ -244,7 +244,7 @@ impl<W: Write + Send> EventTable<W> {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Rows are the lines of JSON, field by field, with null where a line has no such field.
+    /// Rows equal the lines of JSON, field by field, with null where a line lacks the field.
     #[test]
     fn rows_are_what_lines_are() {
         let text = "schema = 1\nname = \"two\"\nduration = \"20 s\"\nuntil = \"file\"\n\

@@ -1,4 +1,4 @@
-//! Runs what a plan needs and the store does not have yet.
+//! Runs the simulations that a plan needs and that the store does not have yet.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,12 +13,12 @@ use crate::metrics::metrics;
 use crate::plan::Plan;
 use crate::store::{RunKey, Store};
 
-/// Which part of the work is done here: shard `index` (from 1) of `count`.
+/// The part of the work to do here: shard `index` (from 1) of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// From 1.
     pub index: u32,
-    /// Of how many.
+    /// The number of shards.
     pub count: u32,
 }
 
@@ -36,13 +36,13 @@ impl Shard {
         (1..=shard.count).contains(&shard.index).then_some(shard)
     }
 
-    /// Whether a run is done here.
+    /// Whether a run belongs to this shard.
     pub fn has(self, key: &RunKey) -> bool {
         let text = format!("{} {} {}", key.0, key.1, key.2);
         fnv1a(text.as_bytes()) % u64::from(self.count) == u64::from(self.index - 1)
     }
 
-    /// What the file of its results has in its name, as [`Store::add`] takes it.
+    /// The suffix in the name of the shard's result file, as [`Store::add`] takes it.
     pub fn suffix(self) -> String {
         match self {
             Self::ALL => String::new(),
@@ -51,7 +51,7 @@ impl Shard {
     }
 }
 
-/// What was done and what was there already.
+/// How many runs were done, and how many were known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Simulated now.
@@ -62,19 +62,19 @@ pub struct Done {
     pub others: u64,
 }
 
-/// Whoever waits for a plan, and has the clock.
+/// Watches the execution of a plan, and provides the clock.
 pub trait ExecutionWatch: Sync {
-    /// Time since some moment.
+    /// Time since an arbitrary origin.
     fn now(&self) -> Duration;
 
-    /// So many runs are left, and take about so long.
+    /// Reports that `left` runs remain, and take about `time`.
     fn about(&self, left: u64, time: Duration);
 
-    /// So many of `total` runs are done.
+    /// Reports that `done` of `total` runs are done.
     fn at(&self, done: u64, total: u64);
 }
 
-/// Nobody waits.
+/// Watches nothing.
 impl ExecutionWatch for () {
     fn now(&self) -> Duration {
         Duration::ZERO
@@ -86,7 +86,7 @@ impl ExecutionWatch for () {
 }
 
 impl Plan {
-    /// Every result that the plan needs, sorted by repetition, then world.
+    /// The key of every result that the plan needs, sorted by repetition, then world.
     pub fn keys(&self) -> Vec<RunKey> {
         self.queue().map(|(_, key)| key).collect()
     }
@@ -102,8 +102,8 @@ impl Plan {
         })
     }
 
-    /// Simulates what is missing on `threads` threads (0: one for each core). A few runs of each study
-    /// come first, and say how long the others take.
+    /// Simulates what is missing on `threads` threads (0: one for each core). A few runs of each
+    /// study come first, to estimate the duration of the others.
     ///
     /// # Errors
     /// If a result cannot be written, or the threads cannot be started.
@@ -162,14 +162,14 @@ impl Plan {
             let threads = pool.current_num_threads() as f64;
             watch.about(rest.len() as u64, work.div_f64(threads));
         }
-        // Repetition by repetition, in each in the order of hashes, which is none: then what is left
-        // takes as long for each run as what is done, from the first runs on.
+        // Sorted by repetition, then by hash, which is an arbitrary order: so from the first runs
+        // on, the remaining runs take as long on average as those that are done.
         rest.sort_by(|(_, a), (_, b)| (a.2, &a.0).cmp(&(b.2, &b.0)));
         all(rest)?;
         Ok(done)
     }
 
-    /// Of each world the first study that has it: the worlds of a study take about equally long.
+    /// For each world, the first study that has it: the worlds of a study take about equally long.
     fn strata(&self) -> Vec<usize> {
         let mut strata = vec![0; self.worlds.len()];
         let studies = self.variants.iter().flat_map(|variant| &variant.studies);
@@ -182,13 +182,14 @@ impl Plan {
     }
 }
 
-/// A world by its index, and which run of it.
+/// The index of a world, and which run of it.
 type Job = (usize, RunKey);
 
-/// How many runs of a study say how long the others take.
+/// How many runs of each study are used to estimate the duration of the others.
 const SAMPLE: usize = 3;
 
-/// Takes a few jobs of each stratum out, as far apart as there are: axes go from one extreme to the other.
+/// Takes a few jobs out of each stratum, as far apart as possible, because axes run from one
+/// extreme to the other.
 fn sample(jobs: Vec<Job>, strata: &[usize]) -> (Vec<Job>, Vec<Job>) {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for (world, _) in &jobs {
@@ -199,13 +200,13 @@ fn sample(jobs: Vec<Job>, strata: &[usize]) -> (Vec<Job>, Vec<Job>) {
         let count = counts[&strata[*world]];
         let at = seen.entry(strata[*world]).or_default();
         *at += 1;
-        // The first, the last, and those between them.
+        // The first, the last, and jobs evenly spaced between them.
         let last = SAMPLE.min(count) - 1;
         (0..=last).any(|i| *at - 1 == i * (count - 1) / last.max(1))
     })
 }
 
-/// The time that `rest` takes on one thread, if runs of a stratum take what the sampled ones took.
+/// The time that `rest` takes on one thread, if runs of a stratum take as long as the sampled ones.
 fn expected(took: &[(usize, Duration)], rest: &[Job], strata: &[usize]) -> Duration {
     let mut of: BTreeMap<usize, (Duration, u32)> = BTreeMap::new();
     for (world, took) in took {
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_sample_has_both_ends_and_the_middle_of_each_study() {
-        // Worlds 0 to 6 are of one study, 7 and 8 of another, 9 of a third.
+        // Worlds 0 to 6 belong to one study, 7 and 8 to another, 9 to a third.
         let strata = [0, 0, 0, 0, 0, 0, 0, 1, 1, 2];
         let all = jobs(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let (first, rest) = sample(all, &strata);

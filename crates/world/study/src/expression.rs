@@ -10,9 +10,9 @@
 //! QUANTITY   = [STUDY "."] METRIC [ "[" VALUE { "," VALUE } "]" ]
 //! FUNCTION   = "min" "max" "mean" (over the axis left open)  "sd" "cv" (over repetitions)
 //! ```
-//! A quantity stands for its mean over the repetitions. Axes that it leaves open are filled in one
+//! A quantity stands for its mean over the repetitions. Axes that it leaves open are set to one
 //! value after the other: a condition must be true at each of them, or at those after `at`. A `-`
-//! between letters or digits without space belongs to a name.
+//! between letters or digits without spaces belongs to a name.
 
 mod parse;
 
@@ -20,27 +20,27 @@ use std::collections::BTreeSet;
 
 pub use parse::ParseError;
 
-/// What may be true or not.
+/// A condition, which is true or false.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// As it was written.
+    /// The text as written.
     pub text: String,
-    /// What is compared.
+    /// The comparison.
     pub kind: ConditionKind,
-    /// Axis values at which it is to be true; empty for all.
+    /// Axis values at which it must be true; empty for all.
     pub at: Vec<String>,
 }
 
 /// The two forms of conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConditionKind {
-    /// Neighbours are compared.
+    /// Adjacent operands are compared.
     Chain(Box<Operand>, Vec<(Comparator, Operand)>),
-    /// Each value along the open axis is above (or below) the one before.
+    /// Each value along the open axis is above (or below) the previous one.
     Monotone {
-        /// Upwards.
+        /// Whether it rises.
         rises: bool,
-        /// What it is about.
+        /// The expression.
         of: Operand,
     },
 }
@@ -48,31 +48,31 @@ pub enum ConditionKind {
 /// An expression with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
-    /// As it was written.
+    /// The text as written.
     pub text: String,
-    /// What it means.
+    /// The parsed expression.
     pub expression: Expression,
 }
 
-/// A number that the results decide.
+/// An expression whose value depends on the results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// Written out.
+    /// A literal number.
     Number(f64),
-    /// Measured.
+    /// A measured quantity.
     Quantity(Quantity),
-    /// With the sign changed.
+    /// An expression with its sign changed.
     Negative(Box<Self>),
-    /// Of two.
+    /// An operator with two operands.
     Binary(Operator, Box<Self>, Box<Self>),
-    /// Of many.
+    /// A function of many values.
     Call(Function, Box<Self>),
 }
 
 /// A metric of a study.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
-    /// Id of the study; the claim's own if none.
+    /// Id of the study; `None` for the claim's own.
     pub study: Option<String>,
     /// Name in the study's `metrics`.
     pub metric: String,
@@ -80,7 +80,7 @@ pub struct Quantity {
     pub at: Vec<String>,
 }
 
-/// Arithmetic.
+/// Arithmetic operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// Sum.
@@ -93,7 +93,7 @@ pub enum Operator {
     Divide,
 }
 
-/// What many values become.
+/// Functions that reduce many values to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The smallest along the open axis.
@@ -108,7 +108,7 @@ pub enum Function {
     Variation,
 }
 
-/// How two values are to compare. Their rules stand in [`verdict`](crate::verdict).
+/// How two values should compare. The rules are in [`verdict`](crate::verdict).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparator {
     /// `>`
@@ -138,7 +138,7 @@ pub enum Comparator {
 }
 
 impl Comparator {
-    /// As it is written.
+    /// The operator as written.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Greater => ">",
@@ -158,7 +158,7 @@ impl Comparator {
 }
 
 impl Expression {
-    /// Every quantity in it, with whether a function over an axis surrounds it.
+    /// Every quantity in it, and whether it is inside a function over an axis.
     pub fn quantities(&self) -> BTreeSet<(&Quantity, bool)> {
         let mut found = BTreeSet::new();
         self.collect(false, &mut found);

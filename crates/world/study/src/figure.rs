@@ -1,8 +1,9 @@
-//! How a study is drawn; [`outcome`] has the numbers that the drawing shows.
+//! How a study is drawn; [`outcome`] has the numbers of the drawing.
 //!
-//! A study needs no `figure` table: the last axis is `x`, the first one gives the lines, and each
-//! metric with a unit has a panel of its own at each value of the axes that are left. Nothing here
-//! knows colours, fonts or file formats; whoever draws gets names, numbers and units.
+//! A study needs no `figure` table: by default the last axis is `x`, the first one gives the lines,
+//! and each metric with a unit has a panel of its own at each value of the remaining axes. This
+//! module does not deal with colours, fonts or file formats; it gives renderers names, numbers and
+//! units.
 
 pub(crate) mod outcome;
 
@@ -63,14 +64,14 @@ pub enum FigureWidth {
     Double,
 }
 
-/// What a study draws.
+/// The drawing of a study.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     kind: FigureKind,
     width: FigureWidth,
     log: bool,
     unit: Option<Unit>,
-    /// Name and values.
+    /// Name and values of the x axis.
     x: (String, Vec<String>),
     lines: (String, Vec<String>),
     columns: usize,
@@ -81,17 +82,18 @@ pub(crate) struct Figure {
 struct Panel {
     /// Values of the axes that neither `x` nor the lines show.
     at: AxisValues,
-    /// What is drawn, as written.
+    /// The expression, as written.
     y: String,
     /// By line, then by `x`.
     cells: Vec<Vec<(Operand, AxisValues)>>,
 }
 
-/// Names for people, by axis, axis value, metric or expression; what has none shows its own name.
+/// Names for people, by axis, axis value, metric or expression; an entry that is missing shows its
+/// own name.
 pub(crate) type Labels = BTreeMap<String, String>;
 
 impl Figure {
-    /// What a study draws; none if it runs nothing.
+    /// The figure of a study; `None` if it runs nothing.
     pub(crate) fn new(
         file: FigureFile,
         axes: &[Axis],
@@ -165,7 +167,7 @@ impl Figure {
                 |axis| (axis.name.clone(), axis.values.clone()),
             ))
         };
-        // A named axis for the lines is not taken for x.
+        // An axis that is named for the lines is not used for x.
         let (x, lines) = if lines.is_some() {
             let lines = take("lines", lines, None)?;
             let last = last.and_then(|last| last.checked_sub(1));
@@ -249,7 +251,7 @@ impl Figure {
         })
     }
 
-    /// Whether the axis of `y` shows ratios and not differences.
+    /// Whether the axis of `y` is logarithmic, so that it shows ratios rather than differences.
     pub(crate) const fn is_logarithmic(&self) -> bool {
         self.log
     }
@@ -278,8 +280,9 @@ fn measured(metrics: &BTreeMap<String, String>) -> Result<Vec<Operand>, String> 
     parsed.collect::<Result<_, _>>().map_err(|e| e.to_string())
 }
 
-/// A small number for each line of some figures: equal names have equal ones everywhere, names that
-/// meet in a figure different ones, as few as that takes.
+/// A small number for each line of some figures: equal names have equal numbers in all figures,
+/// names that appear together in a figure have different ones, and as few numbers as possible are
+/// used.
 pub(crate) fn slots<'f>(figures: impl Iterator<Item = &'f Figure>) -> BTreeMap<String, usize> {
     let figures: Vec<&Figure> = figures.collect();
     let mut slots: BTreeMap<String, usize> = BTreeMap::new();
@@ -324,7 +327,7 @@ mod tests {
         let figure = figure("");
         assert_eq!(figure.x.0, "level");
         assert_eq!(figure.lines.1, ["rlp", "raw"]);
-        // Two metrics with a unit, on each of two links; counts are for claims.
+        // Two metrics with a unit, on each of two links; counts are only for claims.
         let panels: Vec<_> = figure
             .panels
             .iter()

@@ -1,10 +1,10 @@
-//! Factorial experiments: every combination of values that are moved together.
+//! Factorial experiments: every combination of values of several keys.
 
 use serde::Serialize;
 
 use crate::point::TOGETHER;
 
-/// A place of the scenarios and the values that it takes, one after the other.
+/// A key of the scenarios and the values that it takes in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     path: String,
@@ -12,7 +12,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Reads `PATH=VALUE,VALUE`. Equal signs and commas in brackets belong to the path or to a value.
+    /// Parses `PATH=VALUE,VALUE`. Equal signs and commas in brackets belong to the path or to a
+    /// value.
     pub fn parse(text: &str) -> Option<Self> {
         let at = outside(text, '=').next()?;
         let (path, rest) = (&text[..at], &text[at + 1..]);
@@ -30,7 +31,8 @@ impl Grid {
     }
 }
 
-/// The choices that the name of an alternative puts together: place and value, or the name of one in its work.
+/// The choices that the name of an alternative combines: a place and a value each, or the name of
+/// an alternative of the work.
 pub(crate) fn choices(name: &str) -> Vec<Choice> {
     let one = |part: &str| match outside(part, '=').next() {
         Some(at) => Choice {
@@ -45,17 +47,17 @@ pub(crate) fn choices(name: &str) -> Vec<Choice> {
     name.split(TOGETHER).map(one).collect()
 }
 
-/// One choice of several that hold at once.
+/// One of several choices that apply together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
     /// A path into scenarios, or the name of an alternative.
     pub place: String,
-    /// What stands there.
+    /// The value at that path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 
-/// Where a character stands outside of brackets and quotes.
+/// The positions of a character outside brackets and quotes.
 fn outside(text: &str, wanted: char) -> impl Iterator<Item = usize> {
     let (mut depth, mut quoted) = (0, false);
     text.char_indices().filter_map(move |(at, c)| {
@@ -69,8 +71,8 @@ fn outside(text: &str, wanted: char) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The alternatives that a command asks for: all of `named` at once, at every point of the grids. None if nothing is
-/// named.
+/// The alternatives that a command asks for: all of `named` together, at every point of the grids.
+/// Empty if nothing is named.
 pub fn alternatives_of(named: &[String], grids: &[Grid]) -> Vec<String> {
     let mut points = vec![named.to_vec()];
     for grid in grids {

@@ -1,14 +1,14 @@
-//! Published figures as files: which worlds they ran, what they claim, how the claims fare here.
+//! Published figures as files: which worlds they ran, what they claim, and how the claims compare
+//! with simulations.
 //!
 //! A [`Work`] is a folder with one TOML file for each figure or table. A [`Plan`] says which
 //! distinct worlds its studies need, [`Plan::execute`] simulates those that the [`Store`] does not
 //! have yet, [`Plan::outcome`] judges the claims. docs/studies.md describes the files.
 //!
-//! * The same work, seed and version give the same bytes, interrupted or not, on any number of
-//!   threads or machines.
-//! * A rule that turns numbers into a verdict is the same for all claims of its form:
-//!   [`verdict`].
-//! * Nothing here simulates: that is [`airlane_sim`].
+//! * The same work, seed and version give the same bytes, whether or not the run was interrupted,
+//!   on any number of threads or machines.
+//! * The rule that turns numbers into a verdict is the same for all claims of a form: [`verdict`].
+//! * Nothing is simulated here; [`airlane_sim`] does that.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a folder of results belongs to, so that it can be completed, merged and read again.
+//! Describes a folder of results, so that it can be completed, merged and read again.
 
 use std::path::Path;
 
@@ -8,27 +8,27 @@ use crate::error::StudyError;
 use crate::plan::{Plan, RunRequest};
 use crate::store::VERSION;
 
-/// `manifest.json`. Nothing in it depends on time, machine, threads or shards.
+/// The contents of `manifest.json`, which do not depend on time, machine, threads or shards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of this form.
+    /// Version of this format.
     pub schema: u32,
     /// Version and fingerprint of the code that simulates.
     pub version: String,
-    /// The arguments that decide the results, as typed.
+    /// The arguments that determine the results, as typed.
     pub command: Vec<String>,
-    /// What they asked for.
+    /// The request that they make.
     pub request: RunRequest,
-    /// The works and studies that they named; a work without studies stands for all of them.
+    /// The works and studies that they name; a work without studies stands for all of them.
     pub works: Vec<ManifestWork>,
 }
 
-/// What was asked of one work.
+/// What was requested of one work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestWork {
     /// Id of the work.
     pub id: String,
-    /// Ids of the studies that were asked for; empty for all.
+    /// Ids of the requested studies; empty for all.
     pub asked: Vec<String>,
     /// Repetitions of every scenario.
     pub runs: u64,
@@ -40,16 +40,16 @@ pub struct ManifestWork {
     pub scenarios: u64,
     /// Distinct simulations.
     pub simulations: u64,
-    /// What is committed and each alternative.
+    /// The committed choices and each alternative.
     pub variants: Vec<ManifestVariant>,
 }
 
 /// The studies under one set of choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManifestVariant {
-    /// None for what is committed.
+    /// The alternative; `None` for the committed choices.
     pub alternative: Option<String>,
-    /// Studies with the hashes of their scenarios, the last axis fastest.
+    /// Studies with the hashes of their scenarios; the last axis varies fastest.
     pub studies: Vec<(String, Vec<String>)>,
 }
 
@@ -84,7 +84,7 @@ impl ManifestWork {
 }
 
 impl ManifestWork {
-    /// What was asked for, as it is named on the command line.
+    /// The requested works and studies, as named on the command line.
     pub(crate) fn named(&self) -> Vec<String> {
         match self.asked.as_slice() {
             [] => vec![self.id.clone()],
@@ -97,7 +97,7 @@ impl ManifestWork {
 }
 
 impl Manifest {
-    /// What a command asks for.
+    /// The manifest of a command.
     pub fn new(command: Vec<String>, request: RunRequest, works: Vec<ManifestWork>) -> Self {
         Self {
             schema: 1,
@@ -108,7 +108,7 @@ impl Manifest {
         }
     }
 
-    /// What the command was told after the works and studies.
+    /// The arguments after the works and studies.
     pub fn options(&self) -> &[String] {
         let first = self.command.iter().position(|word| word.starts_with("--"));
         &self.command[first.unwrap_or(self.command.len())..]
@@ -130,7 +130,7 @@ impl Manifest {
     /// Reads it from a folder.
     ///
     /// # Errors
-    /// If there is none, or it is none.
+    /// If it is missing or not a manifest.
     pub fn read(folder: &Path) -> Result<Self, StudyError> {
         let path = folder.join("manifest.json");
         let text = airlane_base::config::read_text(&path).map_err(|error| {

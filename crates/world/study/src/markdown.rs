@@ -1,4 +1,4 @@
-//! Verdicts as Markdown: a page for each work, and one over several.
+//! Verdicts as Markdown: a page for each work, and one for several.
 
 mod overview;
 mod tables;
@@ -8,16 +8,17 @@ mod work;
 use crate::outcome::WorkOutcome;
 use crate::work::Work;
 
-/// A page, and what its file's name ends with; nothing for the first one.
+/// A page, and the suffix of its file name; the first page has none.
 pub struct Page {
     /// The id of its work.
     pub of: Option<String>,
-    /// In Markdown.
+    /// Its Markdown.
     pub text: String,
 }
 
-/// The pages of outcomes: that of their only work, or one over all of them, which links `NAME-WORK.md`, and one for each.
-/// `works` are those of the outcomes. A work that claims nothing has what was measured, a table for each figure.
+/// The pages for these outcomes: that of their only work, or one over all of them, which links to
+/// `NAME-WORK.md`, and one for each. `works` are those of the outcomes. A work without claims gets
+/// its measured values, a table for each figure.
 pub fn markdown(outcomes: &[WorkOutcome], works: &[&Work], name: &str) -> Vec<Page> {
     let mut found = vec![];
     for work in works {

@@ -1,6 +1,6 @@
-//! What a study keeps of a run: numbers by name, `flow.metric_unit`, `link.direction.count` or
-//! `link.direction.service.metric_unit`; of radio channels `medium.count` and `medium.station.count`, of groups of flows
-//! `group.metric_unit`.
+//! The numbers that a study keeps of a run, by name: `flow.metric_unit`, `link.direction.count` or
+//! `link.direction.service.metric_unit`; for radio channels `medium.count` and
+//! `medium.station.count`, for groups of flows `group.metric_unit`.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     (names, values)
 }
 
-/// Numbers of services by link and name.
+/// The numbers of services, by link and name.
 fn service_numbers(run: &RunResult) -> BTreeMap<(&str, &str), u8> {
     let links = run.links.iter().flat_map(|link| {
         let services = link.down.services.iter().chain(&link.up.services);
@@ -85,14 +85,15 @@ fn service_numbers(run: &RunResult) -> BTreeMap<(&str, &str), u8> {
     links.collect()
 }
 
-/// Which service most of a flow's packets got in its main direction, on the first link with services that they came to.
+/// The service that carried most of a flow's packets in its main direction, on the first link with
+/// services that they reached.
 fn most_of(flow: &FlowResult, numbers: &BTreeMap<(&str, &str), u8>) -> Option<u8> {
     let on = flow.services.iter().find(|on| !on.there.is_empty())?;
     let most = on.there.first()?;
     numbers.get(&(&*on.link, &*most.service)).copied()
 }
 
-/// The same names for every run of a scenario, whatever happened in it.
+/// The names are the same for every run of a scenario, whatever happened in it.
 fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     let measured = flow.scalars();
     let value = |name: &&'static str| {
@@ -108,7 +109,8 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     flow.measures().iter().map(value).chain(counts).collect()
 }
 
-/// What a probe of progress has, points of its curve, and windows of time with their names.
+/// The metrics of a progress probe, including points of its curve and time windows, with their
+/// names.
 fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
     let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
     let whole = progress.scalars().into_iter();
@@ -144,7 +146,7 @@ fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
     all
 }
 
-/// Of one service: what it measures of itself, then its counts.
+/// The metrics of one service: those that it measures itself, then its counts.
 fn service_metrics(service: &ServiceResult) -> Vec<(&'static str, f64)> {
     let measured = [
         ("goodput_ratio", service.goodput_ratio),
@@ -162,7 +164,7 @@ fn service_metrics(service: &ServiceResult) -> Vec<(&'static str, f64)> {
     measured.into_iter().chain(sent).chain(repairs).collect()
 }
 
-/// What services did together against losses.
+/// What all services together did against losses.
 fn repairs(services: &[ServiceResult]) -> [(&'static str, f64); 7] {
     let sum = |of: fn(&ServiceResult) -> u64| services.iter().map(of).sum::<u64>() as f64;
     [

@@ -1,4 +1,4 @@
-//! What the studies gave: estimates for the figures, verdicts for the claims.
+//! The outcome of studies: estimates for the figures, verdicts for the claims.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::work::Cause;
 /// Version of the JSON.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// What the studies of a work gave under one set of choices.
+/// The outcome of a work's studies under one set of choices.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorkOutcome {
     /// Version of the layout of this JSON.
@@ -37,19 +37,20 @@ pub struct WorkOutcome {
     pub runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Name of the alternative; none for what is committed.
+    /// Name of the alternative; `None` for the committed choices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternative: Option<String>,
-    /// Of `claims`.
+    /// Counts of the verdicts in `claims`.
     pub counts: VerdictCounts,
-    /// Claims that count.
+    /// Claims that are counted.
     pub claims: Vec<ClaimOutcome>,
-    /// Settings, background, closed forms, artefacts, slips and what is not testable.
+    /// Claims that are not counted: settings, background, closed forms, artefacts, slips and what
+    /// is not testable.
     pub apart: Vec<ClaimOutcome>,
-    /// Claims that read studies which were left out, and are not judged.
+    /// Claims that are not judged because they read studies which were left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unjudged: Vec<Unjudged>,
-    /// The studies that were asked for.
+    /// The requested studies.
     pub studies: Vec<StudyOutcome>,
 }
 
@@ -62,12 +63,12 @@ pub struct Unjudged {
     pub study: String,
     /// What was published.
     pub published: String,
-    /// The studies.
+    /// The studies that it reads and that were left out.
     pub reads: Vec<String>,
 }
 
 impl Unjudged {
-    /// In words: why it is not judged.
+    /// Why it is not judged, in words.
     pub fn why(&self) -> String {
         format!(
             "it reads {}, which --figure-only leaves out",
@@ -76,9 +77,9 @@ impl Unjudged {
     }
 }
 
-/// How many claims fared how.
+/// Counts of claims by verdict.
 ///
-/// What its source contradicts is counted apart and stands in no sum.
+/// A claim that its source contradicts is counted separately and is in no sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerdictCounts {
     /// Reproduced.
@@ -95,22 +96,22 @@ pub struct VerdictCounts {
     pub inconsistent: u64,
 }
 
-// Serde asks with a reference.
+// Serde passes a reference.
 #[expect(clippy::trivially_copy_pass_by_ref)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How a claim fared.
+/// The outcome of a claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClaimOutcome {
     /// Id in docs/spec.
     pub id: String,
     /// The study that judges it.
     pub study: String,
-    /// Numbers, or orderings.
+    /// Whether it is about numbers or orderings.
     pub kind: ClaimKind,
-    /// Why it is counted apart.
+    /// Why it is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ClaimClass>,
     /// Why it has this class.
@@ -120,26 +121,27 @@ pub struct ClaimOutcome {
     pub published: String,
     /// What was measured.
     pub measured: String,
-    /// The comparison; none if nothing is compared.
+    /// The verdict; `None` if nothing was compared.
     pub verdict: Option<Verdict>,
-    /// How its comparisons fared; none if nothing is compared.
+    /// The outcomes of its comparisons; `None` if nothing was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<ComparisonCounts>,
     /// Each comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
-    /// What of the source contradicts it.
+    /// Statements of the source that contradict it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradicted: Vec<String>,
-    /// Its checks, as they were written.
+    /// Its checks, as written.
     pub checks: Vec<String>,
-    /// Of each comparison that does not hold: values, interval or printed value, and the rule.
+    /// For each comparison that does not hold: the values, the interval or printed value, and the
+    /// rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
-    /// Where it lies that it does not come out.
+    /// The cause if it was not reproduced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Why it misses, as far as that is known; plain text.
+    /// Why it misses, as far as is known; plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -157,7 +159,7 @@ pub struct StudyOutcome {
     pub metrics: BTreeMap<String, String>,
     /// One for each scenario.
     pub points: Vec<PointOutcome>,
-    /// What its figure shows; none if it runs no scenario of its own.
+    /// Its figure; `None` if it runs no scenario of its own.
     pub figure: Option<FigureOutcome>,
 }
 
@@ -173,9 +175,9 @@ pub struct PointOutcome {
 }
 
 impl Plan {
-    /// Judges the claims of all variants. Where the alternatives have fewer repetitions, what is
-    /// committed is judged by as few, too, right after it is judged by all: fewer repetitions
-    /// alone move verdicts.
+    /// Judges the claims of all variants. Where the alternatives have fewer repetitions, the
+    /// committed choices are judged a second time with as few, right after all of theirs, because
+    /// fewer repetitions alone change verdicts.
     ///
     /// # Errors
     /// If results are missing or a claim cannot be judged.
@@ -251,10 +253,10 @@ impl Plan {
         Ok(outcome)
     }
 
-    /// Finds claims that cannot be judged, before anything is simulated.
+    /// Finds claims that cannot be judged before anything is simulated.
     ///
     /// # Errors
-    /// The first of them.
+    /// The first such claim.
     pub fn check(&self) -> Result<(), StudyError> {
         for variant in self.variants.iter().take(1) {
             let data = self.data(None, variant)?;
@@ -266,7 +268,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What is wrong with claims that were judged by these results.
+    /// Lints the claims with the help of these results.
     ///
     /// # Errors
     /// If results are missing.
@@ -274,7 +276,7 @@ impl Plan {
         self.findings(Some(store))
     }
 
-    /// What is wrong with claims, whatever results are.
+    /// Lints the claims without results.
     ///
     /// # Errors
     /// If a scenario is wrong.
@@ -330,7 +332,7 @@ impl Plan {
             data.insert(study, columns);
             all.push((study, planned.worlds.len(), runs));
         }
-        // What goes until a time reads what others took.
+        // Metrics up to a time read the times of other flows.
         for (study, points, runs) in all {
             for (metric, read) in &study.read {
                 let Metric::Until { flow, time } = read else {
@@ -472,23 +474,23 @@ impl PlannedVariant {
     }
 }
 
-/// Verdicts by claim, as they are committed and compared.
+/// Verdicts by claim, as committed and compared.
 pub type Verdicts = BTreeMap<String, Verdict>;
 
 impl WorkOutcome {
-    /// Whether it judged nothing.
+    /// Whether it has no claims to judge.
     pub(crate) fn claims_nothing(&self) -> bool {
         self.claims.is_empty() && self.apart.is_empty()
     }
 
-    /// The verdicts of all claims that have one, those counted apart included.
+    /// The verdicts of all claims that have one, including those that are not counted.
     pub fn verdicts(&self) -> Verdicts {
         let all = self.claims.iter().chain(&self.apart);
         all.filter_map(|claim| Some((claim.id.clone(), claim.verdict?)))
             .collect()
     }
 
-    /// Claims whose verdict is worse than the committed one, with what that was.
+    /// Claims whose verdict is worse than the committed one, with the committed one.
     pub fn worse_than(&self, committed: &Verdicts) -> Vec<(&ClaimOutcome, Verdict)> {
         let all = self.claims.iter().chain(&self.apart);
         all.filter_map(|claim| {

@@ -1,18 +1,18 @@
-//! Assignments that reach many places of a scenario at once:
+//! Assignments that may match many places of a scenario at once:
 //! `links.radio*.services[*].scheme(kind=rlp|rlp-oos).timers="tight"`.
 //!
-//! A path is made of keys, in which `*` stands for any text, and of choices in brackets: an index,
-//! a `name`, or `*` for all elements. A condition in parentheses keeps only the tables that have
-//! the key with one of the values. Places on the way must exist; the last key may be new. Unlike
-//! [`Document::set`](airlane_base::config::Document::set), an assignment may reach no place at all:
-//! a path with two wireless links and a path with one share their files.
+//! A path consists of keys, in which `*` stands for any text, and of selectors in brackets: an
+//! index, a `name`, or `*` for all elements. A condition in parentheses keeps only the tables that
+//! have the key with one of the values. Tables on the way must exist; the last key may be new.
+//! Unlike [`Document::set`](airlane_base::config::Document::set), an assignment may match no place
+//! at all, because a scenario with two wireless links and one with a single link share their files.
 
 use airlane_base::config::fits;
 use toml::{Table, Value};
 
 use crate::error::StudyError;
 
-/// `PATH=VALUE`.
+/// An assignment `PATH=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     text: String,
@@ -20,7 +20,7 @@ pub struct Assignment {
     value: Value,
 }
 
-/// A path that may lead to many places.
+/// A path that may match many places.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern(Vec<Step>);
 
@@ -32,12 +32,12 @@ enum Step {
     Index(usize),
     /// Into a list of tables, by `name`; `*` for all.
     Named(String),
-    /// Stay here if this table has `key` with one of the values.
+    /// Stays at this table if it has `key` with one of the values.
     Where(String, Vec<String>),
 }
 
 impl Assignment {
-    /// Reads `PATH=VALUE`. A value that is not TOML is taken as text.
+    /// Parses `PATH=VALUE`. A value that is not TOML is taken as text.
     ///
     /// # Errors
     /// If there is no `=`, or no path before it.
@@ -66,17 +66,17 @@ impl Assignment {
         })
     }
 
-    /// Reads a list of them, up to the first that is none.
+    /// Parses a list of assignments; the error is the first one's.
     pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>, StudyError> {
         texts.iter().map(|text| Self::parse(text)).collect()
     }
 
-    /// As it was written.
+    /// The text as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Sets the value at every place that the path leads to; tells how many there were.
+    /// Sets the value at every place that the path matches; returns how many there were.
     pub fn apply(&self, root: &mut Table) -> usize {
         let Some((first, rest)) = self.path.0.split_first() else {
             return 0;
@@ -103,7 +103,7 @@ fn equals_sign(text: &str) -> Option<usize> {
 }
 
 impl Pattern {
-    /// None if `text` is no path.
+    /// `None` if `text` is not a path.
     pub fn parse(text: &str) -> Option<Self> {
         let mut steps = vec![];
         let mut rest = text.trim();
@@ -138,7 +138,7 @@ impl Pattern {
         matches!(steps.first(), Some(Step::Key(_))).then_some(Self(steps))
     }
 
-    /// Every value that the path leads to.
+    /// Every value that the path matches.
     pub fn find<'t>(&self, root: &'t Table) -> Vec<&'t Value> {
         let mut found = vec![];
         if let Some((Step::Key(key), rest)) = self.0.split_first() {

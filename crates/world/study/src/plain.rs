@@ -1,6 +1,8 @@
-//! Markdown as text: what notes say, for a terminal and for a page that shows letters as they are.
+//! Converts Markdown to plain text: notes are also shown on terminals and on pages that do not
+//! render Markdown.
 
-/// `markdown` without its marks; a link keeps where it leads from `docs/lab`, from the folder of the sources.
+/// `markdown` without its markup. A link, which is relative to `docs/lab`, keeps its target
+/// relative to the root of the repository.
 pub(crate) fn plain(markdown: &str) -> String {
     let mut text = String::with_capacity(markdown.len());
     let mut rest = markdown;
@@ -13,7 +15,7 @@ pub(crate) fn plain(markdown: &str) -> String {
     text.replace("**", "").replace('`', "")
 }
 
-/// What stands before the first `[words](target)`, its parts, and what follows.
+/// The text before the first `[words](target)`, its two parts, and the text after it.
 fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     let (left, right) = text.split_once("](")?;
     let (before, words) = left.rsplit_once('[')?;

@@ -1,4 +1,4 @@
-//! What has to be simulated for the studies that were asked for: every distinct world once.
+//! Determines what must be simulated for the requested studies: every distinct world once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,69 +11,70 @@ use crate::figure::Figure;
 use crate::pattern::Assignment;
 use crate::work::Work;
 
-/// What was asked for.
+/// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
-    /// Repetitions; the work's own number if none.
+    /// Repetitions; the work's own number if `None`.
     pub runs: Option<u64>,
-    /// Repetitions of alternatives; as many as of what is committed if none.
+    /// Repetitions of alternatives; as many as of the committed choices if `None`.
     #[serde(default)]
     pub alternative_runs: Option<u64>,
-    /// Seed; the work's own if none.
+    /// Seed; the work's own if `None`.
     pub seed: Option<u64>,
-    /// Assignments on top of every scenario.
+    /// Assignments applied to every scenario.
     pub set: Vec<String>,
-    /// Alternatives of the work, or several at once joined by ` + `, each instead of what is committed.
+    /// Alternatives of the work, or several at once joined by ` + `, each in place of the committed
+    /// choices.
     pub alternatives: Vec<String>,
-    /// Whether what is committed is asked for beside the alternatives.
+    /// Whether the committed choices are requested in addition to the alternatives.
     pub committed: bool,
-    /// Whether studies that only claims read are left out, and these claims unjudged.
+    /// Whether studies that only claims read are left out, and these claims not judged.
     #[serde(default)]
     pub figure_only: bool,
 }
 
-/// What a plan simulates, and what of it only claims read.
+/// What a plan simulates, and how much of it only claims read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Simulations of the studies that were asked for, those included that their figures show.
+    /// Simulations of the requested studies, including those that their figures show.
     pub figures: u64,
     /// Simulations that only claims read.
     pub claims: u64,
-    /// The studies that have these simulations.
+    /// The studies with these simulations.
     pub read: Vec<String>,
 }
 
-/// Distinct worlds, and which study shows which of them.
+/// The distinct worlds, and which study uses which of them.
 #[derive(Debug)]
 pub struct Plan {
     /// The work.
     pub work: Work,
-    /// Repetitions of what is committed.
+    /// Repetitions of the committed choices.
     pub runs: u64,
     /// Repetitions of alternatives, at most `runs`.
     pub alternative_runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Assignments on top of every scenario.
+    /// Assignments applied to every scenario.
     pub set: Vec<String>,
-    /// What is committed and the alternatives, in the order in which they were asked for.
+    /// The committed choices and the alternatives, in the order of the request.
     pub variants: Vec<PlannedVariant>,
     /// Every distinct world once.
     pub worlds: Vec<Prepared>,
-    /// Repetitions of each world: the most that a variant asks for.
+    /// Repetitions of each world: the most that any variant needs.
     pub(crate) repetitions: Vec<u64>,
 }
 
 /// The studies under one set of choices.
 #[derive(Clone, Debug)]
 pub struct PlannedVariant {
-    /// Name of the alternative; none for what is committed.
+    /// Name of the alternative; `None` for the committed choices.
     pub alternative: Option<String>,
     /// Repetitions.
     pub runs: u64,
-    /// The studies that were asked for, then those that their claims read.
+    /// The requested studies, then those that their claims read.
     pub studies: Vec<PlannedStudy>,
-    /// By study the composed scenarios with every default filled in, where a claim reads them.
+    /// By study, the composed scenarios with every default filled in, if a claim reads them.
     pub(crate) scenarios: BTreeMap<String, Vec<Table>>,
 }
 
@@ -82,18 +83,18 @@ pub struct PlannedVariant {
 pub struct PlannedStudy {
     /// Its id.
     pub id: String,
-    /// Whether it was asked for, or only serves others.
+    /// Whether it was requested, rather than needed by others.
     pub asked: bool,
-    /// Whether it is only read by claims: no figure that was asked for shows it.
+    /// Whether only claims read it: no requested figure shows it.
     pub for_claims: bool,
     /// Index of the world of each point.
     pub worlds: Vec<usize>,
 }
 
-/// A study that is to be planned.
+/// A study to be planned.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// In the work.
+    /// Its index in the work.
     index: usize,
     asked: bool,
     for_claims: bool,
@@ -148,7 +149,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Indices of the studies to plan: those that were asked for, those that their figures show, then
+    /// Indices of the studies to plan: the requested ones, those that their figures show, then
     /// those that only their claims read.
     fn order(&self, ids: &[String], figure_only: bool) -> Result<Vec<Place>, StudyError> {
         let studies = &self.work.studies;
@@ -196,7 +197,7 @@ impl Plan {
                 }
             }
         }
-        // What metrics read of others serves what reads the metrics.
+        // Studies that metrics read serve the same purpose as those that read the metrics.
         let mut at = 0;
         while let Some(Place {
             index, for_claims, ..
@@ -217,7 +218,7 @@ impl Plan {
         Ok(order)
     }
 
-    /// What the claims of these studies read of scenarios, which need not be simulated for it.
+    /// The scenarios that the claims of these studies read; they need not be simulated.
     fn scenarios(
         &self,
         order: &[Place],
@@ -285,7 +286,7 @@ impl Plan {
                 worlds,
             });
         }
-        // An assignment of a part need not fit every study, but must fit one of them.
+        // An assignment of a part need not match in every study, but must match in at least one.
         let whole = order.len() == self.work.studies.len();
         let asked = |text: &str| set.iter().any(|assignment| assignment.text() == text);
         let idle = reached
@@ -300,7 +301,7 @@ impl Plan {
         Ok(planned)
     }
 
-    /// What the plan simulates for figures and what for claims alone.
+    /// Counts what the plan simulates for figures and for claims alone.
     pub fn needs(&self) -> Needs {
         let studies = || self.variants.iter().flat_map(|variant| &variant.studies);
         let shown: BTreeSet<usize> = studies()
@@ -322,7 +323,7 @@ impl Plan {
         }
     }
 
-    /// Simulations that the plan needs.
+    /// The number of simulations that the plan needs.
     pub fn jobs(&self) -> u64 {
         self.repetitions.iter().sum()
     }

@@ -1,4 +1,4 @@
-//! One point of a study, as a scenario to run, look at and change by itself.
+//! Composes one point of a study as a scenario, to be run, inspected and changed separately.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::pattern::Assignment;
 use crate::study::Study;
 use crate::work::Work;
 
-/// Between alternatives that hold at once.
+/// Joins alternatives that apply together.
 pub(crate) const TOGETHER: &str = " + ";
 
 impl Work {
-    /// The scenario of the point of a study that `values` (`scheme=rlp`, one for each axis) name, with
-    /// the work's seed, so that repetition k of it is repetition k of the study. `alternative` and `set`
-    /// are as in a [`RunRequest`](crate::RunRequest).
+    /// The scenario of the study's point at `values` (`scheme=rlp`, one for each axis), with the
+    /// work's seed, so that repetition k of it is repetition k of the study. `alternative` and
+    /// `set` are as in a [`RunRequest`](crate::RunRequest).
     ///
     /// # Errors
-    /// If a name is unknown, an axis has no value or two, or an assignment leads nowhere.
+    /// If a name is unknown, an axis has no value or two, or an assignment matches nothing.
     pub fn scenario(
         &self,
         study: &str,
@@ -42,7 +42,7 @@ impl Work {
         let extra = Assignment::parse_all(&texts)?;
         let mut reached = BTreeMap::new();
         let mut scenario = found.compose(&self.id, at, &extra, &mut reached)?.scenario;
-        // An alternative is about the whole work and need not be about every point of it.
+        // An alternative concerns the whole work and need not match at every point.
         if let Some(text) = set.iter().find(|text| reached.get(*text) == Some(&0)) {
             return Err(StudyError::Assignment {
                 text: text.clone(),
@@ -53,8 +53,8 @@ impl Work {
         Ok(scenario)
     }
 
-    /// The assignments of an alternative, or of several at once (`max-rto-64 + flows[*].app.parallel=2`): those of
-    /// the file by their names, and assignments as they are.
+    /// The assignments of one or several alternatives (`max-rto-64 + flows[*].app.parallel=2`): a
+    /// name stands for the assignments in the work's file, and an assignment for itself.
     pub(crate) fn alternative(&self, name: &str) -> Result<Vec<String>, StudyError> {
         let mut set = vec![];
         for part in name.split(TOGETHER) {
@@ -72,7 +72,7 @@ impl Work {
 }
 
 impl Study {
-    /// Values on the axes, from `axis=value` for each axis in any order.
+    /// Indices on the axes, from `axis=value` for each axis in any order.
     fn at(&self, values: &[String]) -> Result<Vec<usize>, StudyError> {
         let refuse = |problem: String| StudyError::Point {
             study: self.id.clone(),

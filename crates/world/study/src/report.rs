@@ -1,4 +1,4 @@
-//! All that a command found, in one piece: what `--json` prints.
+//! The report of a command, which `--json` prints.
 
 use serde::Serialize;
 
@@ -8,25 +8,26 @@ use crate::outcome::{
 use crate::store::VERSION;
 use crate::verdict::Verdict;
 
-/// What the studies of one or more works gave.
+/// The outcome of the studies of one or more works.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Version of this form.
+    /// Version of this format.
     pub schema: u32,
     /// Version and fingerprint of the code that simulated.
     pub version: &'static str,
-    /// Of `claims`.
+    /// Counts of the verdicts in `claims`.
     pub counts: VerdictCounts,
-    /// Claims that count.
+    /// Claims that are counted.
     pub claims: Vec<OfWork<ClaimOutcome>>,
-    /// Settings, background, closed forms, artefacts, slips and what is not testable.
+    /// Claims that are not counted: settings, background, closed forms, artefacts, slips and what
+    /// is not testable.
     pub apart: Vec<OfWork<ClaimOutcome>>,
     /// Claims that read studies which were left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unjudged: Vec<OfWork<Unjudged>>,
-    /// What was measured.
+    /// The measured values.
     pub studies: Vec<OfWork<StudyOutcome>>,
-    /// How the verdicts move with other choices.
+    /// How the verdicts change with other choices.
     pub alternatives: Vec<AlternativeReport>,
 }
 
@@ -35,27 +36,28 @@ pub struct Report {
 pub struct OfWork<T> {
     /// Id of the work.
     pub work: String,
-    /// What belongs to it.
+    /// The item.
     #[serde(flatten)]
     pub item: T,
 }
 
-/// What another choice does to the verdicts.
+/// How another choice changes the verdicts.
 #[derive(Clone, Debug, Serialize)]
 pub struct AlternativeReport {
     /// Id of the work.
     pub work: String,
     /// The alternative.
     pub name: String,
-    /// How the claims that count fared.
+    /// Counts of the verdicts of counted claims.
     pub counts: VerdictCounts,
-    /// Claims whose verdict differs from the committed one; all claims if that was not asked for.
+    /// Claims whose verdict differs from the committed one; all claims if the committed choices
+    /// were not requested.
     pub moved: Vec<ClaimOutcome>,
 }
 
 impl Report {
-    /// Puts together what was found. The first outcome of each work is the one reported in full;
-    /// alternatives are held against the last one of what is committed.
+    /// Assembles a report. The first outcome of each work is reported in full; alternatives are
+    /// compared with the last outcome of the committed choices.
     pub fn new(outcomes: &[WorkOutcome]) -> Self {
         let mut report = Self {
             schema: SCHEMA,
@@ -111,7 +113,7 @@ fn of<T: Clone>(work: &str, item: &T) -> OfWork<T> {
 }
 
 impl WorkOutcome {
-    /// Claims whose verdict is not the one in `base`.
+    /// Claims whose verdict differs from that in `base`.
     pub fn moved(&self, base: &Verdicts) -> Vec<ClaimOutcome> {
         let all = self.claims.iter().chain(&self.apart);
         let differs = |claim: &&ClaimOutcome| claim.verdict != base.get(&claim.id).copied();
@@ -134,7 +136,7 @@ impl std::ops::Add for VerdictCounts {
 }
 
 impl VerdictCounts {
-    /// Counts one more.
+    /// Counts one more verdict.
     pub(crate) const fn count(&mut self, verdict: Option<Verdict>) {
         match verdict {
             Some(Verdict::Holds) => self.holds += 1,
@@ -145,12 +147,12 @@ impl VerdictCounts {
         }
     }
 
-    /// All that count.
+    /// The number of counted claims.
     pub const fn total(&self) -> u64 {
         self.holds + self.consistent + self.near + self.misses
     }
 
-    /// In words: `3 hold, 1 near, 2 miss`, and what else there is.
+    /// The counts in words: `3 hold, 1 near, 2 miss`, and the other kinds.
     pub fn words(&self) -> String {
         let Self {
             holds,

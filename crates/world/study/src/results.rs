@@ -1,4 +1,5 @@
-//! `WORK/outcome.json`: all that was found about a work, for whoever draws it or writes about it.
+//! `WORK/outcome.json`: everything found about a work, for programs that draw it and people who
+//! write about it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,33 +15,33 @@ use crate::plan::Plan;
 use crate::report::{AlternativeReport, Report};
 use crate::verdict::Verdict;
 
-/// What the studies of one work gave, and how to get it again.
+/// The outcome of a work's studies, and the command that reproduces it.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorkResults {
-    /// What is reported in full.
+    /// The outcome that is reported in full.
     #[serde(flatten)]
     pub outcome: WorkOutcome,
-    /// How the verdicts move with other choices.
+    /// How the verdicts change with other choices.
     pub alternatives: Vec<AlternativeReport>,
-    /// Each of several choices that ran without what is committed.
+    /// Each of several choices, if they ran without the committed ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grid: Vec<GridPoint>,
-    /// What `airlane study run` was asked for: the work, or studies of it.
+    /// The work or the studies that `airlane study run` was asked for.
     pub asked: Vec<String>,
-    /// After that, or after one of its studies, what gives the same results again.
+    /// The options that, after the work or one of its studies, give the same results again.
     pub options: Vec<String>,
 }
 
-/// How all claims fared under choices that held at once.
+/// The verdicts of all claims under choices that applied together.
 #[derive(Clone, Debug, Serialize)]
 pub struct GridPoint {
     /// The choices.
     pub choices: Vec<Choice>,
-    /// The verdict of each claim that counts; null where nothing is compared.
+    /// The verdict of each counted claim; null if nothing was compared.
     pub verdicts: BTreeMap<String, Option<Verdict>>,
     /// Comparisons that agree.
     pub agree: usize,
-    /// All of them.
+    /// All comparisons.
     pub all: usize,
 }
 
@@ -61,8 +62,8 @@ impl GridPoint {
 }
 
 impl WorkResults {
-    /// Of `outcomes`, which may be of several works, those of a plan; none if there are none.
-    /// `asked` and `options` are those of the command that it was run by.
+    /// Takes the outcomes of a plan from `outcomes`, which may be of several works; `None` if there
+    /// are none. `asked` and `options` are those of the command.
     pub fn new(
         plan: &Plan,
         outcomes: &[WorkOutcome],
@@ -79,7 +80,7 @@ impl WorkResults {
             vec![]
         };
         let outcome = own.into_iter().next()?;
-        // Those two are said where the work's own were taken, too.
+        // Both options are given even if they equal the work's own numbers.
         let numbers = [("--runs", plan.runs), ("--seed", plan.seed)];
         let mut full: Vec<String> = vec![];
         for (name, number) in numbers {

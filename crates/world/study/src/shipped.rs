@@ -1,5 +1,5 @@
-//! The works and scenarios that come with the program, wherever it is: `build.rs` puts the files of
-//! `studies/` and `scenarios/` into it.
+//! The works and scenarios that ship with the program: `build.rs` embeds the files of `studies/`
+//! and `scenarios/`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,12 +18,12 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// Where the files of works are.
+/// The source of a work's files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Files {
     /// In folders.
     Disk,
-    /// In the program.
+    /// Embedded in the program.
     Shipped,
 }
 
@@ -44,7 +44,7 @@ impl Files {
         }
     }
 
-    /// The TOML files of a folder, in the order of their names; none where there is no such folder.
+    /// The TOML files of a folder, sorted by name; none if there is no such folder.
     pub(crate) fn toml_files(self, folder: &Path) -> Result<Vec<PathBuf>, StudyError> {
         let mut files = match self {
             Self::Disk if !folder.is_dir() => vec![],
@@ -59,7 +59,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The folders in a folder that hold a work, in the order of their names.
+    /// The subfolders that hold a work, sorted by name.
     pub(crate) fn works(self, folder: &Path) -> Result<Vec<PathBuf>, StudyError> {
         let mut folders: Vec<PathBuf> = match self {
             Self::Disk => entries(folder)?,

@@ -1,23 +1,23 @@
-//! How well a number is known that many repetitions decide.
+//! The uncertainty of a statistic over many repetitions.
 //!
-//! Every statistic of a claim is a function of means over repetitions. Its standard error is
-//! that of the jackknife: the function of all repetitions but one, for each of them. For a
-//! difference of two means that is the usual paired error; for ratios and deviations it is right,
-//! too, without a formula for each. Repetition `k` of every scenario meets the same errors, so
-//! leaving it out everywhere keeps the pairs.
+//! Every statistic of a claim is a function of means over repetitions. Its standard error is the
+//! jackknife's: the function is evaluated without each of the repetitions in turn. For a difference
+//! of two means this is the usual paired error; it is also right for ratios and deviations, without
+//! a formula for each. Repetition `k` of every scenario meets the same errors, so leaving it out of
+//! all of them keeps the pairs.
 
-/// Which repetitions count.
+/// Which repetitions to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repetitions {
     All,
     /// All but one.
     Without(usize),
-    /// One.
+    /// Only one.
     Only(usize),
 }
 
 impl Repetitions {
-    /// The repetitions of `runs` that count.
+    /// The selected repetitions of `runs`.
     pub(crate) fn of(self, runs: usize) -> impl Iterator<Item = usize> {
         (0..runs).filter(move |run| match self {
             Self::All => true,
@@ -54,8 +54,8 @@ impl Jackknife {
         Ok(Self { value, error, runs })
     }
 
-    /// Half the width of the interval that holds the true value with `confidence`; zero if there
-    /// is only one repetition, of which nothing is known.
+    /// Half the width of the interval that contains the true value with `confidence`; zero for a
+    /// single repetition, of which the error is unknown.
     pub(crate) fn half_width(&self, confidence: f64) -> f64 {
         match self.runs {
             0 | 1 => 0.0,
@@ -65,7 +65,7 @@ impl Jackknife {
 }
 
 impl Jackknife {
-    /// The probability of a mean at least `excess` off by chance alone, to one side.
+    /// The one-sided probability that a mean is off by at least `excess` through chance alone.
     pub(crate) fn chance(&self, excess: f64) -> f64 {
         if excess <= 0.0 {
             return 1.0;
@@ -80,7 +80,7 @@ impl Jackknife {
 /// The `t` with `P(|T| <= t) = confidence` in Student's distribution.
 pub fn student_t(confidence: f64, degrees_of_freedom: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1e9);
-    // The distribution is monotone: sixty halvings exhaust the digits.
+    // The distribution is monotone, and sixty halvings exhaust the digits.
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
         if central(middle, degrees_of_freedom) < confidence {

@@ -1,8 +1,8 @@
-//! Results of single runs on disk: one line of JSON each, appended as they come.
+//! Results of single runs on disk: one line of JSON each, appended as they are produced.
 //!
-//! A line is written in one piece, so a run that was killed leaves whole lines and at most one
-//! broken one, which is cut off when the folder is opened again. A result is known by the hash of
-//! its scenario, seed, repetition and [`VERSION`]; what another version left is skipped.
+//! A line is written in one call, so a killed run leaves whole lines and at most one broken one,
+//! which is truncated when the folder is opened again. A result is identified by the hash of its
+//! scenario, seed, repetition and [`VERSION`]; results of another version are skipped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,7 +17,7 @@ use crate::error::StudyError;
 /// Version of the package and a fingerprint of the code that simulates.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AIRLANE_MODEL"));
 
-/// What one run gave: values by metric; NaN where nothing could be measured.
+/// The result of one run: values by metric; NaN for what could not be measured.
 #[derive(Clone, Debug)]
 pub struct RunRecord {
     /// Shared by all runs of a scenario.
@@ -34,7 +34,7 @@ impl RunRecord {
     }
 }
 
-/// Which run: hash of the scenario, seed, repetition.
+/// Identifies a run: hash of the scenario, seed, repetition.
 pub type RunKey = (String, u64, u64);
 
 /// The results in a folder, or only in memory.
@@ -42,10 +42,10 @@ pub type RunKey = (String, u64, u64);
 pub struct Store {
     folder: Option<PathBuf>,
     file: Option<(PathBuf, File)>,
-    /// Looked up by key only, never iterated.
+    /// Only looked up by key, never iterated.
     records: HashMap<RunKey, RunRecord>,
     names: BTreeSet<Arc<[String]>>,
-    /// Lines of another version.
+    /// Number of lines from another version.
     pub foreign: u64,
 }
 
@@ -56,7 +56,7 @@ struct Line {
     seed: u64,
     run: u64,
     values: BTreeMap<String, f64>,
-    /// Metrics that could not be measured. JSON has no NaN.
+    /// Metrics that could not be measured, since JSON has no NaN.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<String>,
 }
@@ -92,7 +92,7 @@ impl Store {
     /// Opens a folder and reads all results in it.
     ///
     /// # Errors
-    /// If a file cannot be read or is no store.
+    /// If a file cannot be read or is not a store.
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
         let mut store = Self {
             folder: Some(folder.to_owned()),
@@ -113,7 +113,7 @@ impl Store {
                 break;
             }
             let wrong = |e| StudyError::file(path, format!("line {}: {e}", number + 1));
-            // Another version's values may look otherwise.
+            // Lines of another version may have another layout.
             let version: Version = serde_json::from_slice(line).map_err(wrong)?;
             if version.version != VERSION {
                 self.foreign += 1;
@@ -140,12 +140,12 @@ impl Store {
         self.records.insert(key, RunRecord { names, values });
     }
 
-    /// What a run gave, if it is known.
+    /// The result of a run, if it is known.
     pub fn get(&self, key: &RunKey) -> Option<&RunRecord> {
         self.records.get(key)
     }
 
-    /// Adds a run and, where there is a folder, writes it to `runs{suffix}.jsonl`.
+    /// Adds a run and, if there is a folder, appends it to `runs{suffix}.jsonl`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -156,7 +156,8 @@ impl Store {
         values: Vec<f64>,
         suffix: &str,
     ) -> Result<(), StudyError> {
-        // Names in their order on disk, so that what was read and what was run are the same.
+        // Names are kept in their order on disk, so that a result is the same whether it was read
+        // or run.
         let sorted: BTreeMap<String, f64> = names.into_iter().zip(values).collect();
         if self.folder.is_some() {
             self.write(&key, &sorted, suffix)?;
@@ -179,7 +180,7 @@ impl Store {
             .map_err(StudyError::io(path))
     }
 
-    /// The file that new runs are appended to, without a broken line at its end.
+    /// The file to which new runs are appended, without a broken line at its end.
     fn file(&mut self, suffix: &str) -> Result<(&Path, &mut File), StudyError> {
         if self.file.is_none() {
             let folder = self.folder.as_deref().unwrap_or(Path::new(""));
@@ -188,7 +189,7 @@ impl Store {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             let mut file = options.open(&path).map_err(StudyError::io(&path))?;
-            // Held until the process ends, however it ends.
+            // The lock is held until the process ends, however it ends.
             file.try_lock().map_err(|e| match e {
                 TryLockError::WouldBlock => StudyError::Results(format!(
                     "{} is being written by another run; wait for it, or take another folder",
@@ -211,7 +212,7 @@ impl Store {
         Ok((path, file))
     }
 
-    /// Lets another process write into the folder; the next [`add`](Self::add) takes it again.
+    /// Lets another process write to the folder; the next [`add`](Self::add) locks it again.
     pub fn close(&mut self) {
         self.file = None;
     }
@@ -235,7 +236,7 @@ impl Store {
             text += &Line::new(key, values).text()?;
         }
         std::fs::write(&path, text).map_err(StudyError::io(&path))?;
-        // In this order: whoever is killed here loses nothing.
+        // In this order, being killed loses nothing.
         let merged = folder.join("runs.jsonl");
         std::fs::rename(&path, &merged).map_err(StudyError::io(&merged))?;
         for file in old.iter().filter(|file| **file != merged) {

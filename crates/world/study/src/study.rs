@@ -1,9 +1,9 @@
-//! A study: one figure or table of a work. Which worlds it runs, what it reads from them, and what
-//! was claimed.
+//! A study: one figure or table of a work, with the worlds that it runs, the metrics that it reads
+//! from them, and the published claims.
 //!
-//! Scenarios are put together, not repeated: the parts are merged in their order (tables key by
-//! key, lists of named tables by name, everything else replaced), then the assignments of parts,
-//! study and axis values are made in the same order, then those of the command line.
+//! Scenarios are composed, not repeated: the parts are merged in their order (tables key by key,
+//! lists of named tables by name, everything else replaced), then the assignments of parts, study
+//! and axis values are applied in the same order, then those of the command line.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -98,19 +98,19 @@ fn axes_schema(generator: &mut SchemaGenerator) -> Schema {
 /// One figure or table.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Unique in its work: `F4.2`.
+    /// Unique in its work, such as `F4.2`.
     pub id: String,
     /// What it shows.
     pub title: String,
-    /// What differs between its scenarios; the first axis gives the lines of the figure.
+    /// The axes on which its scenarios differ; the first one gives the lines of the figure.
     pub axes: Vec<Axis>,
     /// Name in claims, name in results.
     pub metrics: BTreeMap<String, String>,
-    /// The same, read.
+    /// The same metrics, parsed.
     pub(crate) read: BTreeMap<String, Metric>,
-    /// What was published about it.
+    /// The published claims.
     pub claims: Vec<Claim>,
-    /// How it is drawn; none if it runs nothing.
+    /// How it is drawn; `None` if it runs nothing.
     pub(crate) figure: Option<Figure>,
     /// Names for people.
     pub(crate) labels: Labels,
@@ -123,7 +123,7 @@ pub struct Study {
 pub struct Point {
     /// One value for each axis, by index.
     pub at: Vec<usize>,
-    /// What runs.
+    /// The scenario.
     pub scenario: Scenario,
 }
 
@@ -185,11 +185,11 @@ impl Study {
         })
     }
 
-    /// The scenarios of this study, the last axis fastest, with `extra` assignments on top.
+    /// The scenarios of this study, the last axis fastest, with `extra` assignments applied.
     /// `reached` counts, for each assignment, the places that it has changed.
     ///
     /// # Errors
-    /// If what comes out is no scenario.
+    /// If a composition is not a valid scenario.
     pub fn points(
         &self,
         work: &str,
@@ -205,7 +205,8 @@ impl Study {
             .collect()
     }
 
-    /// The scenario of the point with these values on the axes; else as [`points`](Self::points).
+    /// The scenario of the point with these indices on the axes; otherwise like
+    /// [`points`](Self::points).
     pub(crate) fn compose(
         &self,
         work: &str,
@@ -246,12 +247,12 @@ impl Study {
         quantities.filter_map(|(quantity, _)| quantity.study.as_deref())
     }
 
-    /// Whether it runs something; others only read what their work's other studies ran.
+    /// Whether it runs anything; some studies only read what other studies of their work ran.
     pub(crate) fn runs_something(&self) -> bool {
         !self.scenario.is_empty()
     }
 
-    /// Values on the axes of point `index`.
+    /// Indices on the axes of point `index`.
     fn place(&self, mut index: usize) -> Vec<usize> {
         let mut at: Vec<usize> = self
             .axes
@@ -277,13 +278,13 @@ impl Study {
             .collect()
     }
 
-    /// The point with these values on the axes.
+    /// The point with these indices on the axes.
     pub fn index(&self, at: &[usize]) -> usize {
         let axes = self.axes.iter().zip(at);
         axes.fold(0, |index, (axis, value)| index * axis.values.len() + value)
     }
 
-    /// `rlp, L1`.
+    /// The values in words: `rlp, L1`.
     pub fn label(&self, at: &[usize]) -> String {
         let values = self
             .axes
@@ -294,7 +295,7 @@ impl Study {
     }
 }
 
-/// Tables key by key, lists of named tables by name, everything else replaced.
+/// Merges tables key by key and lists of named tables by name, and replaces everything else.
 fn merge(into: &mut Table, from: &Table) {
     for (key, new) in from {
         match (into.get_mut(key), new) {

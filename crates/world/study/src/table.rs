@@ -1,7 +1,7 @@
 //! Parquet tables: one file for each study, one row for each run, units in the column names.
 //!
 //! Rows are sorted by scenario (the last axis fastest), then repetition; the same results give the
-//! same bytes. What could not be measured is null.
+//! same bytes. Values that could not be measured are null.
 
 use std::fs::File;
 use std::path::Path;
@@ -27,8 +27,7 @@ enum Column {
 }
 
 impl Plan {
-    /// Writes `STUDY.parquet` for each study that was asked for, alternatives in folders of their
-    /// own.
+    /// Writes `STUDY.parquet` for each requested study, with alternatives in folders of their own.
     ///
     /// # Errors
     /// If results are missing or a file cannot be written.
@@ -134,7 +133,7 @@ fn write(file: File, columns: &[(String, Column)]) -> Result<(), ParquetError> {
     let schema = Type::group_type_builder("run")
         .with_fields(fields)
         .build()?;
-    // The library's own version stays out of the bytes.
+    // The library's version is left out, so that the bytes do not depend on it.
     let properties = WriterProperties::builder()
         .set_created_by("airlane".to_owned())
         .build();

@@ -1,9 +1,9 @@
-//! How numbers are shown: the unit stands at the end of a metric's name.
+//! Formats numbers: the end of a metric's name gives the unit.
 
 use crate::curve;
 use crate::expression::{Expression, Function, Operator, Quantity};
 
-/// Of a number in a table or a claim.
+/// The unit of a number in a table or a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Counts and ratios.
@@ -17,7 +17,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Of a metric.
+    /// The unit of a metric.
     pub fn of_metric(name: &str) -> Self {
         match curve::measured(name) {
             name if name.ends_with("_bps") => Self::BitRate,
@@ -27,7 +27,7 @@ impl Unit {
         }
     }
 
-    /// Of an expression, if all that it adds has one unit.
+    /// The unit of an expression, if all its terms have the same unit.
     pub(crate) fn of(expression: &Expression, name: &dyn Fn(&Quantity) -> Option<String>) -> Self {
         match expression {
             Expression::Number(_) => Self::None,
@@ -45,7 +45,7 @@ impl Unit {
         }
     }
 
-    /// The number with its unit.
+    /// Formats the number with its unit.
     pub fn show(self, value: f64) -> String {
         if !value.is_finite() {
             return "not measured".to_owned();
@@ -59,7 +59,7 @@ impl Unit {
         }
     }
 
-    /// Of a number as it is kept, without a factor.
+    /// The unit in which numbers are stored, without a factor.
     pub(crate) const fn base(self) -> &'static str {
         match self {
             Self::None => "",
@@ -69,7 +69,7 @@ impl Unit {
         }
     }
 
-    /// The one of that name.
+    /// The unit with this name.
     pub(crate) fn of_base(name: &str) -> Result<Self, String> {
         let all = [Self::Percent, Self::BitRate, Self::Seconds];
         let found = all.into_iter().find(|unit| unit.base() == name);
@@ -79,7 +79,7 @@ impl Unit {
         })
     }
 
-    /// What a column of numbers is headed by, and the factor to it.
+    /// The head of a column of numbers, and the factor to its unit.
     pub const fn column(self) -> (&'static str, f64) {
         match self {
             Self::None => ("", 1.0),
@@ -90,7 +90,7 @@ impl Unit {
     }
 }
 
-/// Three significant digits, more before the point.
+/// Three significant digits, or more before the decimal point.
 pub(crate) fn digits(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {

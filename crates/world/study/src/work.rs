@@ -1,4 +1,4 @@
-//! A work: a folder with one file for each figure or table, and what they share.
+//! A work: a folder with one file for each figure or table, and what these share.
 //!
 //! | file | holds |
 //! |---|---|
@@ -29,7 +29,7 @@ use crate::verdict::print::Print;
 pub struct Work {
     /// The folder's name.
     pub id: String,
-    /// It names the publication.
+    /// The title names the publication.
     pub title: String,
     /// Repetitions of each scenario.
     pub runs: u64,
@@ -37,17 +37,17 @@ pub struct Work {
     pub seed: u64,
     /// In the order of their numbers.
     pub studies: Vec<Study>,
-    /// Other choices where the work is silent, by name.
+    /// Other choices where the work does not specify one, by name.
     pub alternatives: BTreeMap<String, Alternative>,
-    /// Why a claim misses, by its id.
+    /// Notes on claims that are near or missed, by claim id.
     pub notes: BTreeMap<String, Note>,
-    /// What the page over several works says of it, in Markdown.
+    /// The summary for the page over several works, in Markdown.
     pub front: Option<String>,
-    /// Studies whose pictures say most.
+    /// The studies with the most telling pictures.
     pub pictures: Vec<String>,
-    /// The id of every claim that some study must judge.
+    /// The id of every claim that a study must judge.
     pub ids: Vec<String>,
-    /// This work, in a folder beside this one, lends its parts and labels.
+    /// The work in a sibling folder whose parts and labels it shares.
     pub parts_of: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Cause {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Ours, Self::Silent, Self::Source, Self::Print];
 
-    /// As a heading.
+    /// The cause as a heading.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Ours => "Ours: a fault or a simplification here",
@@ -145,7 +145,7 @@ impl Work {
     /// Reads the folder.
     ///
     /// # Errors
-    /// If a file is missing or wrong.
+    /// If a file is missing or invalid.
     pub fn load(folder: &Path) -> Result<Self, StudyError> {
         Self::from(Files::Disk, folder)
     }
@@ -187,10 +187,10 @@ impl Work {
         Ok(work)
     }
 
-    /// Reads every work in a folder, in the order of their names.
+    /// Reads every work in a folder, sorted by name.
     ///
     /// # Errors
-    /// As [`load`](Self::load), and if there is none.
+    /// As for [`load`](Self::load), and if the folder has no work.
     pub fn load_all(folder: &Path) -> Result<Vec<Self>, StudyError> {
         if !folder.is_dir() {
             let problem = "there is no such folder here; leave --studies out for the works that came \
@@ -205,11 +205,11 @@ impl Work {
         folders.iter().map(|folder| Self::load(folder)).collect()
     }
 
-    /// Reads every work in a folder, which need not exist nor have any, then every work that came with the program and
-    /// has no namesake there; each in the order of their names.
+    /// Reads every work in a folder, if it exists, then every shipped work whose name is not among
+    /// them, each sorted by name.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// As for [`load`](Self::load).
     pub fn here_and_shipped(folder: &Path) -> Result<Vec<Self>, StudyError> {
         let mut all = match folder.is_dir() {
             true => Files::Disk.works(folder)?,
@@ -229,7 +229,8 @@ impl Work {
         Ok(all)
     }
 
-    /// Claims that others of this work exclude, whatever is measured, each with what excludes it.
+    /// Claims that other claims of this work exclude, whatever is measured, each with what excludes
+    /// it.
     pub fn contradictions(&self) -> BTreeMap<String, Vec<String>> {
         contradictions(&self.studies)
     }
@@ -239,7 +240,7 @@ impl Work {
         self.studies.iter().find(|study| study.id == id)
     }
 
-    /// No claim is judged twice, and notes are about claims that exist.
+    /// Checks that no claim is judged twice, and that notes refer to existing claims.
     fn check_ids(&self, folder: &Path) -> Result<(), StudyError> {
         let mut seen = BTreeSet::new();
         for study in &self.studies {
@@ -274,7 +275,8 @@ impl Work {
     }
 }
 
-/// What the studies of a work share, with what it has from another work; its own goes first.
+/// What the studies of a work share, including what it takes from another work; its own entries
+/// take precedence.
 fn shared(files: Files, folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyError> {
     let path = folder.join("work.toml");
     let mut file: WorkFile = read(files, &path)?;
@@ -340,7 +342,7 @@ fn stem(path: &Path) -> String {
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// Figures in the order of their numbers: F4.9 before F4.10.
+/// A sort key that orders figures by number: F4.9 before F4.10.
 fn number(id: &str) -> Vec<(u64, String)> {
     let mut key = vec![];
     let mut rest = id;
@@ -355,7 +357,7 @@ fn number(id: &str) -> Vec<(u64, String)> {
         key.push((digits[..end].parse().unwrap_or(0), rest[..words].to_owned()));
         rest = &digits[end..];
     }
-    // Words decide before the number that follows them.
+    // The words are compared before the numbers that follow them.
     key.into_iter()
         .flat_map(|(n, word)| [(0, word), (n, String::new())])
         .collect()

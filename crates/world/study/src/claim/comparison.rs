@@ -1,4 +1,4 @@
-//! Single comparisons of a claim, each with what it found.
+//! Single comparisons of a claim, each with its outcome.
 
 use serde::Serialize;
 
@@ -7,38 +7,39 @@ use crate::verdict::{Verdict, holm};
 /// One comparison at one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What is compared, as it was written.
+    /// The check, as written.
     pub check: String,
-    /// Axis values at which.
+    /// The axis values at which it was made.
     pub at: Vec<String>,
     /// The measured value on the left.
     pub measured: f64,
-    /// What it is held against: the value on the right, or the printed one.
+    /// The value on the right, or the printed one.
     pub against: f64,
     /// Half the width of the 95 % interval of the difference.
     pub ci95_half_width: f64,
-    /// The largest plotted value of the axis that shows both; none if no axis does, or numbers are printed.
+    /// The largest plotted value of the axis that shows both; `None` if no axis does, or if numbers
+    /// are printed.
     pub axis: Option<f64>,
     /// Unit of the values: `bit/s`, `s`, `ratio`, or nothing.
     pub unit: &'static str,
-    /// The probability of being so far from what is asked, if that were true.
+    /// The probability of a deviation this large if the claim were true.
     pub probability: f64,
-    /// By the rule of its form.
+    /// The verdict by the rule of its form.
     pub verdict: Verdict,
 }
 
-/// How the comparisons of a claim fared.
+/// The outcomes of a claim's comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ComparisonCounts {
-    /// As published.
+    /// Comparisons that agree with the publication.
     pub agree: usize,
-    /// Ties where an order was published, and what chance may have done.
+    /// Ties where an order was published, and deviations that may be due to chance.
     pub consistent: usize,
-    /// All of them.
+    /// All comparisons.
     pub all: usize,
 }
 
-/// Takes back what chance may have refused.
+/// Reverses refusals that may be due to chance.
 pub(super) fn correct(comparisons: &mut [Comparison]) {
     let probabilities: Vec<f64> = comparisons.iter().map(|c| c.probability).collect();
     for (comparison, refused) in comparisons.iter_mut().zip(holm::refused(&probabilities)) {
@@ -60,7 +61,7 @@ impl ComparisonCounts {
     }
 }
 
-/// How many agree, and the worst of the others in a few words.
+/// How many agree, and the worst of the others, in a few words.
 pub(super) fn words(comparisons: &[Comparison]) -> String {
     let ComparisonCounts {
         agree,
@@ -107,7 +108,7 @@ mod tests {
         correct(&mut many);
         assert_eq!(many[19].verdict, Verdict::Consistent);
         assert_eq!(words(&many), "19 of 20 agree, 1 consistent");
-        // The same alone is refused, and so is what fails clearly.
+        // The same comparison is refused if it is the only one, and so is a clear failure.
         let mut alone = [comparison(Verdict::Misses, 0.02)];
         correct(&mut alone);
         assert_eq!(alone[0].verdict, Verdict::Misses);

@@ -1,11 +1,13 @@
-//! Which claims a source itself contradicts: pairs of checks that cannot both hold, whatever is measured.
+//! Finds claims that their own source contradicts: pairs of checks that cannot both hold, whatever
+//! is measured.
 //!
-//! Two orderings of the same two values exclude each other if no difference is in both of their bands, as
-//! "slightly above" and "far above", or "above" and "at most". An ordering of two ratios and the ranges that are
-//! printed of both exclude each other if neither the least nor the greatest values can stand in that order.
+//! Two orderings of the same two values exclude each other if their bands share no difference, as
+//! with "slightly above" and "far above", or "above" and "at most". An ordering of two ratios and
+//! the printed ranges of both exclude each other if neither the least nor the greatest values can
+//! be in that order.
 //!
-//! A sentence about one figure outranks a summary of the chapter, and a printed number outranks both. What is
-//! outranked is contradicted; of equals, both are.
+//! A sentence about one figure outranks a summary of the chapter, and a printed number outranks
+//! both. Of two claims, the one of lower rank is contradicted; if they rank equally, both are.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +17,21 @@ use crate::expression::{Comparator, Expression, Operand, Quantity};
 use crate::study::Study;
 use crate::verdict::print;
 
-/// Shares of an axis from which something is far above.
+/// Difference from which a value is "far above", as a share of the axis.
 const FAR: f64 = 0.25;
-/// So far apart, two ratios are not even nearly equal.
+/// Two ratios that are this far apart are not even nearly equal.
 const APART: f64 = 1.15;
 
 /// An ordering at one place.
 struct Relation<'c> {
     claim: &'c Claim,
-    /// Whether it is about one figure, and not about a chapter.
+    /// Whether it is about one figure rather than a chapter.
     figure: bool,
     text: String,
     band: [f64; 2],
 }
 
-/// Of each contradicted claim, what contradicts it.
+/// For each contradicted claim, what contradicts it.
 pub(crate) type Contradictions = BTreeMap<String, Vec<String>>;
 
 /// The contradictions among the claims of all studies of a work.
@@ -128,7 +130,7 @@ const fn is_strict(comparator: Comparator) -> bool {
     )
 }
 
-/// Without zero, which an order excludes.
+/// Excludes zero, which a strict order excludes.
 fn opened([low, high]: [f64; 2]) -> [f64; 2] {
     const LEAST: f64 = 1e-9;
     [
@@ -137,7 +139,7 @@ fn opened([low, high]: [f64; 2]) -> [f64; 2] {
     ]
 }
 
-/// The range that is printed of a ratio, by its names at all places.
+/// The printed ranges of a ratio, by its names at all places.
 type Ranges = BTreeMap<Vec<String>, (String, [f64; 2])>;
 
 fn printed_ranges(data: &MeasuredData, studies: &[Study]) -> Ranges {
@@ -165,7 +167,8 @@ fn names(data: &MeasuredData, study: &str, of: &Operand, places: &[Vec<String>])
     names
 }
 
-/// Holds an ordering of ratios against what is printed of both, for each value of the axis before the last.
+/// Compares an ordering of ratios with the printed ranges of both, for each value of the axis
+/// before the last.
 fn against_ranges(
     data: &MeasuredData,
     study: &Study,
@@ -175,7 +178,7 @@ fn against_ranges(
     ranges: &Ranges,
     found: &mut Contradictions,
 ) {
-    // All places, and those of each scheme.
+    // All places together, and those of each scheme.
     let of_value = |value: &String| {
         let line = places.iter().filter(|place| place.contains(value));
         line.cloned().collect::<Vec<_>>()
@@ -210,7 +213,7 @@ fn axis_values(places: &[Vec<String>]) -> Vec<&String> {
     values
 }
 
-/// The same for what is the same, however it was written.
+/// A name that is equal for equal quantities, however they are written.
 pub(super) fn name(data: &MeasuredData, own: &str, of: &Expression, place: &[String]) -> String {
     let name = |of: &Expression| name(data, own, of, place);
     match of {

@@ -1,4 +1,4 @@
-//! How what was measured compares with a claim.
+//! Compares a claim with the results.
 
 use std::cell::RefCell;
 
@@ -15,19 +15,20 @@ use crate::unit::Unit;
 use crate::verdict::Verdict;
 use crate::verdict::print::{self, Found, Print, Scale};
 
-/// The results and the words for them.
+/// The results, and the words for them.
 struct Judge<'d> {
     data: &'d MeasuredData,
     study: &'d str,
     print: Print,
-    /// Of how many runs the printed numbers are, by how many there are here.
+    /// Factor that widens a confidence interval to the prediction interval of a printed number,
+    /// which depends on how many runs that number has and how many there are here.
     widen: f64,
-    /// Of each comparison that does not hold, why.
+    /// Reasons of the comparisons that do not hold.
     why: RefCell<Vec<String>>,
     comparisons: RefCell<Vec<Comparison>>,
 }
 
-/// What a comparison is recorded with.
+/// The description with which a comparison is recorded.
 struct Recorded<'r> {
     check: String,
     place: &'r [String],
@@ -40,7 +41,7 @@ struct Recorded<'r> {
 }
 
 impl Claim {
-    /// Compares it with the results. `scenarios` gives those of a study that it reads.
+    /// Compares the claim with the results. `scenarios` gives those of a study that it reads.
     pub(crate) fn judge<'s>(
         &self,
         data: &MeasuredData,
@@ -116,14 +117,14 @@ impl Claim {
     }
 }
 
-/// More comparisons than these are counted, and not listed.
+/// At most this many comparisons are listed; the others are counted.
 const LISTED: usize = 6;
 
-/// What a value is held against: in words, the number, the rule.
+/// The reference of a value: its name, its number and the rule.
 struct Against(&'static str, f64, &'static str);
 
 impl Judge<'_> {
-    /// Keeps the reason of what does not hold.
+    /// Records the reason if the verdict is not `holds`.
     fn because(&self, verdict: Verdict, place: &[String], reason: impl FnOnce() -> String) {
         if verdict < Verdict::Holds {
             let at = if place.is_empty() {
@@ -136,7 +137,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Keeps a comparison.
+    /// Records a comparison.
     fn record(&self, recorded: Recorded, found: Found) {
         let Recorded {
             check,
@@ -222,7 +223,7 @@ impl Judge<'_> {
         Ok(format!("{name}: {}", values.join(", ")))
     }
 
-    /// Records how the two values compare, and gives them.
+    /// Compares the two values, records the comparison, and returns them.
     fn compare(
         &self,
         left: &Operand,
@@ -307,7 +308,7 @@ impl Judge<'_> {
                 ratios.push((self.known(&of.expression, &place)?, place));
             }
         }
-        // What was not measured is the first of them, and so judged.
+        // A value that was not measured sorts first, and is judged as such.
         let order = |a: &&(Jackknife, _), b: &&(Jackknife, _)| a.0.value.total_cmp(&b.0.value);
         let unmeasured = ratios.iter().find(|(ratio, _)| ratio.value.is_nan());
         let least = unmeasured.or_else(|| ratios.iter().min_by(order));
@@ -382,13 +383,13 @@ impl Judge<'_> {
         }
         let mut values = vec![];
         let unit = self.unit(&closed.of);
-        // Bonferroni: together they hold with 95 %.
+        // Bonferroni: all of them hold together with 95 % confidence.
         let confidence = 1.0 - 0.05 / places.len() as f64;
         for (place, is) in places.iter().zip(&closed.is) {
             let known = self.known(&closed.of.expression, place)?;
             let inside = (known.value - is).abs() <= known.half_width(confidence);
             let rounds = (known.value - is).abs() <= 5e-5 * is.abs();
-            // Its intervals hold together already.
+            // Its intervals already hold together.
             let (verdict, excess) = match inside || rounds {
                 true => (Verdict::Holds, 0.0),
                 false => (Verdict::Misses, f64::INFINITY),

@@ -1,14 +1,16 @@
-//! Which claims say nothing that a simulation could refuse, or what another claim says.
+//! Finds claims that no simulation could refuse, and claims that repeat another one.
 //!
-//! * A claim that **cannot fail**: it has no measured value; its bound or order holds for all values that its metrics can
-//!   have, which are never negative; both sides are the same; in every repetition they are counted the same; or what it
-//!   prints is a probability of the scenario, what such a probability leaves, or how often a timer of it runs. Of the
-//!   last, `fails-when` says what would make it fail, and it counts.
+//! * A claim that **cannot fail**: it has no measured value; its bound or order holds for all
+//!   values that its metrics can have, which are never negative; both sides are the same; both
+//!   sides are counted alike in every repetition; or what it prints is a probability of the
+//!   scenario, its complement, or the period of one of its timers. In the last case, `fails-when`
+//!   may say what would make it fail, and it counts.
 //! * A claim with **the same inequalities** or the same printed value of the same quantity as another one.
-//! * A claim that a value of an axis is **the best of a grid** whose next values are further away than printed values
-//!   may be: it would hold for any best between them, if `fails-when` does not say that there is none.
+//! * A claim that a value of an axis is **the best of a grid** whose next values are further away
+//!   than printed values may be: it would hold for any optimum between them, unless `fails-when`
+//!   says that there may be none.
 //!
-//! A claim with a class counts in no sum, and is asked nothing.
+//! Claims with a class are not counted, and are not checked here.
 
 use std::collections::BTreeMap;
 
@@ -21,18 +23,20 @@ use crate::expression::{Comparator, Expression, Function, Operand, Operator};
 use crate::statistics::Repetitions;
 use crate::study::Study;
 
-/// What is the same, but for rounding.
+/// Relative difference below which two numbers are equal up to rounding.
 const SAME: f64 = 1e-9;
-/// So far from the printed one a value holds, and so the next of a grid has to be as close.
+/// A value holds if it is this close to the printed one, relatively; so the next value of a grid
+/// must be as close.
 const PRINTED: f64 = 0.1;
 
-/// Of each claim that says nothing of its own, why.
+/// For each claim that says nothing of its own, the reasons.
 pub(crate) type Findings = BTreeMap<String, Vec<String>>;
 
 /// Composed scenarios of studies, with all defaults.
 pub(crate) type Scenarios = BTreeMap<String, Vec<Table>>;
 
-/// What is wrong with the claims of a work's studies. Without repetitions in `data` nothing is said that needs them.
+/// The findings about the claims of a work's studies. Checks that need repetitions are skipped if
+/// `data` has none.
 pub(crate) fn lint(studies: &[Study], data: &MeasuredData, scenarios: &Scenarios) -> Findings {
     let mut found = Findings::new();
     let mut said: BTreeMap<String, &str> = BTreeMap::new();
@@ -58,14 +62,14 @@ pub(crate) fn lint(studies: &[Study], data: &MeasuredData, scenarios: &Scenarios
     found
 }
 
-/// A claim that counts.
+/// A claim that is counted.
 struct Asked<'c> {
     data: &'c MeasuredData,
     study: &'c Study,
     claim: &'c Claim,
 }
 
-/// All values that an expression can have.
+/// The interval of all values that an expression can have.
 type Range = [f64; 2];
 
 impl Asked<'_> {
@@ -134,9 +138,9 @@ impl Asked<'_> {
         found
     }
 
-    /// Whether two measured values that differ between repetitions are one in each of them.
+    /// Whether two measured values that differ between repetitions are equal in each of them.
     fn counted_the_same(&self, left: &Operand, right: &Operand, place: &[String]) -> bool {
-        // What is the best in every repetition is the same as the best.
+        // A maximum may well equal the value that is the largest in every repetition.
         if [left, right]
             .iter()
             .any(|of| matches!(of.expression, Expression::Call(..)))
@@ -165,7 +169,7 @@ impl Asked<'_> {
                 .all(|(a, b)| (a - b).abs() <= SAME * a.abs())
     }
 
-    /// Printed values that are what was set.
+    /// Printed values that were set in the scenario.
     fn was_set(&self, scenarios: &Scenarios) -> Vec<String> {
         if self.claim.fails_when.is_some() {
             return vec![];
@@ -197,7 +201,7 @@ impl Asked<'_> {
         found
     }
 
-    /// Values of a numeric axis that are the best of few.
+    /// Values of a numeric axis that are the best of a few.
     fn best_of_a_grid(&self) -> Vec<String> {
         let mut found = vec![];
         if self.claim.fails_when.is_some() {
@@ -248,7 +252,7 @@ impl Asked<'_> {
         found
     }
 
-    /// What it asks, in one form: all of its inequalities together, and each printed value.
+    /// The claim in a normal form: all of its inequalities together, and each printed value.
     fn statements(&self) -> Vec<String> {
         let own = &self.study.id;
         let mut orders = vec![];
@@ -284,7 +288,7 @@ impl Asked<'_> {
     }
 }
 
-/// `1 - x is 0.8` says that x is 0.2.
+/// Solves for the quantity: `1 - x is 0.8` says that x is 0.2.
 fn solved(of: &Expression, is: f64) -> (&Expression, f64) {
     let Expression::Binary(operator, left, right) = of else {
         return (of, is);
@@ -301,7 +305,7 @@ fn solved(of: &Expression, is: f64) -> (&Expression, f64) {
     }
 }
 
-/// All values that there can be where no metric is negative.
+/// All values that are possible if no metric is negative.
 fn range(of: &Expression) -> Range {
     const ALL: Range = [f64::NEG_INFINITY, f64::INFINITY];
     match of {
@@ -327,7 +331,8 @@ fn range(of: &Expression) -> Range {
     }
 }
 
-/// Probabilities and periods of a scenario: their key, how they are written, and what they make of a measured value.
+/// Probabilities and periods of a scenario: the key, the value as written, and the measured value
+/// that follows from it.
 fn set_values(key: &str, value: &Value, found: &mut Vec<(String, String, f64)>) {
     match value {
         Value::Table(table) => table
@@ -430,7 +435,7 @@ mod tests {
         assert_eq!(findings(&check, &[("t", column), ("n", column)]).len(), 1);
         let check = ["check = [\"t[60] <= n[60]\", \"t[90] >= n[90]\"]"];
         assert_eq!(findings(&check, &[("t", column), ("n", other)]).len(), 0);
-        // Nothing twice in one place is no identity: it may be what was claimed.
+        // Two zeros at one place do not make an identity: zero may be what was claimed.
         let nothing = [[0.0, 0.0]; 3];
         let check = ["check = \"t[60] <= n[60]\""];
         assert_eq!(findings(&check, &[("t", nothing), ("n", nothing)]).len(), 0);

@@ -1,4 +1,4 @@
-//! On which axis an expression is drawn.
+//! Finds the axis on which an expression is drawn.
 
 use crate::data::MeasuredData;
 use crate::expression::{Expression, Function, Operand, Operator};
@@ -6,16 +6,16 @@ use crate::expression::{Expression, Function, Operand, Operator};
 /// The axis of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Axis {
-    /// A number stands on any axis.
+    /// A number fits any axis.
     Any,
-    /// One that ends at this value.
+    /// An axis that ends at this value.
     To(f64),
-    /// None shows it.
+    /// No axis shows it.
     None,
 }
 
 impl Axis {
-    /// The axis that shows both.
+    /// The axis that shows both expressions.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::None, _) | (_, Self::None) => Self::None,
@@ -53,7 +53,8 @@ pub(super) fn axis(data: &MeasuredData, own: &str, of: &Expression) -> Axis {
     }
 }
 
-/// The same expression with spreads as a reader sees them: standard deviations as shares of the axis.
+/// The same expression with spreads as a reader sees them: standard deviations as shares of the
+/// axis.
 pub(super) fn drawn(data: &MeasuredData, own: &str, of: &Operand) -> Operand {
     Operand {
         text: of.text.clone(),
@@ -61,7 +62,8 @@ pub(super) fn drawn(data: &MeasuredData, own: &str, of: &Operand) -> Operand {
     }
 }
 
-/// Whether an expression of [`drawn`] compares bars: it is a share of an axis, by a number that stands for it.
+/// Whether an expression of [`drawn`] compares error bars: a share of an axis, which a number
+/// stands for.
 pub(super) fn shows_bars(of: &Expression) -> bool {
     match of {
         Expression::Binary(Operator::Divide, left, right) => {

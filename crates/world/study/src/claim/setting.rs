@@ -1,4 +1,4 @@
-//! Whether scenarios have the values that a work states.
+//! Checks whether scenarios have the values that a work states.
 
 use std::str::FromStr;
 
@@ -26,7 +26,7 @@ pub(super) struct ClaimSetting {
 }
 
 impl ClaimSetting {
-    /// Studies whose scenarios it reads; `own` is that of its claim.
+    /// Studies whose scenarios it reads; `own` is the study of its claim.
     pub(super) fn studies<'s>(&'s self, own: &'s str) -> impl Iterator<Item = &'s str> {
         let own = self.studies.is_empty().then_some(own);
         own.into_iter()
@@ -72,7 +72,7 @@ impl std::fmt::Display for ClaimSetting {
     }
 }
 
-/// Whether two values are the same, however their quantity is written: "1000 B" is "1 kB".
+/// Whether two values are equal, however their quantities are written: "1000 B" is "1 kB".
 fn alike(one: &Value, other: &Value) -> bool {
     fn parsed<T: FromStr + PartialEq>(one: &str, other: &str) -> bool {
         matches!((one.parse::<T>(), other.parse::<T>()), (Ok(one), Ok(other)) if one == other)

@@ -1,6 +1,6 @@
-//! What a claim found, in words.
+//! Words for the outcome of a claim.
 
-/// In parentheses, if it has several parts.
+/// Adds parentheses if the text has several parts.
 pub(super) fn grouped(text: &str) -> String {
     let mut depth = 0;
     let several = text.chars().any(|c| {
@@ -14,7 +14,7 @@ pub(super) fn grouped(text: &str) -> String {
     }
 }
 
-/// `1.02 (L1)`.
+/// A value with its place: `1.02 (L1)`.
 pub(super) fn labelled(text: &str, place: &[String]) -> String {
     match place {
         [] => text.to_owned(),

@@ -1,4 +1,4 @@
-//! From text to [`Condition`] and [`Operand`]; the grammar stands in the parent module.
+//! Parses [`Condition`] and [`Operand`]; the grammar is in the parent module.
 
 use super::{
     Comparator, Condition, ConditionKind, Expression, Function, Operand, Operator, Quantity,
@@ -7,7 +7,7 @@ use super::{
 /// Deeper expressions could exhaust the stack.
 const DEEPEST: usize = 64;
 
-/// Why a text is no expression.
+/// Why a text is not an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {problem} at `{rest}`")]
 pub struct ParseError {
@@ -33,10 +33,10 @@ const COMPARATORS: [(&str, Comparator); 12] = [
 ];
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a condition.
     ///
     /// # Errors
-    /// If the text is none.
+    /// If the text is not one.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parser = Parser::new(text);
         let kind = match parser.monotone()? {
@@ -59,10 +59,10 @@ impl Condition {
 }
 
 impl Operand {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// If the text is none.
+    /// If the text is not one.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parser = Parser::new(text);
         let operand = parser.operand()?;

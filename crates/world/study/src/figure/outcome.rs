@@ -14,25 +14,25 @@ use crate::unit::Unit;
 /// The numbers of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureOutcome {
-    /// What stands for a number.
+    /// How a number is drawn.
     pub kind: FigureKind,
-    /// How much of a page it wants.
+    /// Its width on a page.
     pub width: FigureWidth,
     /// Whether the y axis is logarithmic.
     pub log: bool,
-    /// What the x axis shows.
+    /// The label of the x axis.
     pub x_label: String,
-    /// Its places, in order.
+    /// The values on the x axis, in order.
     pub x: Vec<String>,
-    /// The same values as the study has them.
+    /// The same values, as the study names them.
     pub x_ids: Vec<String>,
-    /// What the lines are.
+    /// The label of the legend.
     pub lines_label: String,
     /// The lines, or groups of bars.
     pub lines: Vec<LineOutcome>,
     /// How many panels stand side by side.
     pub columns: usize,
-    /// Row by row.
+    /// The panels, row by row.
     pub panels: Vec<PanelOutcome>,
 }
 
@@ -41,9 +41,10 @@ pub struct FigureOutcome {
 pub struct LineOutcome {
     /// Its name in the study.
     pub id: String,
-    /// Its name as it is shown.
+    /// Its name as shown.
     pub label: String,
-    /// Equal for equal ids in all figures of a work, different within a figure.
+    /// A number that is equal for equal ids in all figures of a work, and different within a
+    /// figure.
     pub slot: usize,
 }
 
@@ -52,13 +53,13 @@ pub struct LineOutcome {
 pub struct PanelOutcome {
     /// Which part of the study it shows; empty if all of it.
     pub title: String,
-    /// What is drawn, as an expression.
+    /// The expression that is drawn.
     pub y: String,
-    /// What it shows.
+    /// The label of the y axis.
     pub y_label: String,
     /// Unit of the values: `bit/s`, `s`, `ratio`, or nothing for counts and quotients.
     pub unit: &'static str,
-    /// By line, then by place on the x axis; none if it could not be measured.
+    /// By line, then by place on the x axis; `None` if it could not be measured.
     pub values: Vec<Vec<Option<ValueOutcome>>>,
 }
 
@@ -67,12 +68,12 @@ pub struct PanelOutcome {
 pub struct ValueOutcome {
     /// The mean over the repetitions.
     pub value: f64,
-    /// Half the width of its 95 % confidence interval (jackknife); none for a single repetition.
+    /// Half the width of its 95 % confidence interval (jackknife); `None` for a single repetition.
     pub ci95_half_width: Option<f64>,
 }
 
 impl Figure {
-    /// Its numbers.
+    /// Computes the numbers of the figure.
     pub(crate) fn outcome(
         &self,
         data: &MeasuredData,

@@ -1,4 +1,4 @@
-//! One page over several works: totals, and of each what came out in a few lines and pictures.
+//! One page over several works: totals, and for each work a summary in a few lines and pictures.
 
 use std::fmt::Write as _;
 
@@ -52,7 +52,7 @@ pub(super) fn page(works: &[(&Work, &WorkOutcome)], name: &str) -> String {
     out
 }
 
-/// What is near or missed, by cause; last what has none yet.
+/// Counts claims that are near or missed by cause; the last count is of those without a cause yet.
 fn causes(work: &Work, base: &WorkOutcome) -> [usize; 5] {
     let open = base.claims.iter().filter(|claim| is_open(claim));
     let mut counts = [0; 5];

@@ -1,4 +1,4 @@
-//! Works that claim nothing: what they measured, a table for each figure.
+//! Works without claims: their measured values, a table for each figure.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(super) fn page(work: &Work, base: &WorkOutcome) -> String {
     out
 }
 
-/// Lines of the figure as rows, and for each of its panels a column for each place.
+/// A table with the figure's lines as rows, and a column for each value of x in each panel.
 fn table(out: &mut String, figure: &FigureOutcome) {
     let mut head = format!("| {} |", figure.lines_label);
     let mut rule = "|---|".to_owned();

@@ -1,4 +1,4 @@
-//! What pages say in the same words.
+//! Wording that several pages share.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use crate::claim::ClaimClass;
 use crate::outcome::{ClaimOutcome, WorkOutcome};
 use crate::verdict::Verdict;
 
-/// A bar would end the cell.
+/// Escapes bars, which would end the cell.
 pub(super) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A verdict; what misses stands out.
+/// The word for a verdict; a miss stands out.
 pub(super) const fn word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Misses) => "**misses**",
@@ -20,7 +20,7 @@ pub(super) const fn word(verdict: Option<Verdict>) -> &'static str {
     }
 }
 
-/// Whether it needs a cause: it is near, missed or not measured.
+/// Whether a claim needs a cause: it is near, missed or not measured.
 pub(super) fn is_open(claim: &ClaimOutcome) -> bool {
     matches!(claim.verdict, Some(Verdict::Misses | Verdict::Near) | None)
 }

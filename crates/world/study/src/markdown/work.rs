@@ -1,4 +1,5 @@
-//! The page of a work: its figures with what was published and what came out, then what did not, by cause.
+//! The page of a work: its figures with published and measured values, then what was not
+//! reproduced, by cause.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use crate::unit::{Unit, digits};
 use crate::verdict::Verdict;
 use crate::work::{Cause, Work};
 
-/// So many comparisons are shown with their values; more are counted.
+/// At most this many comparisons are shown with their values; the others are counted.
 const SHOWN: usize = 2;
 
 pub(super) fn page(work: &Work, base: &WorkOutcome, others: &[&WorkOutcome]) -> String {
@@ -59,7 +60,7 @@ pub(super) fn page(work: &Work, base: &WorkOutcome, others: &[&WorkOutcome]) -> 
     out
 }
 
-/// A few values with what they are held against, or how many agree.
+/// A few values with their references, or how many agree.
 fn measured_in_words(claim: &ClaimOutcome) -> String {
     let all = &claim.comparisons;
     if let Some(counts) = claim.agreement.filter(|_| all.len() > SHOWN) {
@@ -112,7 +113,7 @@ fn names(texts: &[String], id: &str) -> bool {
         .any(|text| text.split([' ', ':']).any(|word| word == id))
 }
 
-/// What does not come out, by cause.
+/// The claims that were not reproduced, by cause.
 fn open(out: &mut String, work: &Work, base: &WorkOutcome) {
     let open: Vec<&ClaimOutcome> = base.claims.iter().filter(|claim| is_open(claim)).collect();
     if open.is_empty() {
@@ -148,7 +149,7 @@ fn open(out: &mut String, work: &Work, base: &WorkOutcome) {
     }
 }
 
-/// The first sentence that says more than what to look up, on one line with what is before it.
+/// The first sentence that is more than a reference, in one line with the text before it.
 fn sentence(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = text.match_indices(". ").find(|(at, _)| {

@@ -1,13 +1,14 @@
-//! Which of many comparisons fail, and not by chance (Holm 1979).
+//! Decides which of many comparisons fail by more than chance (Holm 1979).
 //!
-//! Of twenty true orderings one is expected to lie beyond its 95 % interval. The smallest of the `m`
-//! probabilities is held against 5 % / m, the next one against 5 % / (m - 1), and so on to the first that is not
-//! below its bound. All claims that are true together are then refused with 5 % at most.
+//! Of twenty true orderings one is expected to lie outside its 95 % interval. The smallest of the
+//! `m` probabilities is compared with 5 % / m, the next one with 5 % / (m - 1), and so on to the
+//! first that is not below its bound. The probability of refusing any true claim is then at most 5
+//! %.
 
 /// The probability of refusing any of several true statements.
 const LEVEL: f64 = 0.05;
 
-/// Whether each of the comparisons fails, given the probability of so much if it were true.
+/// Whether each of the comparisons fails, given the probability of its deviation if it were true.
 pub(crate) fn refused(probabilities: &[f64]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
@@ -27,13 +28,14 @@ mod tests {
 
     #[test]
     fn the_bound_widens_with_each_refusal_and_the_first_pass_ends_it() {
-        // Of 4: bounds 0.0125, 0.0167, 0.025, 0.05.
+        // The bounds of four comparisons are 0.0125, 0.0167, 0.025 and 0.05.
         let found = refused(&[0.016, 0.001, 0.9, 0.03]);
         assert_eq!(found, [true, true, false, false]);
-        // 0.02 would pass as the only one, and does not as the first of four.
+        // 0.02 is refused as the only comparison, but not as the first of four.
         assert_eq!(refused(&[0.02, 0.9, 0.9, 0.9]), [false; 4]);
         assert_eq!(refused(&[0.02]), [true]);
-        // What stops ends it, even where a later one is below its own bound.
+        // The first comparison that is not refused ends the procedure, even if a later one is below
+        // its own bound.
         assert_eq!(refused(&[0.026, 0.03]), [false, false]);
         assert_eq!(refused(&[]), Vec::<bool>::new());
     }

@@ -1,9 +1,9 @@
-//! What print can show. One rule for each form of claim, the same for all works.
+//! What a printed figure can show: one rule for each form of claim, the same for all works.
 //!
-//! Where a claim reads a curve (`print = "curves"`), A is the largest plotted value, and what lies within 1.5 % of A
-//! cannot be told apart. Where numbers are printed, or no axis shows both values, A is the smaller of the two values.
-//! With d the difference of two values, what lies within e is a tie: half the 95 % interval of d, and on curves at least
-//! the width of a line.
+//! Where a claim reads a curve (`print = "curves"`), A is the largest plotted value, and
+//! differences within 1.5 % of A cannot be seen. Where numbers are printed, or no axis shows both
+//! values, A is the smaller of the two values. With d the difference of two values, a difference
+//! within e is a tie: e is half the 95 % interval of d, and on curves at least the width of a line.
 //!
 //! | form | holds | consistent | near |
 //! |---|---|---|---|
@@ -19,10 +19,11 @@
 //! | bound | within it | beyond it by less than half the prediction interval | up to 1.25 times it, down to a 1.25th |
 //! | closed form | inside the interval of the mean; those of one claim hold together with 95 % | - | - |
 //!
-//! A spread over repetitions is a standard deviation as a share of A, as the bars of a figure are. The prediction
-//! interval is that of the mean of as many repetitions as the printed number has (`of-runs`), as many as here if that is
-//! not said. A comparison that fails is refused only where it still fails after Holm's correction for all comparisons of
-//! its claim ([`holm`](super::holm)); otherwise it is consistent.
+//! A spread over repetitions is a standard deviation as a share of A, like the error bars of a
+//! figure. The prediction interval is that of the mean of as many repetitions as the printed number
+//! has (`of-runs`), or as many as here if that is not given. A comparison that fails is refused
+//! only if it still fails after Holm's correction for all comparisons of its claim
+//! ([`holm`](super::holm)); otherwise it is consistent.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,34 +42,34 @@ pub(crate) enum Print {
     Curves,
 }
 
-/// The least share of an axis that a reader can see.
+/// The smallest share of an axis that a reader can see.
 const VISIBLE: f64 = 0.015;
 
-/// What two values are held against.
+/// The scale on which two values are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// The largest plotted value; none if no axis shows these values.
+    /// The largest plotted value; `None` if no axis shows these values.
     pub(crate) axis: Option<f64>,
     /// Half the interval of their difference.
     pub(crate) half: f64,
 }
 
-/// A verdict, and how far the values are from what is asked; 0 if they are not.
+/// A verdict, and how far the values are outside the claim; 0 if they are within it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Found {
     pub(crate) verdict: Verdict,
     pub(crate) excess: f64,
 }
 
-/// Which differences a comparator asks for, in shares, and which are near.
+/// The differences that a comparator demands, as shares, and those that are near.
 struct Asked {
     holds: [f64; 2],
     near: [f64; 2],
-    /// Whether a tie is neither for it nor against it.
+    /// Whether a tie is neither for nor against it.
     strict: bool,
 }
 
-/// `far` is the share from which something is far above.
+/// `far` is the share from which a value is far above.
 pub(crate) fn band(comparator: Comparator, far: f64) -> [f64; 2] {
     asked(comparator, [far, far]).holds
 }
@@ -96,7 +97,7 @@ const fn asked(comparator: Comparator, [far, nearly_far]: [f64; 2]) -> Asked {
     }
 }
 
-/// What [`compare`] asks for, in words.
+/// What [`compare`] demands, in words.
 pub(crate) fn rule(comparator: Comparator, on_axis: bool) -> String {
     let of = if on_axis {
         "of the axis"
@@ -123,13 +124,13 @@ pub(crate) fn rule(comparator: Comparator, on_axis: bool) -> String {
     }
 }
 
-/// What [`gain`], [`value`] and bounds ask for, and a closed form.
+/// What [`gain`], [`value`], bounds and closed forms demand, in words.
 pub(crate) const GAIN_RULE: &str = "holds to a quarter of the gain at both ends, near to a half";
 pub(crate) const VALUE_RULE: &str = "holds to 10 % or when rounded as printed, near to 25 %";
 pub(crate) const BOUND_RULE: &str = "holds within it, near to 25 % beyond";
 pub(crate) const CLOSED_RULE: &str = "holds inside the interval";
 
-/// `left` against `right`.
+/// Compares `left` with `right`.
 pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, scale: Scale) -> Found {
     if !(left.is_finite() && right.is_finite()) {
         return Found {
@@ -166,7 +167,8 @@ fn beyond(by: f64, [low, high]: [f64; 2], share: f64) -> f64 {
     (bound(low) - by).max(by - bound(high)).max(0.0)
 }
 
-/// The least or the greatest of the ratios of a range, against the printed one; `half` is half the prediction interval.
+/// Compares the least or the greatest ratio of a range with the printed one; `half` is half the
+/// prediction interval.
 pub(crate) fn gain(measured: f64, printed: f64, half: f64) -> Found {
     let (off, gain) = ((measured - printed).abs(), (printed - 1.0).abs());
     let holds = off <= 0.25 * gain || off <= half;
@@ -175,7 +177,8 @@ pub(crate) fn gain(measured: f64, printed: f64, half: f64) -> Found {
     Found { verdict, excess }
 }
 
-/// A printed value; `digit` is the worth of its last printed digit, `half` half the prediction interval.
+/// Compares a value with a printed one; `digit` is the weight of its last printed digit, `half`
+/// half the prediction interval.
 pub(crate) fn value(measured: f64, printed: f64, digit: Option<f64>, half: f64) -> Found {
     let (off, size) = ((measured - printed).abs(), printed.abs());
     let rounds = digit.is_some_and(|digit| off <= digit / 2.0);
@@ -185,14 +188,15 @@ pub(crate) fn value(measured: f64, printed: f64, digit: Option<f64>, half: f64) 
     Found { verdict, excess }
 }
 
-/// How far a value is beyond a printed bound, and how far is near; `half` is half the prediction interval.
+/// Judges how far a value is beyond a printed bound; `near` is how far counts as near, `half` is
+/// half the prediction interval.
 pub(crate) fn bound(beyond: f64, near: f64, half: f64) -> Found {
     let verdict = printed_verdict([beyond <= 0.0, beyond <= half, beyond <= near]);
     let excess = beyond_by(beyond);
     Found { verdict, excess }
 }
 
-/// Nothing where nothing is beyond; what was not measured is so for no chance.
+/// Zero if nothing is beyond; a missing measurement cannot be due to chance.
 fn beyond_by(excess: f64) -> f64 {
     if excess.is_nan() {
         f64::INFINITY
@@ -221,7 +225,8 @@ mod tests {
 
     #[test]
     fn differences_are_shares_of_the_axis() {
-        // On an axis to 100, of which 1.5 can be seen, with an interval of half the width given.
+        // On an axis up to 100, of which 1.5 can be seen, with the given half width of the
+        // interval.
         for (comparator, left, right, half, verdict) in [
             (Greater, 11.0, 10.0, 0.1, Consistent),
             (Greater, 9.0, 10.0, 0.1, Consistent),
@@ -233,7 +238,7 @@ mod tests {
             (AtLeast, 6.0, 10.0, 0.1, Near),
             (AtLeast, 4.0, 10.0, 0.1, Misses),
             (AtMost, 11.0, 10.0, 0.1, Holds),
-            // Twice as much, and only slightly so: print shows the difference, not the ratio.
+            // Twice as much, and yet only slightly: a plot shows the difference, not the ratio.
             (SlightlyGreater, 20.0, 10.0, 0.1, Holds),
             (SlightlyGreater, 30.0, 10.0, 0.1, Near),
             (SlightlyGreater, 40.0, 10.0, 0.1, Misses),
@@ -246,7 +251,7 @@ mod tests {
             (FarGreater, 40.0, 10.0, 0.1, Holds),
             (FarGreater, 28.0, 10.0, 0.1, Near),
             (FarGreater, 20.0, 10.0, 0.1, Misses),
-            // Near the axis nothing is far above anything.
+            // Close to zero, nothing is far above anything else.
             (FarGreater, 1.2, 0.1, 0.1, Consistent),
             (FarGreater, 12.0, 10.0, 5.0, Consistent),
             (FarGreater, 5.0, 10.0, 0.1, Misses),
@@ -306,7 +311,7 @@ mod tests {
 
     #[test]
     fn gains_are_percentages() {
-        // 9 % printed: by the ratio, 0.87 would be near enough.
+        // The printed gain is 9 %: by the ratio, 0.87 would be near enough.
         assert_eq!(gain(0.87, 1.09, 0.0).verdict, Misses);
         assert_eq!(gain(1.11, 1.09, 0.0).verdict, Holds);
         assert_eq!(gain(1.13, 1.09, 0.0).verdict, Near);

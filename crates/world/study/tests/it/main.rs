@@ -1,5 +1,5 @@
-//! Published figures: what their files say and what becomes of their results.
-//! All files are modules of one program: each program is linked on its own, which takes seconds.
+//! Tests of published figures: what their files say and what becomes of their results. All files
+//! are modules of one program, because linking each separately would take seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

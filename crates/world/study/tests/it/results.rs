@@ -1,4 +1,5 @@
-//! A small work of two figures: claims of every form, and the same bytes however it was run.
+//! A small work of two figures with claims of every form; its results have the same bytes however
+//! it was run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -163,7 +164,7 @@ fn interrupted_and_resumed_gives_the_same_bytes() {
     let whole = complete(&plan, &folder.path().join("whole"));
     assert_eq!(whole.len(), 2);
 
-    // As if the power had gone in the middle of a line.
+    // As after a power failure in the middle of a line.
     let out = folder.path().join("part");
     std::fs::create_dir_all(&out).unwrap();
     let lines = std::fs::read(folder.path().join("whole/runs.jsonl")).unwrap();
@@ -184,7 +185,7 @@ fn shards_that_are_merged_give_the_same_bytes() {
     let whole = complete(&plan, &folder.path().join("whole"));
     let out = folder.path().join("shards");
     for index in 1..=3 {
-        // Each shard on a machine of its own.
+        // Each shard runs on a machine of its own.
         let mut store = Store::open(&out.join(index.to_string())).unwrap();
         let shard = Shard { index, count: 3 };
         plan.execute(&mut store, shard, 1, &()).unwrap();
@@ -211,7 +212,7 @@ fn assignments_change_every_world_they_reach() {
         [true, true, false, false]
     );
 
-    // What the work sets stands before what is asked for.
+    // The work's assignments come before the requested ones.
     let same = plan(folder.path(), &["traffic-seed=1"]);
     let file = folder.path().join("small/work.toml");
     let each = "title = \"a small work\"\nruns = 4\nset = [\"traffic-seed=each-run\"]\n";
@@ -281,7 +282,7 @@ fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
         ..RunRequest::default()
     };
     let plan = Plan::new(work, &[], &request).unwrap_or_else(|e| panic!("{e}"));
-    // Four worlds, four times; four others, twice.
+    // Four worlds four times, and four others twice.
     assert_eq!(plan.jobs(), 24);
     assert_eq!(plan.keys().len(), 24);
     let mut store = Store::open(&folder.path().join("out")).unwrap();
@@ -328,7 +329,7 @@ fn what_misses_stands_under_its_cause() {
         with.contains("- **bound** (") && with.contains("): No timer is given here at all.\n"),
         "{with}"
     );
-    // What holds has no cause, whatever its note says.
+    // A claim that holds has no cause, even if it has a note.
     assert!(!with.contains("- **gain**"), "{with}");
     assert!(with.contains("### Silent"), "{with}");
     assert!(with.contains("![F1](figures/small/F1.svg)"), "{with}");
@@ -369,7 +370,7 @@ fn what_claims_nothing_is_a_table() {
     );
     assert!(page.starts_with("# Measured"), "{page}");
 
-    // Beside a work that claims something it is a table all the same.
+    // Next to a work with claims it is still a table.
     let other = tempfile::tempdir().unwrap();
     let mut claiming = self::plan(other.path(), &[]);
     claiming.work.id = "claiming".to_owned();
@@ -423,7 +424,7 @@ fn what_goes_until_a_time_reads_the_same_repetition_of_another_world() {
             let hash = planned.worlds[world].hash().to_owned();
             store.get(&(hash, planned.seed, run)).unwrap()
         };
-        // Intervals have whole tenths of a second.
+        // Interval boundaries are whole tenths of a second.
         let by = |tenths: f64, run| {
             let name = format!("conf.bytes_by_{:014.9}", tenths / 10.0);
             record(worlds("F3")[level], run).get(&name)
@@ -437,7 +438,7 @@ fn what_goes_until_a_time_reads_the_same_repetition_of_another_world() {
         }
         let early = point.metrics["early"].mean;
         assert!((least..=most).contains(&early), "{least} {early} {most}");
-        // Nothing is known of what would come behind the end of a run.
+        // Nothing is known of the time after the end of a run.
         assert!(!point.metrics.contains_key("later"));
     }
 

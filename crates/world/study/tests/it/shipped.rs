@@ -12,10 +12,10 @@ fn works() -> Vec<Work> {
 
 #[test]
 fn every_claim_is_judged() {
-    // Committed verdicts go by the claim's id alone, whatever work it is of.
+    // Committed verdicts are looked up by the claim's id alone, whatever work it belongs to.
     let mut seen = BTreeSet::new();
     for work in works() {
-        // What goes on from another work may claim nothing; a publication does.
+        // A work that continues another one may have no claims; a publication has some.
         let published = work.parts_of.is_none();
         assert!(!published || !work.ids.is_empty(), "{}: no ids", work.id);
         let distinct: BTreeSet<&String> = work.ids.iter().collect();
@@ -64,8 +64,8 @@ fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
     );
 }
 
-/// Section 13 of docs/spec/tcp-over-wireless.md takes a run for invalid in which a queue drops anything: errors are
-/// the only losses.
+/// Section 13 of docs/spec/tcp-over-wireless.md declares a run invalid if a queue drops anything:
+/// errors are to be the only losses.
 #[test]
 fn no_queue_drops_anything_of_balakrishnans_tables() {
     let mut works = works().into_iter();
