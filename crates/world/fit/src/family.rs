@@ -1,7 +1,8 @@
-//! Families of models, and how their parameters become numbers without bounds.
+//! Families of models, and how their parameters map to unconstrained numbers.
 //!
-//! A search and a curvature need parameters that can have any value: a probability is given by its logit, a mean
-//! length by the logarithm of what it is above 1, and weights by their logarithms relative to the last one.
+//! The search and the curvature need parameters that can take any value: a probability is
+//! represented by its logit, a mean length by the logarithm of its excess over 1, and weights by
+//! their logarithms relative to the last one.
 
 use std::fmt;
 
@@ -10,15 +11,15 @@ use airlane_channel::blocks::{Chain, Generator, Geometrics};
 /// A family of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// No memory.
+    /// Memoryless erasures.
     Bernoulli,
-    /// Two states that can be seen.
+    /// Two observable states.
     Gilbert,
-    /// Two states that cannot.
+    /// Two hidden states.
     GilbertElliott,
-    /// So many states that cannot be seen.
+    /// This many hidden states.
     Hidden(usize),
-    /// Independent lengths of bursts and gaps, each a mixture of geometric laws.
+    /// Independent lengths of bursts and gaps, each a mixture of geometric distributions.
     OnOff,
 }
 
@@ -34,14 +35,14 @@ impl fmt::Display for Family {
     }
 }
 
-/// What the numbers of a point mean.
+/// What the coordinates of a point mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Bernoulli,
     Gilbert,
-    /// So many states.
+    /// Number of states.
     Hidden(usize),
-    /// So many components of bursts and gaps.
+    /// Numbers of components of bursts and gaps.
     OnOff(usize, usize),
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct Point {
     pub(crate) point: Vec<f64>,
 }
 
-/// How a parameter is bounded.
+/// The range of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Probability,
@@ -85,7 +86,7 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x.clamp(-40.0, 40.0)))
 }
 
-/// Shares that sum up to 1, of their logarithms relative to the last one.
+/// Weights that sum to 1, from their logarithms relative to the last one.
 fn shares(x: &[f64]) -> Vec<f64> {
     let all = x.iter().map(|x| libm::exp(x.clamp(-40.0, 40.0)));
     let all: Vec<f64> = all.chain([1.0]).collect();
@@ -115,7 +116,7 @@ impl Point {
         }
     }
 
-    /// A chain that stays or goes, with states in the order of their losses.
+    /// A Markov chain given by its transitions, with the states in the order of their losses.
     pub(crate) fn hidden(moves: &[Vec<f64>], losses: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..losses.len()).collect();
         order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
@@ -185,7 +186,7 @@ pub(crate) fn model(shape: Shape, x: &[f64]) -> Generator {
     }
 }
 
-/// Names, kinds and values of what a model is written with.
+/// Names, kinds and values of the parameters in a model's text form.
 pub(crate) fn values(model: &Generator) -> Vec<(String, Kind, f64)> {
     let probability = |name: String, value| (name, Kind::Probability, value);
     match model {
@@ -227,7 +228,7 @@ pub(crate) fn values(model: &Generator) -> Vec<(String, Kind, f64)> {
             }
             all
         }
-        // Nothing else is fitted.
+        // No other model is fitted.
         _ => Vec::new(),
     }
 }

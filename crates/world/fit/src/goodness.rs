@@ -1,25 +1,27 @@
-//! Whether a trace is one of a model's: it is held against traces that the model makes (parametric bootstrap; Efron and
-//! Tibshirani 1993, chapter 16).
+//! Tests whether a model could have made a trace: compares it with traces that the model makes
+//! (parametric bootstrap; Efron and Tibshirani 1993, chapter 16).
 //!
-//! Losses of frames of many lengths, tails of bursts and gaps, and how the share of erasures swings from one piece of the trace
-//! to the next are looked at together. What differs most counts, and how often it differs as much among the model's own
-//! traces. As the model was fitted to the trace and not to each of its own, a bad model passes rather than a good one fails.
+//! The test statistic combines losses of frames of many lengths, tails of bursts and gaps, and how
+//! the share of erasures varies from one piece of the trace to the next: it is the largest
+//! deviation among them, and the p-value is how often the model's own traces deviate as much. Since
+//! the model was fitted to the trace and not to each of its own, the test errs towards accepting a
+//! bad model rather than refusing a good one.
 
 use airlane_base::Streams;
 use airlane_channel::blocks::statistics::share_above;
 use airlane_channel::blocks::{Blocks, Generator};
 
-/// How a trace is held against a model.
+/// How a trace is compared with a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// So many traces of each model are compared with the one that it was fitted to; below 99 none is far enough from its
-    /// own kind to be called another's.
+    /// Number of traces of each model to compare with the one that it was fitted to; with fewer
+    /// than 99, no deviation can be significant.
     pub samples: u32,
-    /// What they are drawn from.
+    /// Seed of these traces.
     pub seed: u64,
 }
 
-/// So many that a chance of one in a hundred can be told.
+/// Enough samples to resolve a probability of one in a hundred.
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -29,22 +31,22 @@ impl Default for Options {
     }
 }
 
-/// In what a trace differs from those of a model.
+/// A statistic in which a trace differs from those of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deviation {
-    /// What was looked at, such as `F(20)`.
+    /// The statistic, such as `F(20)`.
     pub of: String,
-    /// Of the trace.
+    /// Its value for the trace.
     pub trace: f64,
-    /// On average of the model's traces.
+    /// Its mean over the model's traces.
     pub model: f64,
-    /// The difference in their standard deviations.
+    /// The difference in standard deviations of the model's traces.
     pub deviations: f64,
 }
 
 pub(crate) struct Judged {
     pub(crate) p_value: f64,
-    /// The largest first.
+    /// In descending order.
     pub(crate) deviations: Vec<Deviation>,
 }
 
@@ -52,7 +54,7 @@ const FRAMES: [u32; 9] = [1, 2, 3, 5, 10, 20, 50, 100, 300];
 const BURSTS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const GAPS: [u32; 9] = [1, 2, 5, 10, 30, 100, 300, 1000, 3000];
 const PIECES: [u32; 3] = [30, 300, 3000];
-/// With fewer pieces their swing says nothing.
+/// With fewer pieces, their variation says nothing.
 const LEAST_PIECES: usize = 10;
 
 fn names() -> impl Iterator<Item = String> {
@@ -76,7 +78,7 @@ fn signature(blocks: &Blocks) -> Vec<f64> {
         }
     });
     let all = frames.chain(bursts).chain(gaps).chain(pieces);
-    // Where a trace is too short for a length there is nothing to compare.
+    // A trace that is too short for a length has nothing to compare.
     all.map(|value| if value.is_finite() { value } else { 0.0 })
         .collect()
 }
@@ -118,7 +120,7 @@ pub(crate) fn judge(blocks: &Blocks, model: &Generator, options: Options) -> Jud
     let spread: Vec<(f64, f64)> = (0..own.len()).map(|at| moments(&column(at))).collect();
     let apart = |signature: &[f64]| -> Vec<f64> {
         let all = signature.iter().zip(&spread);
-        // What never changes among the samples may differ by rounding alone.
+        // A statistic that is constant among the samples may differ by rounding alone.
         all.map(|(value, (mean, sd))| (value - mean) / sd.max(1e-9))
             .collect()
     };

@@ -1,31 +1,34 @@
-//! How exactly a trace fixes the parameters of a model: by the curvature of the likelihood at its maximum.
+//! How precisely a trace determines the parameters of a model, from the curvature of the likelihood
+//! at its maximum.
 
 use airlane_channel::blocks::Blocks;
 
 use crate::family::{Kind, Point, model, values};
 use crate::likelihood::log_likelihood;
 
-/// An interval whose ends are further apart than this factor fixes no parameter.
+/// An interval whose ends differ by more than this factor does not determine a parameter.
 pub const WIDEST: f64 = 4.0;
 
 /// A parameter of a fitted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name, as the form of the model has it.
+    /// Its name in the text form of the model.
     pub name: String,
-    /// Its most probable value.
+    /// Its maximum-likelihood estimate.
     pub value: f64,
-    /// Where it is 95 times in 100. None where the trace does not fix it.
+    /// The 95 % confidence interval; `None` if the trace does not determine the parameter.
     pub interval: Option<[f64; 2]>,
-    /// Whether it is at the end of what it can be, where there is no curvature: a loss of 0 or 1.
+    /// Whether it is at a bound of its range, such as a loss of 0 or 1, where the curvature is
+    /// undefined.
     pub at_bound: bool,
 }
 
-/// A probability that is nearer to 0 or 1 than this share of a block is as good as 0 or 1 for the trace.
+/// A probability that differs from 0 or 1 by less than this expected number of blocks cannot be
+/// told from 0 or 1.
 const BOUND: f64 = 0.1;
 
 impl Parameter {
-    /// How many times as long the trace would have to be to fix it.
+    /// The factor by which the trace would have to be longer to determine it.
     pub(crate) fn longer(&self) -> f64 {
         match self.interval {
             _ if self.at_bound => 0.0,
@@ -38,7 +41,7 @@ impl Parameter {
     }
 }
 
-/// Parameters at the maximum of the likelihood.
+/// The parameters at the maximum of the likelihood.
 pub(crate) fn parameters(blocks: &Blocks, at: &Point) -> Vec<Parameter> {
     let best = at.model();
     let found = values(&best);
@@ -87,7 +90,7 @@ pub(crate) fn parameters(blocks: &Blocks, at: &Point) -> Vec<Parameter> {
 
 const STEP: f64 = 1e-3;
 
-/// For each number of the point, how all values change with it.
+/// For each coordinate of the point, the derivatives of all values.
 fn gradients(x: &[f64], values: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     let moved = |at: usize, by: f64| {
         let mut x = x.to_vec();
@@ -103,8 +106,8 @@ fn gradients(x: &[f64], values: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     each.collect()
 }
 
-/// The inverse of the observed information. Numbers that the likelihood does not feel, as those of a loss of nothing, are
-/// left out of it.
+/// The inverse of the observed information. Coordinates that do not affect the likelihood, such as
+/// those of a loss of zero, are left out.
 fn covariance(blocks: &Blocks, at: &Point) -> Option<Vec<Vec<f64>>> {
     let n = at.point.len();
     let step = 1e-2;
@@ -141,7 +144,7 @@ fn covariance(blocks: &Blocks, at: &Point) -> Option<Vec<Vec<f64>>> {
     Some(covariance)
 }
 
-/// By Gauss and Jordan; none where the matrix is not positive definite.
+/// Gauss-Jordan elimination; `None` if the matrix is not positive definite.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     let unit = |i: usize| (0..n).map(move |j| f64::from(u8::from(i == j)));

@@ -1,9 +1,10 @@
-//! Which model made a trace of erased blocks, and whether any did; and which link a recording shows ([`LinkFit`]).
+//! Finds which model made a trace of erased blocks, and whether any did; and which link a recording
+//! shows ([`LinkFit`]).
 //!
-//! [`fit`] finds for each family of models the one that most probably made a trace (maximum likelihood), says how
-//! exactly the trace fixes its parameters, and then holds the trace against traces that the model makes. That the best of
-//! some models is found does not say that it is good, and that nothing contradicts a model may only say that
-//! the trace is short; the [`Verdict`] keeps these apart.
+//! For each family of models, [`fit`] finds the maximum-likelihood model of a trace, says how
+//! precisely the trace determines its parameters, and then compares the trace with traces that the
+//! model makes. The best of several models need not be good, and a model that nothing contradicts
+//! may only mean that the trace is short; the [`Verdict`] keeps these cases apart.
 //!
 //! | family | found by | free parameters |
 //! |---|---|---|
@@ -37,51 +38,53 @@ pub use recording::{
     WayFit,
 };
 
-/// Of a model's own traces so few are as far from it as one that is called another's.
+/// Significance level: a model is refused if at most this share of its own traces deviates as much.
 pub const SIGNIFICANT: f64 = 0.01;
-/// With fewer bursts nothing can be said of how they are distributed.
+/// With fewer bursts nothing can be said about their distribution.
 pub const LEAST_BURSTS: usize = 30;
 /// The best model of a family.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The family.
     pub family: Family,
-    /// The most probable of its models.
+    /// The maximum-likelihood model of the family.
     pub model: Generator,
-    /// Its parameters, with intervals that hold the true value 95 times in 100.
+    /// Its parameters with their 95 % confidence intervals.
     pub parameters: Vec<Parameter>,
     /// Natural logarithm of the probability of the trace.
     pub log_likelihood: f64,
-    /// Bayesian information criterion: the lowest has the best of fit and simplicity.
+    /// Bayesian information criterion; lower is better.
     pub bic: f64,
-    /// Fitted to the first half of the trace: by how much it foretells the second half better than the Bernoulli model
-    /// of the first half does, in natural units for 1000 blocks. None where a half has no erasure.
+    /// Log-likelihood gain over the Bernoulli model on the second half of the trace, with both
+    /// fitted to the first half, in nats per 1000 blocks. `None` if a half has no erasure.
     pub held_out: Option<f64>,
-    /// How often the model makes a trace that is further from its own kind than this one.
+    /// Share of the model's own traces that deviate more than this one.
     pub p_value: f64,
-    /// In what the trace differs most from the traces of the model, in their standard deviations.
+    /// The statistics in which the trace deviates most from the traces of the model, in their
+    /// standard deviations.
     pub deviations: Vec<Deviation>,
-    /// What that comes to.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
-/// Whether a model is that of a trace.
+/// Whether a model fits a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// Nothing that was looked at tells the trace from those of the model, and it is long enough to tell.
+    /// No statistic distinguishes the trace from those of the model, and it is long enough to
+    /// decide.
     Good,
-    /// The trace is not of this model.
+    /// The model did not make the trace.
     Poor,
-    /// Nothing contradicts the model, but the trace is too short to fix its parameters; one about this long
-    /// would, if it goes on as it does.
+    /// Nothing contradicts the model, but the trace is too short to determine its parameters; a
+    /// trace of about this length would, if it continues alike.
     TooShort(Duration),
 }
 
-/// Why nothing can be fitted.
+/// Why a trace cannot be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
-    /// Nothing was erased, or everything.
+    /// No block was erased, or all were.
     #[error(
         "{erased} of {blocks} blocks are erased; a model can be fitted where some are and some are not"
     )]
@@ -91,15 +94,15 @@ pub enum FitError {
         /// All blocks.
         blocks: u32,
     },
-    /// A chain that cannot be fitted.
+    /// A chain with a number of states that cannot be fitted.
     #[error("a hidden chain of {0} states; 2 to 4 can be fitted")]
     States(usize),
 }
 
-/// Fits models of a family to a trace, and holds it against what the best one makes.
+/// Fits a family of models to a trace, and compares the trace with those of the best model.
 ///
 /// # Errors
-/// If the trace has no erasure or nothing else, or the family cannot be fitted.
+/// If no block is erased or all are, or the family cannot be fitted.
 pub fn fit(blocks: &Blocks, family: Family, options: Options) -> Result<Fit, FitError> {
     let erased = blocks.erased();
     if erased == 0 || erased == blocks.len() {
@@ -155,12 +158,13 @@ fn verdict(blocks: &Blocks, parameters: &[Parameter], p_value: f64) -> Verdict {
     if factor <= 1.0 {
         return Verdict::Good;
     }
-    // An interval narrows with the square root of the length; one without bounds is as good as ten times as long.
+    // An interval narrows with the square root of the length; an unbounded one counts as ten times
+    // too wide.
     let seconds = blocks.duration().as_secs_f64() * factor.min(100.0);
     Verdict::TooShort(Duration::from_secs_f64(seconds))
 }
 
-/// The best of the good ones: that with the lowest criterion.
+/// The best of the good fits: the one with the lowest criterion.
 pub fn choose(fits: &[Fit]) -> Option<&Fit> {
     let good = fits.iter().filter(|fit| fit.verdict == Verdict::Good);
     good.min_by(|a, b| a.bic.total_cmp(&b.bic))

@@ -1,14 +1,15 @@
-//! How probable a trace is under a model.
+//! The likelihood of a trace under a model.
 //!
-//! Rows of blocks are what is computed with: a row of k blocks multiplies the distribution over states by the k-th
-//! power of one matrix, so that the work goes with the bursts of a trace and not with its blocks.
+//! The computation works on runs of blocks: a run of k blocks multiplies the distribution over
+//! states by the k-th power of one matrix, so the cost grows with the bursts of a trace and not
+//! with its blocks.
 
 use std::collections::BTreeMap;
 
 use airlane_channel::blocks::{Blocks, Chain, Generator, Geometrics};
 
-/// Natural logarithm of the probability of the trace; minus infinity for what the model cannot make. Models of
-/// minutes have none and give NaN.
+/// Natural logarithm of the probability of the trace; minus infinity for a trace that the model
+/// cannot make. Models of minutes have no likelihood and give NaN.
 pub fn log_likelihood(model: &Generator, blocks: &Blocks) -> f64 {
     match model {
         Generator::Markov(chain) => of_chain(chain, blocks),
@@ -68,7 +69,7 @@ fn powers(one: Scaled, lengths: &[u32]) -> BTreeMap<u32, Scaled> {
 
 fn of_chain(chain: &Chain, blocks: &Blocks) -> f64 {
     let states = chain.losses().len();
-    // Rows of blocks that came, and of blocks that did not: first the block, then the step.
+    // Tables for runs of received and of erased blocks; each block comes before its transition.
     let tables = [false, true].map(|erased| {
         let mut lengths: Vec<u32> = blocks
             .rows()
@@ -113,7 +114,7 @@ fn of_chain(chain: &Chain, blocks: &Blocks) -> f64 {
     if log.is_nan() { f64::NEG_INFINITY } else { log }
 }
 
-/// Rows at the edges of a part are as long as they are at least.
+/// Runs at the edges of a part are at least as long as seen.
 fn of_on_off(laws: [&Geometrics; 2], blocks: &Blocks) -> f64 {
     let cycle = laws[0].mean() + laws[1].mean();
     let mut log = 0.0;

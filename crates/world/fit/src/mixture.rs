@@ -1,13 +1,14 @@
-//! Mixtures of geometric laws from lengths, by expectation and maximisation.
+//! Fits mixtures of geometric distributions to lengths by expectation maximisation.
 
 use airlane_channel::blocks::Geometrics;
 use airlane_channel::blocks::statistics::{Lengths, mean, quantile, total};
 
-/// More components no trace of ours could tell apart.
+/// No trace of ours could distinguish more components.
 const MOST: usize = 4;
 const STEPS: usize = 2000;
 
-/// The mixture that most probably made the lengths, with as many components as the lengths are worth (Schwarz 1978).
+/// The maximum-likelihood mixture, with the number of components that the lengths justify (BIC;
+/// Schwarz 1978).
 pub(crate) fn best(lengths: &Lengths) -> Option<Geometrics> {
     let all = total(lengths);
     let cost = |law: &Geometrics| {
@@ -25,13 +26,13 @@ fn log_likelihood(law: &Geometrics, lengths: &Lengths) -> f64 {
     terms.sum()
 }
 
-/// None where there are fewer lengths than can be told apart.
+/// `None` if there are too few lengths to distinguish the components.
 fn fit(lengths: &Lengths, components: usize) -> Option<Geometrics> {
     let all = total(lengths) as f64;
     if components > 1 && lengths.len() < 2 * components {
         return None;
     }
-    // Means over the range of the lengths, evenly in their logarithm.
+    // Initial means are spread evenly over the logarithm of the range of lengths.
     let low = mean(lengths)
         .min(f64::from(quantile(lengths, 0.2)?))
         .max(1.05);

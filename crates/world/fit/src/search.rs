@@ -1,4 +1,4 @@
-//! The most probable model of a family.
+//! Finds the maximum-likelihood model of a family.
 
 use airlane_channel::blocks::{Blocks, Geometrics};
 
@@ -21,7 +21,7 @@ pub(crate) fn best(blocks: &Blocks, family: Family) -> Point {
     }
 }
 
-/// Transitions within parts, counted.
+/// Counts transitions within parts.
 fn gilbert(blocks: &Blocks) -> Point {
     let (mut from, mut left) = ([0.0f64; 2], [0.0f64; 2]);
     for rows in blocks.rows() {
@@ -37,14 +37,14 @@ fn gilbert(blocks: &Blocks) -> Point {
     Point::gilbert([leave(0), leave(1)])
 }
 
-/// From several beginnings, as the likelihood of a hidden chain has several maxima.
+/// From several starting points, because the likelihood of a hidden chain has several maxima.
 fn hidden(blocks: &Blocks, states: usize) -> Point {
     let burst = f64::from(blocks.erased()) / blocks.bursts().len().max(1) as f64;
     let gap = f64::from(blocks.len() - blocks.erased()) / blocks.bursts().len().max(1) as f64;
     let starts = [(1.0, 0.9), (4.0, 0.5), (50.0, 0.2)].map(|(longer, worst)| {
         let moves: Vec<Vec<f64>> = (0..states)
             .map(|i| {
-                // Good states last as gaps do, bad ones as bursts do.
+                // Good states last as long as gaps, bad ones as long as bursts.
                 let place = i as f64 / (states - 1) as f64;
                 let mean = longer * gap * libm::pow(burst / gap, place);
                 let leave = (1.0 / mean.max(1.2)).min(0.8) / (states - 1) as f64;
@@ -70,7 +70,8 @@ fn hidden(blocks: &Blocks, states: usize) -> Point {
     Point::hidden(&moves, &losses)
 }
 
-/// Downhill by simplexes, each smaller than the one before: a simplex may come to rest short of the top.
+/// Several simplex searches, each starting from a smaller simplex than the one before, because a
+/// simplex may stop short of the maximum.
 fn climb(blocks: &Blocks, shape: Shape, start: Vec<f64>) -> (Vec<f64>, f64) {
     let mut best = (start, f64::MAX);
     for size in [1.5, 0.5, 0.1] {
@@ -82,7 +83,7 @@ fn climb(blocks: &Blocks, shape: Shape, start: Vec<f64>) -> (Vec<f64>, f64) {
         }
         let steps = 150 * best.0.len() as u64;
         best = simplex::descend(corners, 1e-5, steps, |x| {
-            // Far out nothing changes any more, and a simplex that runs there does not come back.
+            // Far out the likelihood is flat, and a simplex that gets there would not return.
             let far: f64 = x.iter().map(|x| (x.abs() - 20.0).max(0.0)).sum();
             let cost = far - log_likelihood(&model(shape, x), blocks);
             if cost.is_finite() { cost } else { f64::MAX }

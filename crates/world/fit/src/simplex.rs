@@ -1,21 +1,23 @@
-//! The downhill simplex of Nelder and Mead (1965): towards a minimum without derivatives.
+//! The downhill simplex method of Nelder and Mead (1965): minimises without derivatives.
 //!
-//! A simplex has one corner more than there are dimensions. Each step replaces its worst corner by one further down on
-//! the line through the centre of the others, or else draws all corners towards the best. The best one is never given up.
+//! A simplex has one more corner than there are dimensions. Each step replaces the worst corner by
+//! a better one on the line through the centroid of the others, or else shrinks all corners towards
+//! the best, which is never discarded.
 
 type Corner = (Vec<f64>, f64);
 
-/// Steps along the line from the centre of the others through the worst corner, in its distance from there.
+/// Positions on the line from the centroid of the others through the worst corner, in units of its
+/// distance from the centroid.
 const REFLECTED: f64 = -1.0;
 const INSIDE: f64 = 0.5;
-/// And through the reflected one.
+/// Relative to the reflected corner.
 const EXPANDED: f64 = 2.0;
 const OUTSIDE: f64 = 0.5;
-/// What is left of distances from the best corner when all are drawn there.
+/// Factor by which distances from the best corner shrink.
 const SHRUNK: f64 = 0.5;
 
-/// The lowest point found and its cost: the first where the costs of all corners have a standard deviation below
-/// `tolerance`, or that of the last of `steps`. Costs must not be NaN.
+/// Returns the lowest point found and its cost. The search ends when the costs of the corners have
+/// a standard deviation below `tolerance`, or after `steps` steps. Costs must not be NaN.
 pub(crate) fn descend(
     corners: Vec<Vec<f64>>,
     tolerance: f64,
@@ -67,7 +69,7 @@ pub(crate) fn descend(
     corners.swap_remove(0)
 }
 
-/// The lowest first; of equal ones, that which has been there.
+/// Sorts by cost, lowest first; of equal costs, the older corner comes first.
 fn sort(corners: &mut [Corner]) {
     corners.sort_by(|a, b| a.1.total_cmp(&b.1));
 }
@@ -90,7 +92,7 @@ fn centre(corners: &[Corner]) -> Vec<f64> {
     (0..corners[0].0.len()).map(at).collect()
 }
 
-/// The point so many times as far from `from` as `to` is.
+/// The point at `times` the distance from `from` to `to`.
 fn along(from: &[f64], to: &[f64], times: f64) -> Vec<f64> {
     let axes = from.iter().zip(to);
     axes.map(|(from, to)| from + (to - from) * times).collect()

@@ -21,7 +21,8 @@ const FAMILIES: [Family; 4] = [
     Family::OnOff,
 ];
 
-/// One trace of each kind, which families have a model for it, and whether a hidden chain of three states is one.
+/// One trace of each kind, which families contain a model of it, and whether hidden chains of three
+/// states do.
 const KINDS: [(&str, [bool; 4], bool); 5] = [
     ("bernoulli 0.03", [true, true, true, true], true),
     ("gilbert 0.01 0.2", [false, true, true, true], true),
@@ -38,12 +39,14 @@ const KINDS: [(&str, [bool; 4], bool); 5] = [
     ("onoff-c", [false, false, false, true], false),
 ];
 
-/// A fit of a kind that has no model for the trace is poor, and of one that has is not.
+/// A fit of a family without a model of the trace must be poor, and one of a family with such a
+/// model must not be.
 fn judge(kind: &str, blocks: &Blocks, family: Family, right: bool) {
     let fit = fit(blocks, family, FEW).unwrap();
     let worst = &fit.deviations[0];
     match right {
-        // A simpler kind leaves the parameters of a richer one without a value of their own.
+        // It need not be good: a trace of a simpler kind does not determine the parameters of a
+        // richer family.
         true => assert_ne!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
         false => assert_eq!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
     }
@@ -66,7 +69,7 @@ fn neither_is_one_of_more_states() {
     }
 }
 
-/// The names of the parameters of a model in its text form, with the values that it has there.
+/// The names of a model's parameters in its text form, with their values there.
 #[test]
 fn parameters_of_known_models_are_in_their_intervals() {
     for (kind, family, values) in [
@@ -81,7 +84,7 @@ fn parameters_of_known_models_are_in_their_intervals() {
     ] {
         let (mut inside, mut all) = (0, 0);
         for seed in 0..5 {
-            // How good the fit is does not matter here.
+            // The goodness of the fit does not matter here.
             let options = Options { samples: 1, seed };
             let fit = fit(&made(kind, 300_000, seed), family, options).unwrap();
             assert_eq!(fit.parameters.len(), values.len(), "{:?}", fit.parameters);
@@ -92,7 +95,7 @@ fn parameters_of_known_models_are_in_their_intervals() {
                 all += 1;
             }
         }
-        // 95 of 100 on average.
+        // On average 95 of 100.
         assert!(inside * 5 >= all * 4, "{kind}: {inside} of {all}");
     }
 }
@@ -121,7 +124,7 @@ fn the_simplest_good_model_is_chosen() {
     assert!(fits[1].held_out.unwrap() > 10.0, "{:?}", fits[1].held_out);
 }
 
-/// The likelihood of rows is that of blocks, one after the other.
+/// The likelihood computed over runs equals that computed block by block.
 #[test]
 fn rows_are_as_probable_as_their_blocks() {
     let blocks = made("gilbert-elliott 0.02 0.1 0.01 0.6", 3_000, 1);
