@@ -12,10 +12,10 @@ pub const ROUTES: [&[usize]; 4] = [&[1, 6, 11, 14], &[9, 12], &[10, 15], &[5, 0]
 /// Each flow sends a packet of this many bits per millisecond, more than the channel carries.
 const PACKET_BITS: f64 = 8_000.0;
 
-/// The grid for so many seconds.
+/// The scenario of the grid, with this duration.
 ///
 /// # Panics
-/// Never: the text is a scenario.
+/// Never, because the text is a valid scenario.
 pub fn scenario(seconds: u32) -> Scenario {
     let nodes = SIDE * SIDE;
     let mut text = format!(

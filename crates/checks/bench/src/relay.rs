@@ -18,7 +18,7 @@ const CONNECTIONS: usize = 1_000;
 const TIMES: usize = 3;
 /// Bytes that each of them carries in each direction.
 const QUESTION: usize = 1_000;
-/// Only against hanging.
+/// Timeout that only ends a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A relay.

@@ -13,7 +13,7 @@ use airlane_testkit::program::Program;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Only against hanging.
+/// Timeout that only ends a hang.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Rate of the emulated link, as in `demo/air.toml`.
 const AIR_BPS: f64 = 20e6;

@@ -33,7 +33,8 @@
 //! Every socket operation has a timeout, every loop a deadline and every buffer a limit: client and server always
 //! end.
 //!
-//! Left out: files towards the server (run the test from its end), and more than one client at a time.
+//! Left out: files from the client to the server (run the test from the other end), and more than
+//! one client at a time.
 
 #![forbid(unsafe_code)]
 

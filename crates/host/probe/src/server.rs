@@ -311,7 +311,7 @@ pub fn serve(
     Ok(())
 }
 
-/// The time `time` from now.
+/// The clock's time after this duration.
 fn behind(watch: LocalClock, time: Duration) -> u64 {
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     watch.now_ns().saturating_add(ns)
@@ -550,7 +550,7 @@ mod tests {
     fn clients_have_nothing_loaded_and_hear_what_there_is() {
         let loaded = "reno cubic\n";
         assert_eq!(admit_congestion_control("cubic", loaded), Ok(()));
-        // Neither a prefix of a name, nor anything else that the kernel would accept.
+        // Neither a prefix of a name, nor any other string that the kernel would accept.
         for name in ["vegas", "cub", "cubic\0", "reno cubic", ""] {
             let why = admit_congestion_control(name, loaded).unwrap_err();
             assert!(why.contains("it has reno, cubic"), "{why}");

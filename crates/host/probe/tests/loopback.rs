@@ -14,7 +14,7 @@ use airlane_probe::{
 };
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Only against hanging, even on a slow machine.
+/// Timeout that only ends a hang, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOURS: u64 = 5 * 3_600_000_000_000;
 const ANY: ServerPorts = ServerPorts {
@@ -129,7 +129,7 @@ fn everything_comes_and_the_clocks_of_the_ends_need_not_agree() {
     let pages = report.pages.unwrap();
     assert!(pages.completed > 0 && pages.errors.is_empty(), "{pages:?}");
     for voice in [report.voice_down.unwrap(), report.voice_up.unwrap()] {
-        // Packets that a slow machine keeps until the test is over have not arrived.
+        // Packets that a slow machine delivers only after the test have not arrived.
         let whole = voice.received + voice.lost == voice.sent && voice.duplicates == 0;
         assert!(whole && voice.received > 0, "{voice:?}");
     }
@@ -200,7 +200,7 @@ fn strangers_and_second_clients_are_refused_and_the_first_is_served_on() {
                 assert!(Instant::now() < deadline, "nobody is served");
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // Another token, and something that is no token.
+            // Another token, and something that is not a token.
             for (port, hello) in [(ports.file, vec![7; 16]), (ports.pages, vec![b'G'; 50])] {
                 let mut stream = TcpStream::connect((HERE, port)).unwrap();
                 stream.write_all(&hello).unwrap();

@@ -20,7 +20,7 @@ use super::traffic::TrafficKind;
 use super::tunnel::Tunnel;
 use crate::progress::ProgressLine;
 
-/// Files of both ends that state only what they must.
+/// Files of both ends with only the required keys.
 pub(super) const SMALLEST: [&str; 2] = ["demo/smallest-left.toml", "demo/smallest-right.toml"];
 
 /// What is measured, and for how long.

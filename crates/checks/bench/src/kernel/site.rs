@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::point::{Application, Congestion, DELAY_MS, FILE, PAGES, Point, REPLY, REQUEST};
 
-/// Only against hanging.
+/// Timeout that only ends a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PORT: u16 = 5201;
 /// The hosts, left and right.

@@ -16,7 +16,7 @@ pub struct KnownSetting {
 /// The figures of ns-2 at the time of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnownFigures {
-    /// Repetitions behind the figures.
+    /// Number of repetitions that the figures come from.
     pub runs: u64,
     /// Mean throughput, bit/s.
     pub throughput_bps: f64,

@@ -195,9 +195,9 @@ const REQUEST: u32 = 1_300;
 /// One transfer, or pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// The wireless link or links.
+    /// The kind of its wireless links.
     pub link: WirelessLink,
-    /// Where they are.
+    /// Where the wireless links are.
     pub topology: Topology,
     /// The receiver's window, segments.
     pub window: u32,

@@ -1,9 +1,10 @@
 //! Checks that the memory of a process does not grow.
 //!
-//! A step is no leak: queues and pools keep the memory of their fullest moment. A leak continues. So the life of a
-//! process is divided into thirds, and their medians must not increase twice by more than noise plus one byte per
-//! frame carried in between: a leak of two bytes per frame shows after three minutes of load. Shorter lives are not
-//! judged, because buffers are still growing to their largest size.
+//! A single step is not a leak: queues and pools keep the memory of their fullest moment. A leak
+//! continues. So the life of a process is divided into thirds, and their medians must not increase
+//! twice by more than noise plus one byte per frame carried in between: a leak of two bytes per
+//! frame shows after three minutes of load. Shorter lives are not judged, because buffers are still
+//! growing to their largest size.
 
 use serde::Serialize;
 
