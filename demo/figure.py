@@ -1,4 +1,4 @@
-"""Ten lines to a figure for a paper: the call of `make demo` under more and more loss."""
+"""Ten lines to a figure for a paper: the call of `make demo` as loss increases."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How a run that failed is repeated alone."""
+"""Makes the command that repeats a failed run alone."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def failed(
     folder: Path | None = None,
     pieces: str | None = None,
 ) -> RunError:
-    """The error that ends with the command; leaves the scenario for it in a folder, or a new one.
+    """An error that ends with the command; saves the scenario for it in a folder, or a new one.
 
-    A scenario that cannot be saved takes away the command, not the reason. No command has pieces of
-    somebody's own, the arguments of `custom.run`: with them it is a call.
+    If the scenario cannot be saved, the message has the reason without a command. User-defined
+    pieces, the arguments of `custom.run`, fit no command: with them it is a Python call.
     """
     message = f"run {run} of {scenario!r}: {reason}\n"
     try:

@@ -1,4 +1,4 @@
-"""What a sweep varies: axes, what the frame calls their values, and the points that they make."""
+"""What a sweep varies: axes, the labels of their values in the frame, and the points."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Axis:
 
     name: str
     labels: list[Label]
-    """What the frame shows, each once."""
+    """The labels in the frame, each only once."""
     choices: list[Pieces]
     """What each label sets: values by dotted path, and pieces."""
 
@@ -40,10 +40,10 @@ class Axis:
     def of(
         cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value] | Pieces]
     ) -> Axis:
-        """One entry of `vary`.
+        """Parses one entry of `vary`.
 
         Raises:
-            ValueError: If it is no axis, or the frame could not tell its points apart.
+            ValueError: If it is not an axis, or its points would look the same in the frame.
         """
         import polars as pl
 
@@ -70,7 +70,7 @@ class Axis:
         else:
             labels = [_label(value) for value in values]
             axis = cls(name, labels, [Pieces(values={name: value}) for value in values])
-        # Compared as the column has them: beside text, 1 is "1".
+        # Compared as the column stores them: in a text column, 1 is "1".
         twice = pl.Series(axis.labels, strict=False).is_duplicated().arg_true()
         if len(twice):
             raise ValueError(
@@ -84,20 +84,20 @@ def _label(value: Value) -> Label:
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, datetime.timedelta):
-        # As a decimal number, because times that differ must not look alike.
+        # As a decimal number, so that different times have different labels.
         return f"{Decimal(value // datetime.timedelta(microseconds=1)) / 1_000_000:f} s"
-    # NumPy's numbers and arrays are Python's after this; tables and lists are shown as text.
+    # This converts NumPy's numbers and arrays to Python's; tables and lists are shown as text.
     if hasattr(value, "tolist"):
         return _label(value.tolist())
     return json.dumps(value, default=_inside)
 
 
-def _inside(value: Any) -> Any:  # noqa: ANN401 (whatever JSON does not know)
+def _inside(value: Any) -> Any:  # noqa: ANN401 (whatever JSON cannot represent)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, datetime.timedelta):
         return _label(value)
-    # What has no form in a scenario is refused there, with its path.
+    # A value that a scenario cannot hold is refused there, with its path.
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
@@ -106,7 +106,7 @@ def points(base: Scenario, axes: list[Axis]) -> Iterator[Point]:
 
     Raises:
         ScenarioError: If a value does not fit.
-        TypeError: If nothing tells a piece from another.
+        TypeError: If two pieces cannot be told apart.
         ValueError: If one axis overwrites what another sets, or a piece has no place.
     """
     _apart(base, axes)
@@ -123,28 +123,28 @@ def points(base: Scenario, axes: list[Axis]) -> Iterator[Point]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Something that an axis sets."""
+    """A place that an axis sets."""
 
     axis: Axis
     words: str
     steps: Sequence[str | int]
     given: list[Value]
-    """What it sets there; nothing where it puts a piece."""
+    """The value that it sets there; nothing if it puts a piece there."""
 
     def overwrites(self, other: _Place) -> bool:
         if any(a != b for a, b in zip(self.steps, other.steps, strict=False)):
             return False
         inside = other.steps[len(self.steps) :]
-        # An application of somebody's own keeps the packets of the scenario's.
+        # A user-defined application keeps the packet settings of the scenario's.
         if not self.given or not inside:
             return list(inside) != ["packet"]
         return any(_holds(value, inside) for value in self.given)
 
 
 def _apart(base: Scenario, axes: list[Axis]) -> None:
-    """Refuses two axes that set the same place: the frame would show values that nobody ran.
+    """Refuses two axes that set the same place: the frame would show values that did not run.
 
-    A table may leave a key out that a later axis sets.
+    A table may leave out a key that a later axis sets.
     """
     if len(axes) < 2:
         return
@@ -161,7 +161,7 @@ def _places(base: Scenario, axis: Axis) -> Iterator[_Place]:
     paths = dict.fromkeys(path for choice in axis.choices for path in choice.values)
     for path in paths:
         given = [choice.values[path] for choice in axis.choices if path in choice.values]
-        # What is no path is refused when it is set.
+        # Something that is not a path is refused when it is set.
         for steps in base._core.places(path) or [[path]]:
             yield _Place(axis, path, steps, given)
     for choice in axis.choices:
@@ -178,7 +178,7 @@ def _places(base: Scenario, axis: Axis) -> Iterator[_Place]:
 
 
 def _holds(value: Value, steps: Sequence[str | int]) -> bool:
-    """Whether something stands at these steps; what is no table is taken to be in the way."""
+    """Whether there is a value at these steps; a value that is not a table blocks the way."""
     at: Any = value
     for step in steps:
         if isinstance(at, Mapping):

@@ -1,4 +1,4 @@
-"""The one function that every executor maps: a batch of runs in, numbers out, nothing else."""
+"""The one function that every executor maps: it takes a batch of runs and returns numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from airlane.scenario import Scenario
 
 
 class Point(NamedTuple):
-    """A world to simulate: a scenario, perhaps with pieces in the place of its own."""
+    """A world to simulate: a scenario, in which user-defined pieces may replace its own."""
 
     hash: str
-    """The scenario's, with that of the pieces."""
+    """The scenario's hash, combined with that of the pieces."""
     scenario: Scenario
     pieces: Pieces | None = None
 
@@ -51,7 +51,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     model: str
     """Version of the code that simulated."""
@@ -61,7 +61,7 @@ class Done:
 
 
 def simulate(batch: Batch) -> Done:
-    """Simulates a batch, on whatever machine; stops at the first run that fails."""
+    """Simulates a batch on any machine; stops at the first run that fails."""
     start_s = time.perf_counter()
     results: list[Runs] = []
     failure = None
@@ -85,7 +85,8 @@ def _runs(point: Point, seed: int, runs: list[int]) -> tuple[list[Runs], Failure
         try:
             told = custom.simulate(point.scenario, point.pieces, seed, run, [], fresh=True)
         except Exception as error:
-            # Whatever a piece raises; it may be of a class that another process does not know.
+            # A piece may raise anything, also an exception of a class that another process does not
+            # know.
             return results, Failure(point.hash, run, "".join(traceback.format_exception(error)))
         _, names, values = told
         results.append(Runs(point.hash, [run], names, _little_endian(values)))

@@ -1,4 +1,4 @@
-"""Arguments that are wrong say so themselves, before native code or Polars finds them odd."""
+"""Checks arguments, so that errors name them and do not come from native code or Polars."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def natural(name: str, value: int) -> int:
-    """The value of an argument that counts or seeds.
+    """The value of an argument that is a count or a seed.
 
     Raises:
-        TypeError: If it is no whole number.
+        TypeError: If it is not a whole number.
         ValueError: If it is below 0 or has more than 64 bits.
     """
     try:
@@ -29,7 +29,7 @@ def natural(name: str, value: int) -> int:
 
 
 def probability(name: str, value: float) -> float:
-    """The value of an argument that is a probability of neither 0 nor 1.
+    """The value of an argument that is a probability strictly between 0 and 1.
 
     Raises:
         ValueError: If it is not between them.
@@ -54,7 +54,7 @@ def names(name: str, value: str | Iterable[str]) -> list[str]:
 
 
 def columns(frame: pl.DataFrame, wanted: Iterable[str]) -> None:
-    """Sees to it that a frame has these columns.
+    """Checks that a frame has these columns.
 
     Raises:
         ValueError: If one is missing.

@@ -1,4 +1,4 @@
-"""Figures that are saved as they were drawn, and legends that fit over them."""
+"""Figures that are saved as they were drawn, and legends that fit above them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ METADATA: Final[dict[str, dict[str, str | None]]] = {
     "svg": {"Date": None, "Creator": "airlane"},
     "png": {"Software": None},
 }
-"""What stands in files beside the picture: no date, so that equal pictures are equal files."""
+"""Metadata of picture files: without a date, so that equal pictures are equal files."""
 
-# Inches: a row of a legend; roughly, a character of one, and a handle with its space.
+# In inches: a row of a legend; the approximate width of a character, and of a handle with its
+# space.
 _ROW_IN = 0.15
 _CHARACTER_IN = 0.055
 _HANDLE_IN = 0.52
@@ -30,13 +31,13 @@ _HANDLE_IN = 0.52
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever the reader's configuration says."""
+    """Matplotlib's defaults with ours on top, whatever the user's configuration says."""
     with matplotlib.style.context(["default", _style.RC]):
         yield
 
 
 class HouseFigure(Figure):
-    """A figure that whoever saves it saves in our style: fonts are embedded by what holds then."""
+    """A figure that is always saved in our style, which decides how fonts are embedded."""
 
     def savefig(
         self,
@@ -45,7 +46,7 @@ class HouseFigure(Figure):
         transparent: bool | None = None,
         **kwargs: Any,  # noqa: ANN401 (Matplotlib's own)
     ) -> None:
-        """Saves it, as Matplotlib does; without a date where the format would have one."""
+        """Saves it as Matplotlib does, without a date in formats that would have one."""
         named = Path(fname).suffix if isinstance(fname, str | os.PathLike) else ""
         metadata = METADATA.get((kwargs.get("format") or named.removeprefix(".")).lower())
         if metadata is not None:
@@ -57,7 +58,7 @@ class HouseFigure(Figure):
 def legend_above(
     figure: Figure, handles: Sequence[object], entries: list[str], title: str | None = None
 ) -> None:
-    """Puts a legend over the panels in as many rows as it needs; the figure grows by them."""
+    """Puts a legend above the panels in as many rows as it needs; the figure grows accordingly."""
     columns = _columns(entries, figure.get_figwidth())
     rows = math.ceil(len(entries) / columns) + (title is not None)
     figure.set_figheight(figure.get_figheight() + rows * _ROW_IN)
@@ -65,7 +66,7 @@ def legend_above(
     count = len(entries)
     order = [index for column in range(columns) for index in range(column, count, columns)]
     figure.legend(
-        # Containers are legend handles, though no artists to the type checker.
+        # Containers are legend handles, although the type checker does not take them for artists.
         cast("list[Artist]", [handles[i] for i in order]),
         [entries[i] for i in order],
         loc="outside upper center",

@@ -1,4 +1,4 @@
-"""Frames of Polars and of pandas: taken as they come, given back as what was given."""
+"""Accepts frames of Polars and of pandas, and returns frames of the same kind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Frame = TypeVar("Frame")
 
 
 def polars_of(frame: object) -> pl.DataFrame:
-    """The frame as one of Polars. NaN of pandas, which has nothing else, is null.
+    """The frame as a Polars frame; NaN in pandas, which has no other null, becomes null.
 
     Raises:
-        TypeError: If it is a frame of neither.
+        TypeError: If it is neither.
     """
     import polars as pl
 
@@ -29,7 +29,7 @@ def polars_of(frame: object) -> pl.DataFrame:
 
 
 def either(frame: Frame) -> tuple[pl.DataFrame, Callable[[pl.DataFrame], Frame]]:
-    """The frame as one of Polars, and what makes another one such as it was."""
+    """The frame as a Polars frame, and a function that converts one back to the original kind."""
     import polars as pl
 
     of_polars = isinstance(frame, pl.DataFrame)

@@ -1,4 +1,4 @@
-"""What tells one piece of code from another: results of an older one do not count for it."""
+"""A fingerprint of user-defined code, so that results of an older version are not reused for it."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final, TypeAlias
 
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes)
-# Their code is the same as long as they are installed as they are; they count by name.
+# The code of these modules only changes with their installation, so they count by name.
 _FOREIGN: Final = sys.stdlib_module_names | {"airlane", "numpy"}
 
-# What was met already, by its id, and kept, so that nothing else gets this id.
+# Objects visited so far, by id; they are kept alive so that no other object gets the id.
 _Seen: TypeAlias = dict[int, object]
 
 
 def digest(piece: object) -> str:
-    """16 hexadecimal digits, equal for equal code with equal values in it.
+    """16 hexadecimal digits, equal for equal code that holds equal values.
 
-    A class is its source, its attributes and its bases; a function is its source, its defaults and
-    what it encloses; both are what they name of their own module, too. An object is its class and
-    what it would be pickled as. What other modules define counts by its name.
+    A class counts with its source, its attributes and its bases, a function with its source, its
+    defaults and its closure, and both with everything of their own module that they name. An object
+    counts with its class and its pickled state. Everything that other modules define counts by
+    name.
 
     Raises:
         TypeError: If it holds something that cannot be compared.
     """
     hasher = hashlib.sha256()
     for part in _parts(piece, {}):
-        # With its length, so that no two rows of parts look alike.
+        # With its length, so that different sequences of parts have different bytes.
         hasher.update(len(part).to_bytes(8, "little") + part)
     return hasher.hexdigest()[:16]
 
 
-def _parts(value: Any, seen: _Seen) -> Iterator[bytes]:  # noqa: ANN401 (whatever a piece holds)
+def _parts(value: Any, seen: _Seen) -> Iterator[bytes]:  # noqa: ANN401 (a piece may hold anything)
     yield type(value).__qualname__.encode()
     if isinstance(value, _PLAIN):
         yield repr(value).encode()
@@ -87,7 +88,7 @@ def _function(function: FunctionType, seen: _Seen) -> Iterator[bytes]:
     for cell in function.__closure__ or ():
         try:
             yield from _parts(cell.cell_contents, seen)
-        except ValueError:  # Nothing is in it yet.
+        except ValueError:  # The cell is still empty.
             continue
     for name in sorted(set(_names(function.__code__)) & function.__globals__.keys()):
         value = function.__globals__[name]
@@ -112,7 +113,7 @@ def _object(value: object, seen: _Seen) -> Iterator[bytes]:
 
 
 def _source(code: Any) -> bytes:  # noqa: ANN401
-    """Nothing where it was typed into an interpreter that does not keep what is typed."""
+    """Empty if it was typed into an interpreter that does not keep its input."""
     try:
         return textwrap.dedent(inspect.getsource(code)).encode()
     except (OSError, TypeError):

@@ -1,4 +1,4 @@
-"""Names that are not there: what was probably meant, and not all that there is."""
+"""Errors for unknown names, which suggest the likeliest ones instead of listing all."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NoReturn, TypeVar
 
 V = TypeVar("V")
 
-# As many names as one still reads.
+# At most this many names are listed.
 _READ_AT_ONCE = 12
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:
-    """What to say of a name that nothing has."""
+    """The message for a name that does not exist."""
     told = f"there is no {what} {name!r}"
     if near := _near(name, known):
         return f"{told}; did you mean {' or '.join(map(repr, near))}?"
     if len(known) <= _READ_AT_ONCE:
         return f"{told}; there are: {', '.join(known)}" if known else f"{told}, nor any other"
-    # Names of metrics begin with that of a flow or of a link.
+    # Names of metrics begin with the name of a flow or of a link.
     owner = name.partition(".")[0] + "."
     its_own = [one for one in known if one.startswith(owner)]
     if its_own:
@@ -30,11 +30,11 @@ def unknown(what: str, name: str, known: Collection[str]) -> str:
 
 
 def _near(name: str, known: Collection[str]) -> list[str]:
-    """What was probably meant, the likeliest first, at most three."""
+    """The likeliest names, the best first, at most three."""
     owner, dot, rest = name.partition(".")
     owners = {one.partition(".")[0] for one in known}
     if dot and owner not in owners:
-        # Of `vioce.*` the owner alone is corrected, of `vioce.los_ratio` both.
+        # For `vioce.*` only the owner is corrected, for `vioce.los_ratio` both parts.
         meant = difflib.get_close_matches(owner, sorted(owners), n=1)
         name = f"{meant[0]}.{rest}" if meant else name
         if meant and ("*" in rest or name in known):
@@ -43,7 +43,7 @@ def _near(name: str, known: Collection[str]) -> list[str]:
 
 
 class Named(dict[str, V]):
-    """A dictionary by name. One that is not there raises a `KeyError` that says what is."""
+    """A dictionary by name; an unknown name raises a `KeyError` that suggests known ones."""
 
     def __init__(self, what: str, entries: Iterable[tuple[str, V]]) -> None:
         super().__init__(entries)
@@ -54,7 +54,7 @@ class Named(dict[str, V]):
 
 
 class UnknownNameError(KeyError):
-    """A `KeyError` whose message is shown as it is, without quotes around it."""
+    """A `KeyError` whose message is shown without quotes around it."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -1,4 +1,4 @@
-"""The native half of the package; `airlane` is what to import."""
+"""The native part of the package; users import `airlane`."""
 
 import os
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def student_t(confidence: float, degrees_of_freedom: int) -> float: ...
 
 @final
 class Random:
-    """Random numbers of one piece: repeated with the seed, and nobody else's."""
+    """The random stream of one piece: it depends only on the seed, and is shared with nothing."""
 
     def random(self) -> float:
         """Uniform in [0, 1)."""
@@ -112,16 +112,16 @@ class Host:
         """Sends `len_bytes` from the flow's first end (0) or its second (1)."""
 
     def set_timer(self, delay_s: float) -> None:
-        """Calls `on_timer` after `delay_s`, instead of when it was to be called before."""
+        """Calls `on_timer` after `delay_s`; replaces an earlier timer."""
 
     def cancel_timer(self) -> None:
-        """Does not call `on_timer`."""
+        """Cancels the call of `on_timer`."""
 
     def finish(self) -> None:
-        """The application has nothing more to do."""
+        """Declares the application finished."""
 
     def record_response(self, duration_s: float) -> None:
-        """A response has come that took `duration_s`."""
+        """Records a response that took `duration_s`."""
 
 def events(
     scenario: Scenario,
@@ -135,10 +135,10 @@ def events(
     """Simulates one repetition and keeps its events."""
 
 def shipped() -> dict[str, str]:
-    """The scenarios that come with the package: the text of each by its name."""
+    """The scenarios that ship with the package: text by name."""
 
 def unit_at(path: str) -> str | None:
-    """The unit of what stands at a dotted path of scenarios."""
+    """The unit of the value at a dotted path of scenarios."""
 
 def event_kinds() -> list[str]:
     """The names of all kinds of events."""

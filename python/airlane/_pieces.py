@@ -1,4 +1,4 @@
-"""What pieces of a world are, where they go, and how what they answer is checked."""
+"""The user-defined pieces of a world, their places, and checks of what they return."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from airlane import _native
 
 
 class ErrorModel(Protocol):
-    """Which frames are lost in one direction of a link."""
+    """Decides which frames are lost in one direction of a link."""
 
     def loses(self, start_s: float, end_s: float, len_bytes: int, /) -> bool:
         """Whether a frame is lost.
 
         Args:
-            start_s: When its first bit is on the air, simulated seconds. Frames come in this order
+            start_s: When its first bit is sent, simulated seconds. Frames come in this order
                 and do not overlap.
-            end_s: When its last bit has left.
+            end_s: When its last bit has been sent.
             len_bytes: Its length, bytes.
 
         Returns:
@@ -28,56 +28,56 @@ class ErrorModel(Protocol):
 
 
 class Application(Protocol):
-    """What sends and receives at both ends of a flow, through the `Host` that it was made with."""
+    """Sends and receives at both ends of a flow, through the `Host` that it was made with."""
 
     def on_start(self) -> None:
-        """The flow begins."""
+        """Called when the flow starts."""
         ...
 
     def on_delivered(self, end: int, len_bytes: int, delay_s: float | None, /) -> None:
-        """Bytes have arrived: over TCP in order, over UDP a datagram.
+        """Called when bytes have arrived: over TCP in order, over UDP one datagram.
 
         Args:
-            end: Where: the flow's first end (0) or its second (1).
-            len_bytes: How many, bytes.
-            delay_s: The time that a datagram took, seconds; None over TCP.
+            end: The receiving end: the flow's first (0) or second (1).
+            len_bytes: Number of bytes.
+            delay_s: The datagram's one-way delay, seconds; None over TCP.
         """
         ...
 
     def on_timer(self) -> None:
-        """The timer has run out that `Host.set_timer` set."""
+        """Called when the timer set by `Host.set_timer` expires."""
         ...
 
 
 class WeightPolicy(Protocol):
-    """Sets the weights of a link's services from time to time."""
+    """Sets the weights of a link's services periodically."""
 
     @property
     def interval_s(self) -> float:
-        """How often it is asked, seconds, above 0."""
+        """The period in seconds, above 0."""
         ...
 
     def weights(
         self, now_s: float, direction: str, services: list[dict[str, Any]], /
     ) -> Mapping[str, float]:
-        """New weights for the services of one port.
+        """Returns new weights for the services of one port.
 
         Args:
             now_s: The simulated time, seconds.
-            direction: Which port: the one that sends `down`, or `up`.
-            services: What that port knows of each service (docs/custom.md).
+            direction: The port: the one that sends `down`, or `up`.
+            services: The port's state of each service (docs/custom.md).
 
         Returns:
-            Weights above 0 by name of the service; services that are not named keep theirs.
+            Weights above 0 by name of the service; unnamed services keep theirs.
         """
         ...
 
 
 def ways(place: str) -> list[tuple[str, bool]]:
-    """The directions that `links.NAME` names, or `links.NAME.down`: link, and whether downwards.
+    """The directions that `links.NAME` or `links.NAME.down` names: the link, and whether downlink.
 
     Raises:
-        ValueError: If it names none.
+        ValueError: If it does not name a direction.
     """
     name = link_of("error_models", place)
     link, _, direction = name.rpartition(".")
@@ -107,7 +107,7 @@ def _has(where: str, piece: object, *methods: str) -> None:
 def strict_model(
     link: str, down: bool, make: Callable[[_native.Random], ErrorModel]
 ) -> Callable[[_native.Random], object]:
-    """Makes models whose answers are checked: a forgotten `return` would be a link without loss."""
+    """Makes models with checked answers: a forgotten `return` would mean a link without loss."""
     where = f"links.{link}.{'down' if down else 'up'}"
 
     def made(rng: _native.Random) -> object:
@@ -116,7 +116,7 @@ def strict_model(
 
         def loses(start_s: float, end_s: float, len_bytes: int) -> bool:
             lost = model.loses(start_s, end_s, len_bytes)
-            if type(lost).__name__ not in ("bool", "bool_"):  # NumPy's are called so, too.
+            if type(lost).__name__ not in ("bool", "bool_"):  # NumPy's types have these names, too.
                 raise TypeError(f"{where}: loses returned {lost!r}, which is no bool")
             return lost
 
@@ -137,7 +137,7 @@ def strict_application(
 
 
 def strict_policy(place: str, policy: WeightPolicy) -> object:
-    """The policy with its answers as dictionaries, which native code asks for."""
+    """The policy, with its answers as the dictionaries that native code expects."""
 
     def weights(now_s: float, direction: str, services: list[dict[str, Any]]) -> dict[str, float]:
         given = policy.weights(now_s, direction, services)

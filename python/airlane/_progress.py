@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far a sweep is."""
+"""A line on the terminal that shows the progress of a sweep."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TextIO
 
 
 class Progress:
-    """`[####----] 120/300 runs, 12 s left` on standard error. Without colour, so NO_COLOR holds."""
+    """Writes `[####----] 120/300 runs, 12 s left` to standard error, always without colour."""
 
     def __init__(self, shown: bool | None, stream: TextIO | None = None) -> None:
-        """Shown None: where standard error is a terminal."""
+        """None means: if standard error is a terminal."""
         self._stream = stream or sys.stderr
         self._shown = self._stream.isatty() if shown is None else shown
         self._start_s = time.monotonic()
@@ -20,11 +20,11 @@ class Progress:
         self._total = 0
 
     def expect(self, runs: int) -> None:
-        """Says that there are more runs to do."""
+        """Adds runs to the total."""
         self._total += runs
 
     def advance(self, runs: int) -> None:
-        """Says that runs are done."""
+        """Reports finished runs."""
         self._done += runs
         now_s = time.monotonic()
         due = now_s - self._drawn_s > 0.1 or self._done == self._total
@@ -37,7 +37,7 @@ class Progress:
             self._stream.flush()
 
     def close(self) -> None:
-        """Wipes the line."""
+        """Clears the line."""
         if self._shown and self._done:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

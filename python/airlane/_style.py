@@ -1,4 +1,4 @@
-"""How everything drawn looks: sizes of print, colours that all readers can tell apart, units."""
+"""The look of all drawings: print sizes, colours that all readers can tell apart, units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GREY: Final = "#777777"
 
 COLOURS: Final = (BLACK, VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY)
 """Okabe and Ito's palette (2008) without its yellow, which is too pale for lines."""
-# As many as there are colours, and one more: seven times eight styles differ.
+# One more than there are colours: all 56 combinations of the two differ.
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "<")
 DASHES: Final[tuple[Any, ...]] = (
     "solid",
@@ -66,10 +66,10 @@ RC: Final[Any] = {
     "figure.constrained_layout.use": True,
     "figure.constrained_layout.h_pad": 0.03,
     "figure.constrained_layout.w_pad": 0.03,
-    # Whole TrueType fonts in PDF, outlines in SVG: nobody needs our fonts to read the file.
+    # Whole TrueType fonts in PDF and outlines in SVG, so that readers do not need our fonts.
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
-    # Ids in SVG come from this instead of chance.
+    # Ids in SVG derive from this instead of random numbers.
     "svg.hashsalt": "airlane",
     "savefig.dpi": 300,
 }
@@ -85,8 +85,8 @@ def shown_unit(unit: str, values: Iterable[float]) -> tuple[str, float]:
     """Choose the prefix in which numbers are easiest to read.
 
     Args:
-        unit: `bit/s`, `s`, `ratio`, or any other, which stays as it is.
-        values: In that unit.
+        unit: `bit/s`, `s`, `ratio`, or any other, which is left unchanged.
+        values: Values in that unit.
 
     Returns:
         The unit to show, and the factor to it.

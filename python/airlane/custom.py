@@ -1,7 +1,7 @@
-"""Your own error models, applications and weight policies in a simulated world, as Python classes.
+"""User-defined error models, applications and weight policies for simulated worlds, in Python.
 
-For trying ideas out: every call goes through the interpreter, so a run takes many times as long as
-with built-in pieces. docs/custom.md has an example of each.
+They are for experiments: every call goes through the interpreter, so a run takes many times as long
+as with built-in pieces. docs/custom.md has an example of each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Told = tuple[str, list[str], list[float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Pieces:
-    """Pieces of yours in the place of the scenario's: what one choice of a sweep's axis sets.
+    """User-defined pieces that replace the scenario's: what one choice of a sweep's axis sets.
 
     Raises:
         TypeError: If one of them is no such piece, or nothing tells it from another.
@@ -39,15 +39,15 @@ class Pieces:
     """
 
     error_models: Mapping[str, Callable[[Random], ErrorModel]] = field(default_factory=dict)
-    """By link, `links.radio` for both directions or `links.radio.down` for one: what makes the
-    model of a direction from its random numbers. Those are the draws of the built-in models."""
+    """By link, `links.radio` for both directions or `links.radio.down` for one: a callable that
+    makes the model of a direction from its random stream, which is that of the built-in models."""
     applications: Mapping[str, Callable[[Host], Application]] = field(default_factory=dict)
-    """By name of the flow: what makes its application from its hosts. Ends, transport, packet size
-    and start remain those of the scenario."""
+    """By name of the flow: a callable that makes its application from its hosts. Ends, transport,
+    packet size and start remain those of the scenario."""
     weights: Mapping[str, WeightPolicy] = field(default_factory=dict)
     """By link, `links.radio`: the policy that sets the weights of its services."""
     values: Mapping[str, Value] = field(default_factory=dict)
-    """What the choice sets besides, by dotted path of the scenario."""
+    """Other values that the choice sets, by dotted path of the scenario."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -70,7 +70,7 @@ class Pieces:
             _check_policy(f"weights[{place!r}]", policy)
 
     def __or__(self, other: Pieces) -> Pieces:
-        """Both together; `other` decides where both have something."""
+        """Combines both; `other` takes precedence."""
         both = {
             each.name: {**getattr(self, each.name), **getattr(other, each.name)}
             for each in fields(self)
@@ -78,7 +78,7 @@ class Pieces:
         return Pieces(**both)
 
     def call(self) -> str:
-        """The pieces as arguments of `run`, to show."""
+        """The pieces as arguments of `run`, for messages."""
         arguments = []
         for name in ("error_models", "applications", "weights"):
             pieces = getattr(self, name).items()
@@ -118,10 +118,10 @@ def _check_policy(where: str, policy: object) -> None:
 
 
 def check(pieces: Pieces, scenario: Scenario) -> None:
-    """Sees to it that a scenario has the links and flows that pieces are for.
+    """Checks that a scenario has the links and flows that pieces are for.
 
     Raises:
-        ValueError: If it has not.
+        ValueError: If it lacks one of them.
     """
     table = scenario.to_dict()
     links, flows = table.get("links", {}), [flow["name"] for flow in table.get("flows", [])]
@@ -145,7 +145,7 @@ def simulate(
     *,
     fresh: bool,
 ) -> Told:
-    """Simulates one repetition; `fresh` with policies that nobody else has changed."""
+    """Simulates one repetition; `fresh` uses copies of the policies that no run has changed."""
     return _native.run_custom(
         scenario._core,
         seed,
@@ -183,18 +183,18 @@ def run(
     seed: int | None = None,
     run: int = 0,
 ) -> RunResult:
-    """Simulates one repetition with pieces of yours in the place of the scenario's. Slow.
+    """Simulates one repetition with user-defined pieces in place of the scenario's. Slow.
 
-    Same pieces, scenario, seed and run give the same result, if the pieces draw from the random
-    numbers that they are given. An exception in a piece ends the run and is raised here unchanged.
-    `airlane.sweep` repeats and varies them: see `Pieces`.
+    The same pieces, scenario, seed and run give the same result, provided that the pieces take
+    their random numbers from the generator that they are given. An exception in a piece ends the
+    run and is raised here unchanged. `airlane.sweep` repeats and varies pieces: see `Pieces`.
 
     Args:
         scenario: What to simulate.
         error_models: As in `Pieces`.
         applications: As in `Pieces`.
-        weights: As in `Pieces`. The policies are these objects themselves.
-        probe: Whom to show events.
+        weights: As in `Pieces`. The given objects are used themselves, not copies.
+        probe: The probe that receives events.
         seed: Seed of all random streams; the scenario's own if None.
         run: Repetition, from 0.
 
@@ -202,7 +202,7 @@ def run(
         As `airlane.run`. With pieces, `scenario_hash` ends with `+custom`.
 
     Raises:
-        ScenarioError: If the file describes no world.
+        ScenarioError: If the file is not a valid scenario.
         OSError: If it cannot be read.
         TypeError: If something is no such piece, a probe has no method for an event, or a piece
             returns what it must not.
@@ -224,7 +224,7 @@ def run(
 
 
 def _methods(probe: Probe | None) -> list[tuple[str, Callable[[Event], None]]]:
-    """Those methods of a probe that somebody has written, by kind of event."""
+    """The methods of a probe that a user has written, by kind of event."""
     if probe is None:
         return []
     if isinstance(probe, type):

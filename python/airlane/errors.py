@@ -1,4 +1,4 @@
-"""What can go wrong. Files that cannot be read or written raise `OSError`, as everywhere."""
+"""The errors of this package. Files that cannot be read or written raise `OSError`, as usual."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class AirlaneError(Exception):
 
 
 class AirlaneWarning(UserWarning):
-    """Something runs as it is written, and was hardly meant so."""
+    """Something that runs as written, but was probably not meant that way."""
 
 
 class ScenarioError(AirlaneError, ValueError):
-    """A scenario describes no world; the message says what would be right.
+    """A scenario is invalid; the message says what would be right.
 
     Attributes:
-        path: Dotted path of the first culprit, such as `links.radio.errors.rate`; empty if no
+        path: Dotted path of the first problem, such as `links.radio.errors.rate`; empty if no
             single place is at fault.
-        value: The value there; its TOML text if it is no value on its own; None if nothing stands
+        value: The value there; its TOML text if it is not a value on its own; None if nothing is
             there.
     """
 
@@ -46,8 +46,9 @@ class ScenarioError(AirlaneError, ValueError):
 class RunError(AirlaneError):
     """A single run failed.
 
-    The message ends with the command that repeats it alone, or says why the scenario could not be
-    kept for that; except of `custom.run`, whose pieces no command has.
+    The message ends with the command that repeats the run alone, or says why the scenario could not
+    be saved for it. Runs of `custom.run` have no such command, because a command cannot contain
+    their pieces.
 
     Attributes:
         seed: Seed of the run.

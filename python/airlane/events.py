@@ -1,6 +1,6 @@
-"""What happens in a run, event by event, as a data frame.
+"""The events of a run as a data frame.
 
-docs/events.md says what each event and each column is.
+docs/events.md describes each event and each column.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def events(
     links: str | Iterable[str] = (),
     limit: int | None = None,
 ) -> pl.DataFrame:
-    """Simulates one repetition and gives what happened, a row each, in the order of time.
+    """Simulates one repetition and returns its events, one row each, in the order of time.
 
-    Other threads of Python go on meanwhile. A watched run is the run that nobody watches.
+    Other Python threads continue meanwhile. Observing a run does not change it.
 
     Args:
         scenario: What to simulate.
@@ -44,14 +44,14 @@ def events(
         kinds: Only events of this kind or these (`KINDS`); all if empty, as with the next two.
         flows: Only events of this flow or these; frames without a packet belong to none.
         links: Only events on this link or these.
-        limit: The run ends when there are so many rows; None for all. A row takes about 150 bytes.
+        limit: The run ends after this many rows; None for all. A row takes about 150 bytes.
 
     Returns:
         A frame with the columns of docs/events.md, times in ns, lengths in bytes. A column that an
         event does not have is null.
 
     Raises:
-        ScenarioError: If the file describes no world.
+        ScenarioError: If the file is not a valid scenario.
         OSError: If it cannot be read.
         TypeError: If an argument is of the wrong type.
         ValueError: If a name is unknown, or a number out of range.
@@ -73,7 +73,7 @@ def events(
 
 
 class Event(TypedDict, total=False):
-    """What a probe is shown: the fields of docs/events.md, each where an event has it."""
+    """An event as a probe receives it: the fields of docs/events.md that the event has."""
 
     time_ns: Required[int]
     event: Required[str]
@@ -105,25 +105,25 @@ class Event(TypedDict, total=False):
 
 
 class Probe:
-    """What a run calls, event by event, while it goes on: write the methods that you need.
+    """A receiver of events during a run: define the methods that you need.
 
-    Each gets the event as a dictionary: `time_ns`, `event` and the fields of docs/events.md that it
-    has. Only kinds whose method is written are shown. This is slow, some microseconds an event:
-    where the events themselves are enough, use `airlane.events`. A probe cannot change the run; an
-    exception ends it and reaches the caller.
+    Each method gets the event as a dictionary: `time_ns`, `event` and the fields of docs/events.md
+    that it has. Only kinds with a method are reported. This is slow, some microseconds an event: if
+    you only need the events, use `airlane.events`. A probe cannot change the run; an exception ends
+    it and reaches the caller.
     """
 
     def on_packet_entered(self, event: Event) -> None:
         """IP hands a packet to a link."""
 
     def on_packet_left(self, event: Event) -> None:
-        """IP at the other end of a link gets a packet."""
+        """A link passes a packet to IP at its other end."""
 
     def on_packet_dropped(self, event: Event) -> None:
-        """A packet is dropped in front of a link."""
+        """A packet is dropped before it enters a link."""
 
     def on_frame_sent(self, event: Event) -> None:
-        """A frame is given to the transmitter."""
+        """A frame is passed to the transmitter."""
 
     def on_frame_lost(self, event: Event) -> None:
         """A frame will not arrive."""
@@ -132,28 +132,28 @@ class Probe:
         """A frame arrives."""
 
     def on_service_event(self, event: Event) -> None:
-        """A service tells of something."""
+        """A service reports an event of its own."""
 
     def on_service_reset(self, event: Event) -> None:
-        """A service begins anew because its scheme demands it."""
+        """A service starts anew because its scheme requires it."""
 
     def on_packet_sent(self, event: Event) -> None:
         """A host sends a packet."""
 
     def on_packet_received(self, event: Event) -> None:
-        """The host at the other end gets it."""
+        """The host at the other end receives it."""
 
     def on_tcp_state(self, event: Event) -> None:
         """A TCP sender has another window, threshold, round trip time or timeout."""
 
     def on_timeout(self, event: Event) -> None:
-        """A retransmission timer has run out."""
+        """A retransmission timer expires."""
 
     def on_fast_retransmit(self, event: Event) -> None:
         """Duplicate acknowledgments start a retransmission."""
 
     def on_response_done(self, event: Event) -> None:
-        """An application has one page or response more."""
+        """An application completes a page or response."""
 
     def on_flow_finished(self, event: Event) -> None:
-        """An application has done all that it was to do."""
+        """An application finishes."""

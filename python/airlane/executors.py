@@ -1,4 +1,4 @@
-"""Where batches run: threads here, any executor of the standard library, or Dask."""
+"""Where batches run: local threads, any executor of the standard library, or Dask."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ __all__ = ["AnyExecutor"]
 
 
 class DaskClient(Protocol):
-    """What is used of a `distributed.Client`, so that Dask need not be installed."""
+    """The part of a `distributed.Client` that is used, so that Dask need not be installed."""
 
     def get_executor(self, *, pure: bool, retries: int) -> Executor:
         """An executor whose batches run on the cluster."""
 
     def nthreads(self) -> dict[str, int]:
-        """Threads of each worker."""
+        """Number of threads of each worker."""
 
 
 AnyExecutor: TypeAlias = int | str | Executor | DaskClient | None
-"""None for a thread on each core, a number of threads, an executor of `concurrent.futures`, a
-client of Dask, `"dask://host:port"` for its scheduler, or `"dask"` for a cluster on this machine.
+"""None for one thread for each core, a number of threads, an executor of `concurrent.futures`, a
+Dask client, `"dask://host:port"` for a scheduler, or `"dask"` for a cluster on this machine.
 """
 
-# A batch on another process is worth its way there if it works for seconds. Threads cost next to
-# nothing, and stop at Ctrl-C when their batches end.
+# A batch for another process should take seconds, to be worth the transfer. Threads cost next to
+# nothing, and after Ctrl-C they stop at the end of their batches.
 _REMOTE_BATCH_S = 4.0
 _THREAD_BATCH_S = 0.2
-# Towards the end batches shrink to this part: the way of the last ones is to be small beside them.
+# Towards the end, batches shrink to this part, so that workers do not wait long for the last ones.
 _SMALLEST_PART = 1 / 40
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """An executor and what has to be known about it."""
+    """An executor with its properties."""
 
     executor: Executor
     workers: Callable[[], int]
-    """How many batches it works on at once, now."""
+    """How many batches it can run at once, at this moment."""
     batch_s: float
     """How long a batch should take."""
 
 
 @contextmanager
 def opened(executor: AnyExecutor) -> Iterator[Pool]:
-    """The pool that an `executor` argument stands for; closes what it has opened itself."""
+    """The pool for an `executor` argument; closes only what it has opened itself."""
     if isinstance(executor, bool):
         raise TypeError(f"executor={executor}: a number of threads, or None for one on each core")
     if executor is None or isinstance(executor, int):
@@ -113,7 +113,7 @@ def _client(address: str) -> Iterator[Client]:
 
 
 def _dask(client: DaskClient) -> Pool:
-    # A batch is pure, so one that was lost with its worker is simply run again elsewhere.
+    # A batch is pure, so one that was lost with its worker can simply run elsewhere.
     executor: Executor = client.get_executor(pure=False, retries=3)
 
     def workers() -> int:
@@ -125,10 +125,10 @@ def _dask(client: DaskClient) -> Pool:
 def run_batches(
     pool: Pool, seed: int, jobs: deque[tuple[Point, int]], deliver: Callable[[Done], None]
 ) -> None:
-    """Runs all jobs (point, run) and delivers their results as they come.
+    """Runs all jobs (point, run) and yields their results as they arrive.
 
-    The first batches are single runs; what they cost sizes those that follow, and towards the end
-    batches shrink so that all workers stop together.
+    The first batches are single runs; their duration determines the size of the following ones.
+    Towards the end batches shrink, so that all workers finish together.
     """
     pending: dict[Future[Done], Batch] = {}
     runs, took_s = 0, 0.0
@@ -144,7 +144,7 @@ def run_batches(
                 batch = Batch(seed, _grouped(jobs, size))
                 pending[_submitted(pool.executor, batch)] = batch
             ready, _ = wait(pending, return_when=FIRST_COMPLETED)
-            # What failed comes last: the other results of this moment are kept.
+            # Failures come last, so that the other results available at this moment are kept.
             for future in sorted(ready, key=_failed):
                 done = _done(future, pending.pop(future))
                 runs += sum(len(part.runs) for part in done.results)
@@ -156,7 +156,7 @@ def run_batches(
 
 
 def _submitted(executor: Executor, batch: Batch) -> Future[Done]:
-    """The future of a batch; one that has failed where the executor has lost its workers."""
+    """The future of a batch; a failed one if the executor has lost its workers."""
     try:
         return executor.submit(_batch.simulate, batch)
     except BrokenExecutor as error:
@@ -166,14 +166,14 @@ def _submitted(executor: Executor, batch: Batch) -> Future[Done]:
 
 
 def _failed(future: Future[Done]) -> bool:
-    """Whether a batch that has ended ends the sweep."""
+    """Whether a finished batch ends the sweep."""
     if future.cancelled() or future.exception() is not None:
         return True
     return future.result().failure is not None
 
 
 def _done(future: Future[Done], batch: Batch) -> Done:
-    """What became of a batch, also where nothing came back of it."""
+    """The outcome of a batch, even if nothing came back from it."""
     try:
         return future.result()
     except Exception as error:
@@ -184,7 +184,7 @@ def _done(future: Future[Done], batch: Batch) -> Done:
 
 
 def _grouped(jobs: deque[tuple[Point, int]], size: int) -> list[tuple[Point, list[int]]]:
-    """Takes `size` jobs, each point once with all of its runs."""
+    """Takes `size` jobs, grouped by point."""
     work: dict[str, tuple[Point, list[int]]] = {}
     for _ in range(min(size, len(jobs))):
         point, run = jobs.popleft()

@@ -1,4 +1,4 @@
-"""One run and what it measured."""
+"""One run and its results."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ServiceShare:
-    """What one service got of a flow's packets, in one direction of a link."""
+    """One service's share of a flow's packets, in one direction of a link."""
 
     service: str
     """The service's name."""
     packets: int
-    """Packets that the port put on it."""
+    """Packets that the port gave to it."""
     ratio: float
     """Their share of the flow's packets in this direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowService:
-    """The services of one link that a flow's packets got until the stop, most packets first."""
+    """The services of one link that a flow's packets used until the stop, most packets first."""
 
     link: str
     """The link's name."""
     there: tuple[ServiceShare, ...]
-    """Of packets in the flow's main direction."""
+    """For packets in the flow's main direction."""
     back: tuple[ServiceShare, ...]
-    """Of packets against it."""
+    """For packets in the opposite direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +70,18 @@ class FlowResult:
     app: str
     """Kind of its application."""
     delivered_bytes: int
-    """User bytes that the receiving application got."""
+    """User bytes that the receiving application received."""
     packets_sent: int
-    """Packets, or segments, given to the network; retransmissions included."""
+    """Packets or segments sent into the network, including retransmissions."""
     packets_received: int
     """Packets, or segments, that arrived by the stop."""
     packets_under_way: int
-    """Packets sent by the stop that come after it; of TCP and CLAP, those that had not come."""
+    """Packets in flight at the stop that arrive later; for TCP and CLAP, those that had not
+    arrived."""
     services: tuple[FlowService, ...] = ()
-    """The services that its packets got, link by link; links without services are left out."""
+    """The services that its packets used, link by link; links without services are left out."""
     finished: bool | None = None
-    """Whether it did all it was to do."""
+    """Whether it finished."""
     throughput_bps: float | None = None
     """User bits per second."""
     goodput_ratio: float | None = None
@@ -92,7 +93,7 @@ class FlowResult:
     delay_sd_s: float | None = None
     """Its standard deviation."""
     delay_mean_plus_2sd_s: float | None = None
-    """Mean + 2 standard deviations: a playback point that suits most packets."""
+    """Mean + 2 standard deviations: a playback point early enough for most packets."""
     delay_median_s: float | None = None
     """Median, at most 1/32 too large."""
     delay_p95_s: float | None = None
@@ -112,7 +113,7 @@ class FlowResult:
     page_time_max_s: float | None = None
     """The longest."""
     responses: int | None = None
-    """Telnet: keystrokes whose echo is there. Mail: complete checks."""
+    """Telnet: keystrokes that were echoed. Mail: complete checks."""
     response_time_mean_s: float | None = None
     """Mean time from a keystroke to its echo, or of a check."""
     response_time_sd_s: float | None = None
@@ -124,39 +125,40 @@ class FlowResult:
     response_time_max_s: float | None = None
     """The longest."""
     retransmissions: int | None = None
-    """TCP: segments sent again."""
+    """TCP: retransmitted segments."""
     timeouts: int | None = None
     """TCP: expirations of the retransmission timer."""
     window_cuts: int | None = None
-    """Bulk: times that the congestion window was cut."""
+    """Bulk: number of reductions of the congestion window."""
     duplicates: int | None = None
-    """Bulk: segments that arrived although they were there already."""
+    """Bulk: segments that arrived more than once."""
     duplicates_before_sweep: int | None = None
-    """CLAP: those of them that came before the receiver had swept over the file."""
+    """CLAP: duplicates that arrived before the receiver's sweep over the file was complete."""
     nacks: int | None = None
-    """CLAP: reports of what is missing that the receiver sent."""
+    """CLAP: reports of missing packets that the receiver sent."""
     pause_max_s: float | None = None
-    """Bulk: the longest time without anything new for the receiving application."""
+    """Bulk: the longest time in which the receiving application got nothing new."""
     progress: Mapping[str, Any] | None = None
-    """With `progress`: what was measured while it went on; docs/metrics.md has the names."""
+    """With `progress`: measurements over time; docs/metrics.md has the names."""
     cwnd_mean_bytes: float | None = None
     """Bulk with `windows`: mean congestion window of the sender while it sent."""
     window_mean_bytes: float | None = None
-    """Bulk with `windows`: the same of what the receiver's window lets use of it."""
+    """Bulk with `windows`: the same, limited by the receiver's window."""
     timeout_wait_s: float | None = None
-    """Bulk with `windows`: what the sender waited for timeouts with nothing else to do."""
+    """Bulk with `windows`: time that the sender spent waiting for timeouts with nothing else to
+    do."""
     duplicate_acks: int | None = None
-    """Bulk with `windows`: duplicate acknowledgments that the sender got."""
+    """Bulk with `windows`: duplicate acknowledgments that the sender received."""
     relay_retransmissions: int | None = None
-    """Behind a relay: segments that it sent again."""
+    """With a relay: segments that the relay retransmitted."""
     relay_timeouts: int | None = None
-    """Behind a relay: expirations of its retransmission timer."""
+    """With a relay: expirations of its retransmission timer."""
     relay_early_bytes: int | None = None
-    """With a relay: the most bytes that the source heard acknowledged before they had arrived."""
+    """With a relay: the most bytes that were acknowledged to the source before they had arrived."""
     relay_held_bytes: int | None = None
     """With a relay: the most bytes that it held."""
     over_time: Mapping[str, Any] | None = None
-    """Of `run` with `over_time_s`: `interval_s`, and `throughput_bps` of each interval."""
+    """From `run` with `over_time_s`: `interval_s`, and `throughput_bps` of each interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class ServiceResult:
-    """What one service did for one direction of a link.
+    """The counters and metrics of one service for one direction of a link.
 
     The ratios and times are those of Xylomenos 1999, table 8.1; None if nothing could be measured.
     """
@@ -187,7 +189,7 @@ class ServiceResult:
     receiver: Mapping[str, int]
     """Counters of the far end."""
     waiting_packets: int
-    """Packets offered, and neither sent nor dropped when the applications stopped."""
+    """Packets offered, but neither sent nor dropped when the applications stopped."""
     goodput_ratio: float | None = None
     """g: higher layer bytes sent for the first time / link bytes sent."""
     loss_ratio: float | None = None
@@ -204,23 +206,23 @@ class ServiceResult:
 
 @dataclass(frozen=True, slots=True)
 class DirectionResult:
-    """What happened in one direction of a link."""
+    """The results of one direction of a link."""
 
     utilisation_ratio: float
-    """Bits that had left when the applications stopped over those that the link could have sent:
-    at its rate, or at the opportunities that had passed."""
+    """Bits sent until the applications stopped, over those that the link could have sent: at its
+    rate, or with the opportunities that had passed."""
     channel: Mapping[str, Count]
-    """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
-    and `lost_handoff`; with `jitter`, `overtaken`."""
+    """`offered`, `dropped_queue`, `lost_air`, `delivered`; if there were any, `lost_outage`, and
+    `lost_handoff`; with `jitter`, `overtaken`."""
     under_way: Count
-    """Frames offered, and neither dropped, lost nor delivered when the applications stopped."""
+    """Frames offered, but neither dropped, lost nor delivered when the applications stopped."""
     services: Mapping[str, ServiceResult]
     """The services of this direction by name; empty on a link without services."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkResult:
-    """What happened on a link."""
+    """The results of a link."""
 
     name: str
     """The link's name."""
@@ -232,63 +234,63 @@ class LinkResult:
 
 @dataclass(frozen=True, slots=True)
 class StationResult:
-    """What a station of a radio channel did."""
+    """The results of a station of a radio channel."""
 
     node: str
     """Its node."""
     airtime_ratio: float
-    """Share of the time until the applications stopped in which it sent."""
+    """Share of the time until the applications stopped in which it transmitted."""
     accepted: int
-    """Packets that were handed to it."""
+    """Packets handed to it."""
     taken: int
-    """Packets that it took for transmission, each once however often it was tried."""
+    """Packets that it started to transmit, each counted once whatever the number of attempts."""
     underflows: int
-    """Times that it was done with a packet, one way or the other, and no other waited."""
+    """How often it finished with a packet, successfully or not, while no other waited."""
     queue_drops: int
-    """Packets that found its queue full."""
+    """Packets dropped at its full queue."""
     retries: int
-    """Times that it tried a packet again."""
+    """Number of retries."""
     retry_drops: int
-    """Packets that it gave up."""
+    """Packets given up."""
     data_frames: int
-    """Data frames that it sent, each attempt."""
+    """Data frames sent, counting each attempt."""
     data_collided: int
-    """Data frames among them that were overlapped where they should have arrived."""
+    """Data frames among them that collided at their receiver."""
     data_noise: int
-    """Data frames among them that noise destroyed where they should have arrived, or that were
-    too weak to be heard there."""
+    """Data frames among them that noise destroyed at their receiver, or that were too weak to be
+    received there."""
     ack_frames: int
-    """Acknowledgments that it sent."""
+    """Acknowledgments sent."""
     ack_collided: int
-    """Acknowledgments among them that were overlapped where they should have arrived."""
+    """Acknowledgments among them that collided at their receiver."""
     rts_frames: int
-    """RTS that it sent."""
+    """RTS sent."""
     rts_collided: int
-    """RTS among them that were overlapped where they should have arrived."""
+    """RTS among them that collided at their receiver."""
     cts_frames: int
-    """CTS that it sent."""
+    """CTS sent."""
     cts_collided: int
-    """CTS among them that were overlapped where they should have arrived."""
+    """CTS among them that collided at their receiver."""
     airtime_ns: int
-    """How long the frames took that it sent, of all kinds, ended ones alone."""
+    """Total duration of the frames of all kinds that it sent completely."""
     delivered: int
-    """Packets that came to it, each once."""
+    """Packets that it received, without duplicates."""
     repeated: int
-    """Frames that came again because their acknowledgment was lost."""
+    """Frames received again because their acknowledgment was lost."""
     draws_at_cw_max: int
-    """Backoffs that it drew from the largest window."""
+    """Backoffs drawn from the largest window."""
 
 
 @dataclass(frozen=True, slots=True)
 class RadioResult:
-    """What happened on a radio channel with contention, the drain included."""
+    """The results of a radio channel with contention, the drain included."""
 
     name: str
     """The medium's name."""
     busy_periods: int
-    """Times from the first frame on a silent channel to the last answer that belongs to it."""
+    """Periods from the first frame on a silent channel to the last response that belongs to it."""
     collisions: int
-    """Periods among them in which a frame was overlapped where it should have arrived."""
+    """Periods among them in which a frame collided at its receiver."""
     stations: Mapping[str, StationResult]
     """By node, sorted."""
 
@@ -307,7 +309,7 @@ class RunResult:
     """Radio channels with contention, by the name of their medium, sorted."""
     metrics: Mapping[str, float]
     """All numbers that a sweep keeps, by the same names: `file.throughput_bps`,
-    `radio.down.lost_frames`. NaN where nothing could be measured."""
+    `radio.down.lost_frames`. NaN if it could not be measured."""
 
     def __init__(self, text: str, metrics: Mapping[str, float]) -> None:
         self._json = text
@@ -328,7 +330,7 @@ class RunResult:
         return self._json
 
     def frame(self) -> pl.DataFrame:
-        """One row with the columns that `sweep` gives: hash, seed, run, metrics."""
+        """One row with the same columns as `sweep`: hash, seed, run, metrics."""
         import polars as pl
 
         tree = self.to_dict()
@@ -443,27 +445,27 @@ def run(
     run: int = 0,
     over_time_s: float | None = None,
 ) -> RunResult:
-    """Simulates one repetition. Other threads of Python go on meanwhile.
+    """Simulates one repetition. Other Python threads continue meanwhile.
 
-    Choices that hurt, such as services that no flow reaches, are an `AirlaneWarning`.
+    Harmful choices, such as services that no flow reaches, cause an `AirlaneWarning`.
 
     The same scenario, seed and run give the same result, to the last bit, on every machine.
 
     Args:
         scenario: What to simulate, or the path of its file.
         seed: Seed of all random streams; the scenario's own if None.
-        run: Repetition, from 0. Errors change with it; the traffic's own draws do where
+        run: Repetition, from 0. Errors change with it; the traffic's random numbers do if
             `traffic-seed` is `each-run`.
-        over_time_s: How long an interval is of which each flow's throughput is kept, as its
+        over_time_s: Length of the intervals in which each flow's throughput is kept, as its
             `over_time`; nothing is kept if None.
 
     Returns:
-        What every flow and link got.
+        The results of every flow and link.
 
     Raises:
-        ScenarioError: If the file describes no world.
+        ScenarioError: If the file is not a valid scenario.
         OSError: If it cannot be read.
-        TypeError: If `seed` or `run` is no whole number.
+        TypeError: If `seed` or `run` is not a whole number.
         ValueError: If one of them is out of range, or `over_time_s` above 0 asks for too much.
         RunError: If the simulator fails; its message has the command that repeats the run.
     """

@@ -16,8 +16,8 @@ __all__ = ["Scenario", "ScenarioSource", "Value"]
 Value: TypeAlias = (
     bool | int | float | str | datetime.timedelta | Sequence["Value"] | Mapping[str, "Value"]
 )
-"""What stands in a scenario: times, rates and sizes as text with a unit (`"20 Mbit/s"`), times also
-as `timedelta`; probabilities and counts as numbers."""
+"""A value in a scenario: times, rates and sizes as text with a unit (`"20 Mbit/s"`), times also as
+`timedelta`; probabilities and counts as numbers."""
 
 
 class Scenario:
@@ -66,7 +66,7 @@ class Scenario:
         """A scenario from a file.
 
         Args:
-            file: Its path; files that it names are looked for beside it.
+            file: Its path; files that it names are looked up relative to it.
 
         Returns:
             The scenario.
@@ -86,7 +86,7 @@ class Scenario:
 
     @classmethod
     def shipped(cls, name: str) -> Scenario:
-        """A scenario that comes with the package, wherever it is installed.
+        """A scenario that ships with the package.
 
         Args:
             name: Its name, as `airlane scenario list` has it: `"three-applications"`.
@@ -110,12 +110,12 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """Its name for people."""
         return self._core.name
 
     @property
     def seed(self) -> int:
-        """Seed of all random streams where none is asked for."""
+        """Seed of all random streams, unless another one is given."""
         return self._core.seed
 
     @property
@@ -141,7 +141,7 @@ class Scenario:
         return self.with_({path: value})
 
     def with_(self, values: Mapping[str, Value] | None = None, /, **top: Value) -> Scenario:
-        """The same scenario with other values, all of them set before anything is checked.
+        """The same scenario with other values, all of which are set before anything is checked.
 
         Args:
             values: Values by dotted path, as in `set`.
@@ -171,7 +171,7 @@ class Scenario:
         return tomllib.loads(self.to_toml())
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the scenario, and the files that it names beside it.
+        """Writes the scenario, and the files that it names next to it.
 
         Args:
             file: Path of the scenario. What it names is written under the same folder; what it
@@ -182,7 +182,7 @@ class Scenario:
             OSError: If a file cannot be written.
         """
         path = Path(file)
-        # It still carries what it named before values were set.
+        # It still carries files that it named before values were set.
         named = set(_texts(self.to_dict()))
         carried = {Path(name): data for name, data in self._core.recipe[4].items()}
         files = {
@@ -236,7 +236,7 @@ def _restore(
 
 
 def _texts(value: object) -> Iterator[Path]:
-    """All text in a table as paths, those of files among them."""
+    """All text in a table as paths, including those of files."""
     if isinstance(value, str):
         yield Path(value)
     elif isinstance(value, dict | list):
@@ -245,7 +245,7 @@ def _texts(value: object) -> Iterator[Path]:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings as dictionaries and arrays as lists, all the way down."""
+    """Mappings as dictionaries and arrays as lists, recursively."""
 
     def plain(value: Any) -> Any:  # noqa: ANN401 (values of a scenario are of many types)
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""How well repetitions know a mean."""
+"""Means over repetitions, and how precisely they are known."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Precision", "difference", "summary"]
 class Precision:
     """When a point of a sweep has been repeated often enough.
 
-    It is asked after `least` runs and then each time that there are half as many again, so the
-    number of runs is the same whatever the executor. Equal values are known well, also where a rare
-    event has not been seen yet: `least` says how many runs should have had the chance. A point that
-    `most` runs were not enough for has a wider interval in `summary`. As it is looked at more than
-    once, intervals hold the true mean somewhat less often than `confidence`.
+    The criterion is evaluated after `least` runs and then each time that there are half as many
+    again, so the number of runs does not depend on the executor. Equal values count as precise even
+    if a rare event has not occurred yet: choose `least` so that it has had the chance. A point for
+    which `most` runs did not suffice has a wider interval in `summary`. Because the criterion is
+    evaluated repeatedly, intervals contain the true mean somewhat less often than `confidence`.
 
     Raises:
         ValueError: If a number is out of its range.
@@ -37,13 +37,13 @@ class Precision:
     relative: float = 0.05
     """Largest half width of the confidence interval, as a share of the mean."""
     absolute: float = 0.0
-    """The same in the metric's own unit, for means near 0; the wider of both holds."""
+    """The same in the metric's own unit, for means near 0; the larger of both applies."""
     confidence: float = 0.95
-    """Probability that the interval holds the true mean."""
+    """Probability that the interval contains the true mean."""
     least: int = 5
-    """Runs before the first look."""
+    """Runs before the criterion is first evaluated."""
     most: int = 300
-    """Runs after which the point is left as it is."""
+    """Maximum number of runs of a point."""
 
     def __post_init__(self) -> None:
         probability("confidence", self.confidence)
@@ -55,10 +55,10 @@ class Precision:
             raise ValueError(f"least={self.least}, most={self.most}: 2 <= least <= most")
 
     def runs(self, values: Sequence[float]) -> int:
-        """How many runs a point needs of which runs 0, 1, .. gave these values.
+        """The number of runs that a point needs, given the values of its runs 0, 1, ...
 
-        More than there are values: they have to be run before it can be said. NaN is a run that
-        measured nothing.
+        If it is more than there are values, those runs are needed before the answer is known. NaN
+        marks a run that measured nothing.
         """
         count = self.least
         while count < self.most and count <= len(values) and not self._met(values[:count]):
@@ -85,22 +85,22 @@ def summary(
     metrics: str | Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> Frame:
-    """Means over runs and how well they are known.
+    """Means over runs with their precision.
 
     Args:
-        frame: What `sweep` or `difference` gave, in Polars or in pandas.
-        by: Columns that tell points apart; all axes of the sweep if None.
-        metrics: Columns to sum up; all metrics if None.
+        frame: The result of `sweep` or `difference`, in Polars or pandas.
+        by: Columns that identify a point; all axes of the sweep if None.
+        metrics: Columns to summarise; all metrics if None.
         confidence: Probability that an interval holds the true mean.
 
     Returns:
         A row for each point and metric, in the order and the kind of the frame: the columns of
         `by`, `metric`, `n` (runs that measured it), `mean`, `sd` and `half_width` of the confidence
-        interval (Student's t), these three in the metric's unit, null where there are too few runs;
-        and `runs`, of which `n` are some where a run could not measure it.
+        interval (Student's t), these three in the metric's unit, null if there are too few runs;
+        and `runs`, the number of all runs, of which some may not have measured it.
 
     Raises:
-        ValueError: If `confidence` is no probability, the frame none that `sweep` gave, or there is
+        ValueError: If `confidence` is not a probability, the frame is not from `sweep`, or there is
             no such column.
     """
     probability("confidence", confidence)
@@ -127,7 +127,7 @@ def summary(
     ]
     runs = means.drop_in_place("runs")
     means = means.with_columns(pl.Series("half_width", widths, dtype=pl.Float64), runs)
-    # A point's metrics together, points in the order of the frame.
+    # The metrics of a point together, with points in the order of the frame.
     order = (
         polars.select(keys).unique(maintain_order=True).with_row_index("point") if keys else None
     )
@@ -138,23 +138,23 @@ def summary(
 
 
 def difference(frame: Frame, axis: str, baseline: object) -> Frame:
-    """Run by run, by how much each value of an axis differs from one of them.
+    """Run by run, the difference of each value of an axis from one of them.
 
-    The runs of a pair met the same errors and the same talk, so these differences are known better
-    than the means that they are of.
+    The runs of a pair met the same errors and the same speech, so these differences are known more
+    precisely than the means themselves.
 
     Args:
-        frame: What `sweep` gave, in Polars or in pandas.
+        frame: The result of `sweep`, in Polars or pandas.
         axis: Column of the axis.
-        baseline: The value of it that is subtracted.
+        baseline: The value of the axis whose results are subtracted.
 
     Returns:
         A frame of the same kind: the rows of the other values, with differences in place of the
         metrics: `summary` of it gives mean differences with their confidence intervals. The column
-        `difference_from`, behind `scenario_hash`, has the baseline.
+        `difference_from`, after `scenario_hash`, has the baseline.
 
     Raises:
-        ValueError: If the axis has no such value, or the frame is none that `sweep` gave.
+        ValueError: If the axis has no such value, or the frame is not from `sweep`.
     """
     import polars as pl
 

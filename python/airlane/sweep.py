@@ -1,4 +1,4 @@
-"""Many runs: what is varied, how often, where the results go."""
+"""Sweeps: many runs over varied values, repetitions, and where the results are kept."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def sweep(
 ) -> pl.DataFrame:
     """Simulates every combination of values, `runs` times each.
 
-    Run `k` has the same random streams at every point, so points differ only by what is varied and
-    can be compared run by run. The frame does not depend on the executor, on threads, or on whether
-    the sweep was interrupted.
+    Run `k` has the same random streams at every point, so points differ only by the varied values
+    and can be compared run by run. The frame does not depend on the executor, on threads, or on
+    whether the sweep was interrupted.
 
     Args:
         base: The scenario that all points start from, or the path of its file.
@@ -66,24 +66,24 @@ def sweep(
         metrics: Names of the metrics to keep, such as `file.throughput_bps`; `*` stands for any
             text. All if None.
         seed: Seed of all random streams; the scenario's own if None.
-        until: Run each point until a metric is known as precisely as this says.
-        executor: Where the runs take place: see `airlane.AnyExecutor`.
+        until: Run each point until a metric is known with this precision.
+        executor: Where the runs are executed: see `airlane.AnyExecutor`.
         progress: Whether to show a bar on standard error; where that is a terminal if None.
-        out: A folder that results are kept in. What is there already is not run again.
+        out: A folder for results. Runs whose results are there already are not repeated.
         shard: `"i/n"`: run only the i-th of n parts, counted from 1. All parts write into the same
             `out`, then `merge` gives the frame.
 
     Returns:
         A row for each point and run, the last axis fastest. Columns: one for each axis,
         `scenario_hash`, `seed`, `run`, then the metrics with their unit at the end of their name;
-        null where nothing could be measured. With `shard`, the rows that are known so far.
+        null for what could not be measured. With `shard`, the rows that are known so far.
 
     Raises:
         ScenarioError: If a value does not fit.
         TypeError: If an argument is of the wrong type.
         ValueError: If another argument is out of range, an axis overwrites what another sets, has a
-            value twice or is called as another column, or there is no such metric.
-        RunError: If a run fails, a piece of yours raises something, or a worker is lost; its
+            value twice or the name of another column, or there is no such metric.
+        RunError: If a run fails, a user-defined piece raises an exception, or a worker is lost; its
             message has the command that repeats the run.
         AirlaneError: If no scheduler answers, a worker runs another version, or results in `out`
             cannot be understood.
@@ -136,7 +136,7 @@ def sweep(
             folder = None if out is None else Path(out)
             pieces = None if point.pieces is None else point.pieces.call()
             raise failed(failure.reason, point.scenario, plan.seed, failure.run, folder, pieces)
-        # A misspelt metric is found when each point has been run once, not at the end.
+        # A misspelt metric is found once each point has run once, not at the end.
         if unchecked and all(store.has(scenario, plan.seed, 0) for scenario in by_hash):
             unchecked = False
             plan.chosen(store)
@@ -144,8 +144,8 @@ def sweep(
     try:
         with opened(executor) as pool:
             while True:
-                # Run by run, so that what is left takes as long as what is done; a world that
-                # several points share is simulated once.
+                # Run by run, so that the remaining runs take as long as the finished ones; a world
+                # that several points share is simulated once.
                 missing = [job for job in plan.missing(store) if job not in asked]
                 jobs = [job for job in missing if store.is_mine(job[0], plan.seed, job[1])]
                 if not jobs:
@@ -155,17 +155,17 @@ def sweep(
                 queue = deque((by_hash[hash_], run) for hash_, run in jobs)
                 run_batches(pool, plan.seed, queue, deliver)
     finally:
-        # An error's traceback may keep the store alive, and must not keep the folder.
+        # An error's traceback may keep the store alive, but must not keep the folder locked.
         store.close()
         bar.close()
     return plan.frame(store)
 
 
 def merge(folder: str | os.PathLike[str]) -> pl.DataFrame:
-    """Puts the results of all shards of a sweep into one file, sorted, and gives its frame.
+    """Merges the results of all shards of a sweep into one sorted file, and returns the frame.
 
     Args:
-        folder: What `sweep` was given as `out`.
+        folder: The folder given to `sweep` as `out`.
 
     Returns:
         As `sweep`.
@@ -189,7 +189,7 @@ def merge(folder: str | os.PathLike[str]) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a sweep asks for, written beside its results."""
+    """The request of a sweep, stored with its results."""
 
     seed: int
     runs: int
@@ -202,7 +202,7 @@ class _Plan:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"schema": _SCHEMA, "version": _native.MODEL, **asdict(self)}, indent=2)
-        # In one piece: the shards of an array write the same file at the same time.
+        # Atomically, because the shards of an array job write the same file at the same time.
         part = folder / f"{_MANIFEST}.{os.getpid()}.{os.urandom(4).hex()}"
         part.write_text(text + "\n", encoding="utf-8")
         part.replace(folder / _MANIFEST)
@@ -221,13 +221,13 @@ class _Plan:
         return plan
 
     def counts(self, store: _native.Store) -> list[int]:
-        """How many runs each point needs, as far as the results tell."""
+        """How many runs each point needs, as far as the results show."""
         if self.until is None:
             return [self.runs] * len(self.scenarios)
         return [self.until.runs(self._values(store, scenario)) for scenario in self.scenarios]
 
     def _values(self, store: _native.Store, scenario: str) -> list[float]:
-        """The metric that decides, of all runs from 0 on that are known."""
+        """The values of the deciding metric for all known runs from 0 on."""
         assert self.until is not None
         known = itertools.takewhile(
             lambda run: store.has(scenario, self.seed, run), range(self.until.most)
@@ -238,7 +238,7 @@ class _Plan:
         return store.values(scenario, self.seed, runs, self.until.metric)
 
     def missing(self, store: _native.Store) -> list[tuple[str, int]]:
-        """Runs (hash, run) that are not in the store, run by run, each once."""
+        """Runs (hash, run) that are not in the store, run by run, without duplicates."""
         counts = self.counts(store)
         jobs = {
             (scenario, run): None
@@ -254,7 +254,7 @@ class _Plan:
         return [(point, run) for point, count in counts for run in range(count)]
 
     def check_axes(self, names: list[str]) -> None:
-        """Refuses an axis that is called as one of these metrics, if that is shown."""
+        """Refuses an axis with the name of one of these metrics, if that metric is shown."""
         patterns = ["*"] if self.metrics is None else self.metrics
         for name in self.axes:
             if name in names and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
@@ -263,7 +263,7 @@ class _Plan:
                 )
 
     def chosen(self, store: _native.Store) -> list[str]:
-        """The metrics to show, patterns in the order in which they were asked for."""
+        """The metrics to show, with patterns in the order of the request."""
         names = store.names(self.scenarios, self.seed)
         self.check_axes(names)
         if self.metrics is None:
@@ -277,7 +277,7 @@ class _Plan:
         return list(chosen)
 
     def frame(self, store: _native.Store) -> pl.DataFrame:
-        """What is known of all points."""
+        """The known results of all points."""
         import polars as pl
 
         table = store.table(self.scenarios, self.seed, self.rows(store), self.chosen(store))
@@ -292,7 +292,7 @@ class _Plan:
 
 
 def _warn_choices(name: str, worlds: list[Point]) -> None:
-    """Says once, and not at every point, which choices hurt."""
+    """Warns once, and not for every point, about harmful choices."""
     found = Counter(text for point in worlds for text in set(point.scenario._core.warnings))
     for text, count in found.items():
         where = "" if count == len(worlds) else f", at {count} of {len(worlds)} points"

@@ -1,8 +1,9 @@
-"""What Python adds to the simulator, and what a second Dask worker gives.
+"""What Python costs in addition to the simulator, and what a second Dask worker gains.
 
-`python python/benches/overhead.py [AIRLANE]`, on a machine that does nothing else; AIRLANE is the
-command line to compare with. Each time is the smallest of three, in turns, so that a busy moment
-hits neither side alone. Time of the processors is less disturbed by others than that on the wall.
+Run `python python/benches/overhead.py [AIRLANE]` on an otherwise idle machine; AIRLANE is the
+command line to compare with. Each time is the smallest of three, measured in turns, so that a busy
+moment does not hit one side alone. Processor time is less disturbed by other programs than
+wall-clock time.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ import airlane
 FILE = Path(__file__).parents[2] / "scenarios/three-applications.toml"
 DURATION = "300 s"
 RUNS = 1000
-# What is worth a cluster: with batches of 4 s, 1000 runs would be two.
+# Enough for a cluster: with batches of 4 s, 1000 runs would be only two batches.
 CLUSTER_RUNS = 3000
 TURNS = 3
 
 
-# More than this part of the machine's time spoils a figure, as in the other benches.
+# A larger share of the machine's time taken by others spoils a figure, as in the other benches.
 MUCH = 0.05
 
 
 def ticks() -> tuple[int, int, int, int]:
-    """Of the machine, stolen, of all programs; and of this one with its children (proc(5))."""
+    """Ticks: all, stolen, of all programs, of this program with its children (proc(5))."""
     user, nice, system, *rest = map(int, Path("/proc/stat").read_text().split()[1:9])
     own = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[11:15]
     return user + nice + system + sum(rest), rest[-1], user + nice + system, sum(map(int, own))
 
 
 def print_lost(what: str, before: tuple[int, int, int, int]) -> None:
-    """Says how much time the machine did not have for what was measured, and if that is much."""
+    """Prints how much of the machine's time others took, and whether that is much."""
     total, stolen, programs, own = (now - then for now, then in zip(ticks(), before, strict=True))
     others = max(programs - own, 0)
     lost = (stolen + others) / max(total, 1)
@@ -49,7 +50,7 @@ def print_lost(what: str, before: tuple[int, int, int, int]) -> None:
 
 
 def took_s(work: Callable[[], object]) -> tuple[float, float]:
-    """Time on the wall and of the processors, processes that it waited for included."""
+    """Wall-clock time and processor time, including finished child processes."""
     before = os.times()
     start_s = time.perf_counter()
     work()
@@ -58,7 +59,7 @@ def took_s(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def best(*works: Callable[[], object]) -> list[tuple[float, float]]:
-    """The smallest times of each, taken in turns."""
+    """The smallest times of each, measured in turns."""
     turns = [[took_s(work) for work in works] for _ in range(TURNS)]
     return [
         (min(wall_s for wall_s, _ in times), min(cpu_s for _, cpu_s in times))
@@ -90,10 +91,10 @@ def overhead(command: str) -> None:
 
 
 def scaling(command: str) -> None:
-    """Compares two workers with one, and what two processes get of this machine beside it.
+    """Compares two workers with one, and with what two plain processes achieve on this machine.
 
-    Where the cores are shared with others, two processes are not twice as fast as one, and no
-    cluster on this machine can be.
+    If the cores are shared with others, two processes are not twice as fast as one, and no cluster
+    on this machine can be.
     """
     from distributed import Client, LocalCluster
 
@@ -102,7 +103,7 @@ def scaling(command: str) -> None:
     half += ["--runs", str(RUNS // 2)]
 
     def on_dask(workers: int) -> float:
-        # One cluster at a time: what an idle one does would be counted too.
+        # One cluster at a time, because the work of an idle one would count, too.
         with (
             LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"

@@ -11,7 +11,7 @@ RATE = "links.radio.errors.rate"
 
 @pytest.fixture(scope="session")
 def base() -> Scenario:
-    """A file, pages and voice over a slow link: a few milliseconds a run."""
+    """A file, pages and voice over a slow link; a run takes a few milliseconds."""
     return Scenario.load(SCENARIOS / "three-applications.toml").with_(duration="20 s")
 
 

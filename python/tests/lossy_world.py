@@ -50,7 +50,7 @@ classes = [
 
 
 def world(folder: Path, *, rate: float = 0.05, services: bool = True) -> Path:
-    """Writes the world and gives its file."""
+    """Writes the world and returns its file."""
     text = TEXT.replace("RATE", str(rate)).replace("SERVICES", SERVICES if services else "")
     path = folder / f"lossy-{rate}-{services}.toml"
     path.write_text(text, encoding="utf-8")

@@ -1,7 +1,8 @@
-"""Records the captures of test_wire.py anew, as root: `python record_wire.py PROGRAM`.
+"""Records the captures for test_wire.py anew, as root: `python record_wire.py PROGRAM`.
 
-Two nodes in network namespaces, `airlane air` between them, and what arrives at each of them. To be
-run when the protocol has another version; docs/spec/wire.md and wire.py change with it.
+There are two nodes in network namespaces with `airlane air` between them; what arrives at each is
+recorded. Run it when the version of the protocol changes; docs/spec/wire.md and wire.py then
+change, too.
 """
 
 import base64
@@ -64,9 +65,9 @@ Packets = list[tuple[float, bytes]]
 
 
 def enter(host: str) -> None:
-    """This thread is on that host from now on."""
+    """From now on this thread is on that host."""
     with Path(f"/run/netns/wire-{host}").open() as namespace:
-        # Of every version of Python: os.setns is of 3.12.
+        # Works in every version of Python; os.setns requires 3.12.
         if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "setns")
 
@@ -177,7 +178,7 @@ def record(folder: Path, security: dict[str, str], ports: list[int], datagrams: 
 
 
 def answer(hello: wire.Hello, table: str, epoch: int, nonce: int) -> bytes:
-    """A hello with the same services, which accepts the one that came."""
+    """A hello with the same services, which accepts the received one."""
     session = wire.session_number(epoch, hello.epoch)
     body = struct.pack(">4B", wire.VERSION, 1, 0, len(hello.offers))
     words = (epoch, nonce, hello.nonce, hello.digest, session, nonce, 0, 0, 0)
@@ -189,7 +190,7 @@ def answer(hello: wire.Hello, table: str, epoch: int, nonce: int) -> bytes:
 
 
 def record_handshake(folder: Path) -> None:
-    """This program calls a node that has `air0`, with keys that go into the record."""
+    """This program calls a node that has `air0`, with keys that are recorded."""
     enter("right")
     run("ip", "link", "set", "lo", "up").wait()
     static, ephemeral = os.urandom(32), os.urandom(32)

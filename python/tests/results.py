@@ -1,4 +1,4 @@
-"""Real results for tests of figures and pages: simulated once, or those that `make claims` left."""
+"""Real results for tests of figures and pages: simulated once, or those of `make claims`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SOURCES = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", SOURCES / "target"))
 CLAIMS = TARGET / "claims"
 
-# Lines of both works, bars, and one without a figure.
+# Line figures of both works, bars, and a study without a figure.
 STUDIES = ("F4.2", "F8.2-WLAN", "background", "xylomenos-polyzos/F10", "xylomenos-polyzos/F8")
 
 
 def needed(problem: str) -> None:
-    """Skip a test; where everything has to be there, as in continuous integration, fail."""
+    """Skip a test, or fail if everything must be installed, as in continuous integration."""
     if os.environ.get("CI") or os.environ.get("AIRLANE_REQUIRE_LIVE"):
         pytest.fail(problem)
     pytest.skip(problem)

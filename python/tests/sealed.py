@@ -1,6 +1,7 @@
-"""Sealed messages by docs/spec/wire.md, section 2: handshake and data of an initiator without AES.
+"""Sealed messages after docs/spec/wire.md, section 2: handshake and data of an initiator without
+AES.
 
-Slow and plain, for tests alone: nothing here runs in constant time.
+Simple, slow code for tests only; nothing here runs in constant time.
 """
 
 import hashlib
@@ -96,7 +97,7 @@ def hkdf(chain: bytes, secret: bytes, outputs: int) -> list[bytes]:
 
 
 class Initiator:
-    """`Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s`, the end that begins (section 2.1)."""
+    """The initiator of `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` (section 2.1)."""
 
     def __init__(self, static: bytes, ephemeral: bytes, responder: bytes) -> None:
         self.static, self.ephemeral, self.responder = static, ephemeral, responder
@@ -140,7 +141,7 @@ class Initiator:
         return message + mac1 + bytes(16)
 
     def response(self, message: bytes) -> tuple[int, bytes, bytes]:
-        """The responder's index, and the keys that send and receive data."""
+        """The responder's index, and the keys for sending and receiving data."""
         kind, index, ours = struct.unpack_from(">III", message)
         assert (kind, len(message)) == (2 << 24, 93), ours
         public = message[12:44]

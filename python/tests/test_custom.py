@@ -11,7 +11,7 @@ from airlane.custom import Host, Random
 
 
 class Uniform:
-    """Loses frames as `{ kind = "uniform", rate = 0.05 }` does."""
+    """Loses frames like `{ kind = "uniform", rate = 0.05 }`."""
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
@@ -54,7 +54,7 @@ def test_a_model_with_other_draws_loses_as_much(tmp_path: Path) -> None:
 
 
 class Echo:
-    """Asks over TCP, answers with as much, five times, a second apart."""
+    """Sends a request over TCP and a reply of the same length, five times, a second apart."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -88,7 +88,7 @@ def test_an_application(tmp_path: Path) -> None:
     flow = result.flows["file"]
     assert (flow.app, flow.finished, flow.responses) == ("custom", True, 5)
     assert flow.delivered_bytes == 2 * 5 * 600
-    # Two ways of 51 ms, and 600 bytes at 64 kbit/s.
+    # Two one-way delays of 51 ms, and 600 bytes at 64 kbit/s.
     assert flow.response_time_mean_s is not None
     assert flow.response_time_mean_s > 0.18
     again = airlane.custom.run(world(tmp_path), applications={"file": Echo})

@@ -1,4 +1,4 @@
-"""Pieces of somebody's own as what a sweep varies."""
+"""Sweeps that vary user-defined pieces."""
 
 import functools
 import multiprocessing
@@ -21,7 +21,7 @@ LOSS = "links.radio.errors.rate"
 
 
 class Bursts:
-    """Loses what ends in the first part of each second."""
+    """Loses frames that end in the first part of each second."""
 
     def __init__(self, rng: Random, part: float = 0.1) -> None:
         self.part = part

@@ -29,7 +29,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 def test_pieces_of_a_notebook_reach_the_workers(base: Scenario, cluster: LocalCluster) -> None:
     class Bursts:
-        """Known to no module, as what is written in a notebook."""
+        """Not part of a module, like a class in a notebook."""
 
         def __init__(self, rng: Random, part: float) -> None:
             self.part = part
@@ -72,7 +72,7 @@ def test_a_killed_worker_changes_nothing(
     assert killed_s
     assert killed_s[0] < done_s
     assert frame.equals(expected)
-    # Nothing was run twice into the results.
+    # No run is in the results twice.
     lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     assert len({(line["scenario"], line["run"]) for line in lines}) == len(lines) == 120
 

@@ -1,4 +1,4 @@
-"""Documents stay short, their lines fit a window, and their links lead somewhere."""
+"""Documents stay short, their lines fit a window, and their links resolve."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 
 SOURCES = Path(__file__).parents[2]
 DOCS = SOURCES / "docs"
-# Words at most. The guides are docs/*.md; the index of them is none.
+# Maximum number of words. The guides are docs/*.md, without the index.
 LIMITS = {"README.md": 600, "CHANGELOG.md": 1_500, "docs/concepts.md": 1_500}
 GUIDES = 20_000
 WRITTEN = 45_000
@@ -16,7 +16,8 @@ LONGEST_LINE = 120
 
 
 def is_written(file: Path) -> bool:
-    """By hand: references and tables of validation are generated; docs/spec has no limit."""
+    """Hand-written documents: references and validation tables are generated; docs/spec has no
+    limit."""
     name = str(file.relative_to(SOURCES))
     return not name.startswith(("docs/reference/", "docs/lab/validation", "docs/spec/"))
 
@@ -54,7 +55,7 @@ def lines() -> Iterator[tuple[str, int, str]]:
 
 
 def test_lines_are_no_longer_than_a_window() -> None:
-    """Tables excepted, whose rows cannot be broken."""
+    """Except for tables, whose rows cannot be broken."""
     long = [
         f"{name}:{number}"
         for name, number, line in lines()

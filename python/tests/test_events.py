@@ -17,7 +17,7 @@ def test_events_add_up_to_the_result(tmp_path: Path) -> None:
     result = airlane.custom.run(scenario, seed=3).to_dict()
     assert events["time_ns"].is_sorted()
     assert set(events["event"].cast(pl.String).unique()) <= set(KINDS)
-    # What comes in the drain is nobody's number.
+    # Events during the drain do not count in the results.
     until = events.filter(pl.col("time_ns") <= result["stopped_s"] * 1e9)
     by_kind = dict(until.group_by(pl.col("event").cast(pl.String)).len().iter_rows())
     channels = [link[way]["channel"] for link in result["links"] for way in ("down", "up")]

@@ -1,4 +1,4 @@
-"""What the documents show in Python compiles as it stands."""
+"""Python excerpts in the documents compile as they stand."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ def test_an_excerpt_compiles_and_names_what_there_is(at: str, code: str) -> None
     import airlane.plots
     import airlane.report
 
-    # What was typed, without what was answered.
+    # The input, without the output.
     if code.startswith(">>> "):
         typed = [line[4:] for line in code.splitlines() if line.startswith((">>> ", "... "))]
         code = "\n".join(typed)
@@ -44,7 +44,7 @@ def test_an_excerpt_compiles_and_names_what_there_is(at: str, code: str) -> None
 
 
 def dotted(node: ast.expr) -> str:
-    """`airlane.plots.means`; empty for anything but names behind dots."""
+    """A dotted name such as `airlane.plots.means`; empty for anything else."""
     match node:
         case ast.Name():
             return node.id
@@ -54,7 +54,7 @@ def dotted(node: ast.expr) -> str:
     return ""
 
 
-# Names in files, as the reference that is made from the types of the files has them.
+# The names in files, from the reference that is generated from their schemas.
 REFERENCES = [
     (SOURCES / "docs" / "reference" / f"{kind}.md").read_text(encoding="utf-8")
     for kind in ("scenario", "live")
@@ -63,7 +63,7 @@ COMING_FROM = (SOURCES / "docs" / "coming-from.md").read_text(encoding="utf-8")
 
 
 def choices(key: str) -> set[str]:
-    """What may stand at a key of TCP."""
+    """The values that a TCP key may have."""
     row = re.search(rf"^\| `{key}` \| ([^|]*) \|", REFERENCES[0], re.MULTILINE)
     assert row
     return set(re.findall(r"\"([^\"]+)\"", row[1]))
@@ -79,7 +79,7 @@ def test_who_comes_from_elsewhere_reads_of_keys_and_kinds_that_there_are() -> No
     theirs = " ".join(re.findall(r"^\| (.*?) \| ", COMING_FROM, re.MULTILINE))
     unknown = []
     for line in COMING_FROM.splitlines():
-        # What stands right in a table is ours.
+        # The right column of such a table is ours.
         ours = line.split(" | ", 1)[1] if line.startswith("| ") and " | " in line else ""
         for code in re.findall(r"`([^`]+)`", ours):
             for key in re.findall(r"(?:^|[{,] ?)([a-z][a-z0-9-]*) = ", code):

@@ -1,4 +1,4 @@
-"""Figures: every study draws, nothing is cut off, equal results give equal bytes."""
+"""Figures: every study can be drawn, nothing is cut off, equal results give equal bytes."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from airlane import figures
 from airlane._figure import HouseFigure
 from airlane.figures._outcome import read
 
-# A work that nobody has heard of: three files, none of which says how to draw.
+# A work that no code knows: three files, none of which says how to draw.
 MINI = {
     "work.toml": 'title = "A work"\nruns = 2\n',
     "parts/base.toml": """
@@ -59,7 +59,7 @@ axes.errors.most = ['links.air.errors={ kind = "uniform", rate = 0.3 }']
 
 @pytest.fixture(scope="module")
 def every(few: Path) -> list[tuple[str, Path]]:
-    """All drawings there are, by name and folder: what `make claims` left, if it is there."""
+    """All available drawings, by name and folder, including those of `make claims` if it ran."""
     folders = [few]
     if (results.CLAIMS / "xylomenos-1999" / "outcome.json").is_file():
         folders.append(results.CLAIMS)
@@ -73,7 +73,8 @@ def every(few: Path) -> list[tuple[str, Path]]:
 
 
 def texts(figure: Figure) -> list[Text]:
-    """All that is written; Matplotlib keeps ticks beyond the ends of an axis, but draws none."""
+    """All text of a figure; Matplotlib keeps ticks beyond the ends of an axis, but does not draw
+    them."""
     beyond = set()
     for axis in figure.axes:
         low, high = sorted(axis.get_ylim())
@@ -85,7 +86,7 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def check_layout(name: str, figure: Figure) -> None:
-    """No text is cut off or too small, and no two names on an x axis or in a legend meet."""
+    """No text is cut off or too small, and no two names on an x axis or in a legend overlap."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     width, height = figure.get_size_inches() * figure.dpi
@@ -129,7 +130,7 @@ def test_the_same_results_give_the_same_bytes(few: Path, tmp_path: Path) -> None
     pdf, svg, _ = first
     assert b"/FontFile2" in pdf
     assert b"CreationDate" not in pdf
-    # 3.5 inches of 72 points.
+    # 3.5 inches at 72 points each.
     assert b"/MediaBox [ 0 0 252 " in pdf
     assert re.search(rb"<dc:date>|<text", svg) is None
 
@@ -155,7 +156,7 @@ def test_a_figure_shows_what_was_measured(few: Path) -> None:
         "L3\n5 %",
         "L4\n10 %",
     ]
-    # Bands of what was printed are bars without lines.
+    # Bands of printed values are bars without lines.
     curves = [c for c in axis.containers if isinstance(c, ErrorbarContainer)]
     drawn = [list(curve.lines[0].get_ydata()) for curve in curves]
     outcome = next(o for o in read(few) if o.work == "xylomenos-1999")
@@ -236,7 +237,7 @@ def test_an_experiment_shows_each_setting_and_claim(tmp_path: Path) -> None:
 
 
 def write_without_grid(results_folder: Path, folder: Path) -> Path:
-    """The same results as if nothing had been tried."""
+    """The same results as without any alternatives."""
     path = folder / "mini" / "outcome.json"
     path.parent.mkdir(parents=True)
     outcome = json.loads((results_folder / "mini" / "outcome.json").read_text())

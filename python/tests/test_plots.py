@@ -29,10 +29,10 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 
 
 def texts(figure: Figure) -> str:
-    """All words of the figure's SVG."""
+    """All words in the figure's SVG."""
     svg = io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        # Not as a file of its own is saved, in which letters are outlines.
+        # Unlike in a saved file, letters are not outlines here.
         Figure.savefig(figure, svg, format="svg")
     words = ElementTree.fromstring(svg.getvalue()).itertext()
     return "\n".join(word.strip() for word in words if word.strip())
@@ -54,7 +54,7 @@ def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
     assert "Load" in words
     assert "scheme (bars: 95 % intervals)" in words
     assert "voice: loss (%)" in words
-    # Over the panel, and none of it outside of the paper.
+    # Above the panel, and completely on the paper.
     figure.canvas.draw()
     (legend,) = figure.legends
     box = legend.get_window_extent()
@@ -71,7 +71,7 @@ def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
 
 
 def drawn(columns: dict[str, list[object]], **options: str) -> Figure:
-    """Means of a metric of one run each, over the other columns."""
+    """Means of a metric, from one run of each point, over the other columns."""
     frame = pl.DataFrame(columns).with_columns(
         pl.lit("").alias("scenario_hash"), pl.lit(1).alias("seed"), pl.lit(0).alias("run")
     )
@@ -225,7 +225,7 @@ def test_unlike_costs_are_not_averaged() -> None:
     assert axes.get_legend_handles_labels()[1] == [", ".join((*place, "tcp")) for place in places]
     assert [bar.lines[0].get_ydata()[0] for bar in axes.containers] == [1.5, 2.5, 3.5]
     assert axes.get_xlim()[0] == 0
-    # A standard deviation of 7 % around 5 % ends at 0.
+    # A standard deviation of 7 % around 5 % is cut off at 0.
     assert min(point[0] for point in axes.collections[0].get_segments()[0]) == 0
 
 
@@ -289,7 +289,7 @@ def test_means_have_facets_and_logarithmic_axes_and_say_of_how_many_runs_they_ar
         plots.means(frame, "voice.delay_mean_s", x="x", log="z")
     with pytest.raises(ValueError, match="names, which have no logarithms"):
         plots.means(frame, "voice.delay_mean_s", x="scheme", log="x")
-    # pandas draws the same.
+    # The same from pandas.
     both = [plots.means(one, "voice.delay_mean_s", x="x") for one in (frame, frame.to_pandas())]
     ours, theirs = (texts(figure).splitlines()[1:] for figure in both)
     assert ours == theirs

@@ -1,4 +1,5 @@
-"""Pages: whole, alone, small; looked at in Chromium at the width of a desk and of a telephone."""
+"""Pages are complete, self-contained and small; Chromium shows them at the width of a desktop and
+of a phone."""
 
 import re
 import shutil
@@ -14,13 +15,13 @@ from selenium.webdriver.common.by import By
 from airlane import report
 from airlane.figures._outcome import read
 
-# By name: width and height in CSS pixels, whether colours are dark.
+# By name: width and height in CSS pixels, and whether colours are dark.
 SCREENS = {"desk": (1280, 900, False), "phone": (390, 844, True)}
 
 
 @pytest.fixture(scope="module")
 def folder(few: Path) -> Path:
-    """All of a work if `make claims` ran, else a few figures of two."""
+    """A whole work if `make claims` ran, otherwise a few figures of two works."""
     whole = (results.CLAIMS / "xylomenos-1999" / "outcome.json").is_file()
     return results.CLAIMS if whole else few
 
@@ -130,7 +131,8 @@ def test_a_page_can_be_read_on(
         assert found["small"] == 0
         assert found["over"] <= 0
         assert browser.save_screenshot(str(shots / f"{outcome.work}-{screen}.png"))
-        # One verdict alone: its claims are left, and only the figures that they are about.
+        # With one verdict selected, only its claims remain, and only the figures that they are
+        # about.
         browser.find_element(By.CSS_SELECTOR, "label:has(#only-holds)").click()
         found = browser.execute_script(VISIBLE)
         assert found["verdicts"] == outcome.counts["holds"]

@@ -88,7 +88,7 @@ def test_throughput_over_time_sums_to_what_came(base: Scenario) -> None:
 
 
 def as_said(value: object) -> object:
-    """A typed result without what the tree leaves out: none, and empty lists."""
+    """A typed result without what the JSON tree leaves out: None values and empty lists."""
     if isinstance(value, dict):
         return {
             name: as_said(v) for name, v in value.items() if v is not None and v not in ((), [])
@@ -155,7 +155,7 @@ def test_other_threads_go_on_meanwhile(base: Scenario) -> None:
     thread.start()
     meanwhile: list[int] = []
     try:
-        # A busy machine may let the thread wait for the whole of a call, and not of all of them.
+        # A busy machine may make the thread wait for the whole of one call, but not of all calls.
         while max(meanwhile, default=0) <= 3 and len(meanwhile) < 100:
             before = ticks
             airlane.run(long)
@@ -163,5 +163,5 @@ def test_other_threads_go_on_meanwhile(base: Scenario) -> None:
     finally:
         stop.set()
         thread.join()
-    # One tick could fall beside a call; holding the interpreter allows no others.
+    # One tick may happen outside of a call; while the interpreter is held, there are no others.
     assert max(meanwhile) > 3

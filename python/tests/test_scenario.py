@@ -209,7 +209,7 @@ def test_no_file_is_written_outside_of_the_folder(sends: Path, tmp_path: Path) -
         scenario.save(mine)
     assert [file.name for file in sends.parent.iterdir()] == ["b"]
     assert not any(mine.parent.iterdir())
-    # What it does not name any more is in nobody's way.
+    # A file that it no longer names does not matter.
     scenario.set("links.radio.rate", "1 Mbit/s").save(mine)
     assert [file.name for file in mine.parent.iterdir()] == ["mine.toml"]
 

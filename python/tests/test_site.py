@@ -1,4 +1,4 @@
-"""The page of `airlane lab` is made of the sources beside it."""
+"""The page of `airlane lab` was built from the current sources."""
 
 import hashlib
 import re

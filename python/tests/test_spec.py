@@ -16,12 +16,13 @@ NUMBERS = rf"(?:[Ss]ections? )?({NUMBER}(?:(?:, item | ?, | and | to ){NUMBER})*
 FILE = r"docs/spec/([a-z0-9-]+\.md)"
 BEFORE = re.compile(rf"{NUMBERS} of {FILE}")
 AFTER = re.compile(rf"{FILE},? (?:\(?{NUMBERS})")
-# What else is called so.
+# Other uses of the word.
 OTHERS = re.compile(r"(?:Noise|virtio|[Tt]est|type|[Cc]ommand) specification|the specification \d")
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Name and text of each file that may refer to the specification, comments on one line."""
+    """Name and text of each file that may refer to the specification, with comments joined to one
+    line."""
     for folder in ("crates", "studies", "docs", "python", "scenarios", "demo", "fuzz"):
         for file in sorted((SOURCES / folder).rglob("*")):
             name = str(file.relative_to(SOURCES))
@@ -46,7 +47,7 @@ def test_every_id_is_in_the_specification(texts: list[tuple[str, str]]) -> None:
     for name, text in texts:
         for mentioned in ID.findall(text):
             plain = mentioned.rstrip(".-")
-            # A study may judge several things of one claim: `BAL97-T2-r1-goodput`.
+            # A study may judge several parts of one claim: `BAL97-T2-r1-goodput`.
             whole = re.sub(r"-[a-z]{3,}$", "", plain)
             found += 1
             family = any(one.startswith(f"{plain}-") for one in known)
@@ -82,7 +83,7 @@ def test_every_file_and_section_is_there(texts: list[tuple[str, str]]) -> None:
 
 
 def test_comments_name_the_file_of_the_specification(texts: list[tuple[str, str]]) -> None:
-    """In comments of sources; reports and tables quote what studies say."""
+    """Only in comments of sources; reports and tables quote studies."""
     vague = []
     for name, _ in texts:
         if name.endswith(".rs"):

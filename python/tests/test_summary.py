@@ -18,7 +18,7 @@ from airlane._native import student_t
 
 
 def frame(values: dict[str, list[float | None]], metric: str = "f.delay_s") -> pl.DataFrame:
-    """A sweep's frame with one axis, run after run."""
+    """A sweep's frame with one axis, run by run."""
     rows = [
         {"way": way, "scenario_hash": way * 16, "seed": 1, "run": run, metric: value}
         for way, column in values.items()
@@ -60,7 +60,8 @@ def told(*arguments: str | Path) -> dict[str, Any]:
 
 
 def test_how_many_runs_measured_a_number_is_what_the_program_says(tmp_path: Path) -> None:
-    # Of a link that loses nearly all, few runs know a delay, and of one that loses all none does.
+    # On a link that loses nearly everything, few runs measure a delay; if it loses everything, none
+    # does.
     files = [world(tmp_path, rate=rate, services=False) for rate in (0.9, 0.985, 1.0)]
     runs, seen = 12, set()
     first = told("run", files[1], "--runs", str(runs))["summary"]
@@ -77,7 +78,7 @@ def test_how_many_runs_measured_a_number_is_what_the_program_says(tmp_path: Path
             seen.add(metric["n"])
     assert {0, runs} < seen
 
-    # The same of pairs of runs.
+    # The same for pairs of runs.
     compared = told("compare", *files, "--runs", str(runs))["comparisons"][0]["comparison"]
     differences = airlane.summary(airlane.difference(swept, RATE, 0.9))
     pairs = {(row[RATE], row["metric"]): row for row in differences.iter_rows(named=True)}

@@ -63,7 +63,7 @@ def test_the_executor_does_not_matter(base: Scenario, whole: pl.DataFrame) -> No
 
 
 class Dies(Executor):
-    """Gives up after some batches, as a machine that is switched off."""
+    """Fails after some batches, like a machine that is switched off."""
 
     def __init__(self, batches: int) -> None:
         self.left = batches
@@ -83,14 +83,14 @@ def test_a_sweep_goes_on_where_it_was_interrupted(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         airlane.sweep(base, vary=VARY, runs=4, executor=Dies(2), out=tmp_path)
-    # The first batches are single runs; those that ended well are there.
+    # The first batches are single runs, and the results of the successful ones are there.
     assert (tmp_path / "runs.jsonl").read_text().count("\n") == 2
     with (tmp_path / "runs.jsonl").open("a") as file:
         file.write('{"version":"0.')  # a line that was being written
     resumed = airlane.sweep(base, vary=VARY, runs=4, out=tmp_path)
     assert as_bytes(resumed) == as_bytes(whole)
     assert (tmp_path / "runs.jsonl").read_text().count("\n") == 24
-    # What is known is not run again.
+    # Known results are not simulated again.
     monkeypatch.setattr(_native, "simulate", None)
     assert as_bytes(airlane.sweep(base, vary=VARY, runs=4, out=tmp_path)) == as_bytes(whole)
 

@@ -20,7 +20,7 @@ def blocks(name: str, language: str) -> list[str]:
 
 
 def shell(script: str, folder: Path, *before: str) -> str:
-    """What a script prints, in a folder where `airlane` and `python` are those of the sources."""
+    """The output of a script in a folder where `airlane` and `python` are those of the sources."""
     programs = folder / "bin"
     programs.mkdir()
     (programs / "airlane").symlink_to(results.program())
@@ -53,7 +53,7 @@ def test_a_first_link_is_protected_as_the_tutorial_says(tmp_path: Path) -> None:
     root = os.geteuid() == 0 and shutil.which("ip") and shutil.which("unshare")
     if not root or not Path("/dev/net/tun").exists():
         results.needed("the tutorial on links needs root, iproute2 and /dev/net/tun")
-    # Namespaces and control sockets are those of this test alone, and a failure leaves nothing.
+    # Namespaces and control sockets belong to this test alone, and a failure leaves nothing.
     private = "mount -t tmpfs tmpfs /run; mkdir /run/netns"
     ended = "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT"
     script = "\n".join([private, ended, *blocks("tutorial-link.md", "sh")])

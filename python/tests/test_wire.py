@@ -1,8 +1,8 @@
-"""A capture of a real link is read by docs/spec/wire.md alone: the packets that went in come out.
+"""Decodes a capture of a real link by docs/spec/wire.md alone: the original packets come out.
 
-Both captures were made between two nodes, 5 % of the frames lost: `link.pcap.gz` without keys, with
-files, pages and datagrams in six services; `sealed.pcap.gz` with keys. They hold what arrived at
-either end, in the order of its time. `record_wire.py` makes them anew.
+Both captures were made between two nodes, with 5 % of the frames lost: `link.pcap.gz` without keys,
+with files, pages and datagrams in six services; `sealed.pcap.gz` with keys. They hold what arrived
+at either end, in the order of time. `record_wire.py` makes them anew.
 """
 
 import base64
@@ -200,7 +200,8 @@ def test_sealed_messages_are_addressed_by_their_indices() -> None:
 
 
 def test_a_handshake_and_sealed_frames_open_by_the_document() -> None:
-    """`sealed.py` called a node; with its keys the record opens again, and reads as frames."""
+    """`sealed.py` called a node; with its keys the recorded messages can be opened, and are
+    frames."""
     record = json.loads((DATA / "handshake.json").read_text())
     static, ephemeral, responder = (
         bytes.fromhex(record[key]) for key in ("static", "ephemeral", "responder")

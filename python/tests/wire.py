@@ -1,4 +1,4 @@
-"""A decoder of live links by docs/spec/wire.md alone, whose sections the comments name.
+"""A decoder of live links after docs/spec/wire.md alone; comments name its sections.
 
 It shares no code with Airlane.
 """
@@ -15,7 +15,7 @@ KINDS = [
     *("data", "ack", "nak", "keepalive", "parity", "copy", "link", "retransmission"),
     *("bitmap", "hello", "mark", "report"),
 ]
-# Section 4: fields of the layouts, of schemes; n stands for a number.
+# Section 4: the fields of each layout, and the layouts of schemes; n stands for a number.
 LAYOUTS = {
     "bare": "n",
     "seq": "n",
@@ -100,13 +100,14 @@ def hello(body: bytes) -> Hello:
 
 @dataclass
 class Whole:
-    """Section 3.3: puts parts together. `head` bytes stand before a body of kind 9."""
+    """Section 3.3: reassembles parts. `head` bytes precede a body of kind 9."""
 
     head: int
     parts: dict[tuple[str, int], dict[int, bytes]] = field(default_factory=dict)
 
     def frame(self, source: str, message: bytes) -> bytes | None:
-        """The frame that this is, or whose last part; none while parts are missing."""
+        """The frame, or the reassembled one if this is the last part; None while parts are
+        missing."""
         body = message[self.head :]
         if KINDS[message[0] & 15] != "hello" or body[1] != 16:
             return message
@@ -120,7 +121,7 @@ class Whole:
 
 
 def layouts(table: str) -> dict[int, str]:
-    """Which layout each service has, by the table of a hello."""
+    """The layout of each service, from the table of a hello."""
     found = {0: "bare"}
     for line in table.splitlines():
         number, kind, *terms = line.split()

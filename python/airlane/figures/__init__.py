@@ -1,6 +1,6 @@
 """Published figures from the results of `airlane study run`: print size, error bars, vector files.
 
-A study says in its own file what it draws (docs/lab/figures.md); nothing here knows a work.
+A study's own file says what it draws (docs/lab/figures.md); nothing here is specific to a work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from airlane.figures._outcome import ResultsError, Study, find, read
 __all__ = ["FORMATS", "WIDTHS_IN", "ResultsError", "draw", "draw_grid", "save", "save_all"]
 
 FORMATS = ("pdf", "svg", "png")
-"""Files that can be written: PDF and SVG to print, PNG of 300 dots an inch to look at."""
+"""File formats: PDF and SVG for print, PNG at 300 dots per inch for the screen."""
 
 
 def draw(folder: str | Path, figure: str, *, width: str | None = None) -> Figure:
@@ -43,7 +43,7 @@ def draw(folder: str | Path, figure: str, *, width: str | None = None) -> Figure
 
 
 def draw_grid(folder: str | Path) -> Figure:
-    """Draw what `airlane study run --grid` found: verdicts by setting and claim.
+    """Draw the results of `airlane study run --grid`: verdicts by setting and claim.
 
     Args:
         folder: What `airlane study run --out` was given.

@@ -9,7 +9,7 @@ from airlane import figures
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write figures; gives the exit code."""
+    """Write figures; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m airlane.figures",
         description="Draw published figures from a folder that `airlane study run --out` left.",

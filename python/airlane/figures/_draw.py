@@ -1,4 +1,4 @@
-"""Numbers of a study into a Matplotlib figure. No study and no work has a rule of its own here."""
+"""Draws the numbers of a study with Matplotlib; no rule here is specific to a study or a work."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from airlane.figures._outcome import Drawing, Mark
 
 Handle = BarContainer | ErrorbarContainer
 
-# Neighbouring lines stand this far apart, in places of the x axis, so that intervals of equals
-# stay visible.
+# Offset of neighbouring lines, in places of the x axis, so that intervals of equal values stay
+# visible.
 _DODGE = 0.035
 # Inches: a panel with its labels.
 _PANEL_IN = 2.0
-# How wide a letter of a name on the x axis is, with room to read it.
+# Width of a letter of a name on the x axis, with room to read it.
 _LETTER_IN = 0.062
 
 
@@ -35,10 +35,10 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
         width: `single` or `double` column; None for what the study wants.
 
     Returns:
-        A figure of print size that no window knows.
+        A figure in print size that is not attached to a window.
     """
     inches = _style.WIDTHS_IN[width or drawing.width]
-    # Panels that would get too narrow stand below each other.
+    # Panels that would become too narrow are stacked.
     columns = min(drawing.columns, max(1, int(inches / 1.75)))
     rows = math.ceil(len(drawing.panels) / columns)
     named = len(drawing.lines) > 1
@@ -55,7 +55,7 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
         _align(axes.flat, drawing)
         handles: list[object] = []
         if named:
-            # Bars that a panel does not have would stand in the legend without their look.
+            # Bars that one panel lacks would be in the legend without their style.
             handles += [max(line, key=len) for line in zip(*panels, strict=True)]
         for handle, entry in _signs(drawing):
             handles.append(handle)
@@ -66,7 +66,7 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
 
 
 def _signs(drawing: Drawing) -> Iterator[tuple[object, str]]:
-    """What stands beside the values: intervals, and what was printed."""
+    """What is drawn in addition to the values: intervals, and printed values."""
     cells = [cell for panel in drawing.panels for row in panel.values for cell in row]
     if any(cell is not None and cell.half_width for cell in cells):
         yield Line2D([], [], color="0.3", linestyle="", marker="|", markersize=7), "95 % interval"
@@ -109,7 +109,7 @@ def _panel(axis: Axes, drawing: Drawing, number: int, width_in: float) -> list[H
         axis.yaxis.set_minor_formatter(NullFormatter())
     else:
         axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-        # What hardly varies would be a flat line far above nothing.
+        # With an axis from zero, values that hardly vary would be a flat line far above it.
         near = drawing.kind == "lines" and values and min(values) > 0.75 * max(values)
         if not near and all(value >= 0 for value in values):
             axis.set_ylim(bottom=0)
@@ -117,7 +117,7 @@ def _panel(axis: Axes, drawing: Drawing, number: int, width_in: float) -> list[H
 
 
 def _mark(axis: Axes, drawing: Drawing, mark: Mark, factor: float) -> None:
-    """What was printed: a short line across its place, and a band of what is the same."""
+    """Draws printed values: a line across the place, and a band of values that count as equal."""
     lines = len(drawing.lines)
     apart = 0.8 / lines if drawing.kind == "bars" else _DODGE
     at = mark.at + (mark.line - (lines - 1) / 2) * apart
@@ -171,12 +171,12 @@ def _bars(
 
 
 def _align(axes: Iterator[Axes], drawing: Drawing) -> None:
-    """Panels that show the same have the same y axis, so that they can be compared."""
+    """Panels of the same quantity have the same y axis, so that they can be compared."""
     shown: dict[str, list[Axes]] = {}
     for axis, panel in zip(axes, drawing.panels, strict=False):
         shown.setdefault(panel.y_label, []).append(axis)
     for same in shown.values():
-        # Units are chosen by panel; only those that chose the same one are alike.
+        # Units are chosen by panel; only panels with the same unit share an axis.
         if len({axis.get_ylabel() for axis in same}) == 1:
             low = min(axis.get_ylim()[0] for axis in same)
             high = max(axis.get_ylim()[1] for axis in same)

@@ -1,4 +1,4 @@
-"""What a factorial experiment found: a row for each setting, a column for each claim."""
+"""Results of a factorial experiment: a row for each setting, a column for each claim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airlane import _style
 from airlane._figure import HouseFigure, house_style, legend_above
 from airlane.figures._outcome import Grid, GridPoint
 
-# Colour, and the letter that tells the same without it.
+# The colour, and the letter that says the same without colour.
 _LOOKS = {
     "holds": (_style.BLUE, "h", "holds"),
     "consistent": ("#BFE3F5", "c", "consistent"),
@@ -24,7 +24,7 @@ _LOOKS = {
     None: ("#FFFFFF", "-", "nothing to compare"),
 }
 _DARK = {"holds", "misses"}
-# Inches: a row, and what stands above and below all of them.
+# Inches: a row, and the space above and below all of them.
 _ROW_IN = 0.155
 _AROUND_IN = 1.8
 
@@ -33,7 +33,7 @@ def render_grid(grid: Grid) -> Figure:
     """Draw the verdicts of all settings, and how many comparisons agree in each.
 
     Args:
-        grid: What was tried and what came out.
+        grid: The settings and their verdicts.
 
     Returns:
         A figure of both columns' width.
@@ -48,7 +48,7 @@ def render_grid(grid: Grid) -> Figure:
         _cells(cells, verdicts)
         cells.set_yticks(range(rows), [", ".join(label) for label in labels])
         cells.set_ylabel(", ".join(names))
-        # The works name their claims `XYL-...`; a prefix of all tells nothing.
+        # Works name their claims `XYL-...`; a prefix that all of them share says nothing.
         prefixes = {claim.partition("-")[0] for claim in grid.claims}
         common = prefixes.pop() + "-" if len(prefixes) == 1 else ""
         short = [claim.removeprefix(common) for claim in grid.claims]
@@ -83,7 +83,7 @@ def _agreement(axis: Axes, points: tuple[GridPoint, ...]) -> None:
     most = max(point.all for point in points)
     what = f"Agree, of {most}"
     if most == 0:
-        # Where numbers are printed, a claim is one comparison.
+        # With printed numbers, a claim is one comparison.
         counts = [sum(v == "holds" for v in point.verdicts.values()) for point in points]
         most = len(points[0].verdicts)
         what = f"Hold, of {most}"
@@ -103,12 +103,12 @@ _PAIR = re.compile(r'([\w-]+) = ("[^"]*"|[^,}]+)')
 
 
 def _settings(points: tuple[GridPoint, ...]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """What differs between the settings: names, and for each setting their values."""
+    """The choices that differ between the settings: their names, and the values in each setting."""
     told = [_told(point) for point in points]
     names = [name for name in told[0] if len({one.get(name) for one in told}) > 1]
-    # As the rows are sorted: what changes least often stands first.
+    # In the sort order of the rows: the choice that changes least often comes first.
     names.sort(key=lambda name: sum(a.get(name) != b.get(name) for a, b in pairwise(told)))
-    # The same word may stand at two places, of which the later one holds.
+    # The same key may occur twice, of which the later one applies.
     labels = [tuple(one.get(name, "-") for name in names) for one in told]
     return names, labels
 

@@ -1,4 +1,4 @@
-"""What `airlane study run` leaves about a work: `WORK/outcome.json`, read into plain records."""
+"""Reads what `airlane study run` writes about a work, `WORK/outcome.json`, into records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = 1
 
 
 class ResultsError(AirlaneError, ValueError):
-    """A folder of results, or an id in it, is not what was asked for."""
+    """A folder of results, or an id in it, is not what was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A printed value of a line at a place on the x axis, and what is the same as it.
+    """A printed value of a line at a place on the x axis, and the band that counts as equal.
 
     Attributes:
-        panel: Which panel.
-        line: Which line of it.
-        at: Which place on the x axis.
-        value: What was printed.
-        band: Between these a measured value is the printed one.
+        panel: Index of the panel.
+        line: Index of the line in it.
+        at: Index of the place on the x axis.
+        value: The printed value.
+        band: A measured value between these counts as the printed one.
     """
 
     panel: int
@@ -80,9 +80,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The numbers of a figure and their names; `columns` panels stand side by side.
+    """The numbers of a figure with their names; `columns` panels stand side by side.
 
-    `x_ids` are the places as claims name them.
+    `x_ids` are the places by the names that claims use.
     """
 
     kind: str
@@ -111,7 +111,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published statement and how it fared.
+    """A published claim and its outcome.
 
     Attributes:
         id: Its name.
@@ -121,8 +121,8 @@ class Claim:
         measured: What was measured, in words.
         verdict: `holds`, `consistent`, `near`, `misses`, `source-inconsistent`, or None if
             nothing is compared.
-        apart: Why it is not counted, as `class: reason`; None if it counts.
-        note: Why it misses, as far as that is known.
+        apart: Why it is not counted, as `class: reason`; None if it is.
+        note: Why it misses, as far as is known.
         checks: As they are written in the study.
         unjudged: Why it was not judged; None if it was.
     """
@@ -141,7 +141,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another choice where the work is silent: counts, and the verdicts that it moves."""
+    """Another choice where the work specifies none: counts, and the verdicts that it changes."""
 
     name: str
     counts: Mapping[str, int]
@@ -150,11 +150,11 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class GridPoint:
-    """Choices that held at once, each a place and its value, and how the claims fared.
+    """Choices that applied together, each a place and its value, and the outcome of the claims.
 
     Attributes:
         choices: Path into scenarios and value; None for an alternative that has a name.
-        verdicts: By claim; None where nothing is compared.
+        verdicts: By claim; None if nothing was compared.
         agree: Comparisons that agree.
         all: All of them.
     """
@@ -176,21 +176,21 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that was found about a work.
+    """All results about a work.
 
     Attributes:
         work: Its id.
         title: The publication.
-        version: Of the code that simulated.
+        version: Version of the code that simulated.
         runs: Repetitions of every scenario.
-        seed: Of all random streams.
-        asked: What `airlane study run` was asked for: the work, or studies of it.
-        options: What it has to be told beside that to find the same again.
+        seed: Seed of all random streams.
+        asked: The work, or the studies of it, that `airlane study run` was asked for.
+        options: The options that give the same results again.
         counts: Claims that count, by verdict.
-        claims: Those that count, then those counted apart, then those that were not judged.
+        claims: Those that count, then those that do not, then those that were not judged.
         studies: In the order of their numbers.
         alternatives: Other choices that ran, too.
-        grid: Several choices that ran without what is committed; None if there were none.
+        grid: Several choices that ran without the committed ones; None if there were none.
     """
 
     work: str
@@ -208,7 +208,7 @@ class Outcome:
 
 
 def read(folder: str | Path) -> list[Outcome]:
-    """Read what a folder of results has about each of its works.
+    """Read the results in a folder about each of its works.
 
     Args:
         folder: What `airlane study run --out` was given.
@@ -390,7 +390,7 @@ _VALUE = re.compile(r"(\w+)\[([\w-]+), ([\w-]+)\] is ([\d.e-]+)")
 
 
 def _marked(drawing: Drawing, claims: Sequence[Mapping[str, Any]]) -> Drawing:
-    """The same drawing with what was printed in it."""
+    """The same drawing with the printed values."""
     lines = {line.id: index for index, line in enumerate(drawing.lines)}
     marks = []
     for claim in claims:
@@ -413,7 +413,7 @@ def _marked(drawing: Drawing, claims: Sequence[Mapping[str, Any]]) -> Drawing:
 def _ends(
     drawing: Drawing, panel: int, lines: Mapping[str, int], gain: re.Match[str]
 ) -> list[Mark]:
-    """The ends of a printed gain, where the measured gain is least and greatest."""
+    """The ends of a printed gain, at the places where the measured gain is least and greatest."""
     if gain[2] not in lines or gain[3] not in lines:
         return []
     rows = [drawing.panels[panel].values[lines[gain[name]]] for name in (2, 3)]
@@ -428,7 +428,7 @@ def _ends(
         if ratios:
             _, at, base = choose(ratios)
             more = float(end) - 1
-            # A gain is the printed one within a quarter of it.
+            # A gain counts as the printed one within a quarter of it.
             bounds = sorted(base * (1 + share * more) for share in (0.75, 1.25))
             marks.append(Mark(panel, lines[gain[2]], at, base * (1 + more), (bounds[0], bounds[1])))
     return marks

@@ -1,4 +1,4 @@
-"""Plots of what happens in runs, in the width of a column and readable without colours.
+"""Plots of what happens in runs, as wide as a column and readable without colours.
 
 Each returns a Matplotlib figure: `figure.savefig("window.pdf")` writes it as vectors. Matplotlib is
 imported when the first plot is made.

@@ -11,7 +11,7 @@ _KINDS = {"window": plots.congestion_window, "sequence": plots.sequence}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Draw what TCP did in a run whose events were written; gives the exit code."""
+    """Draw TCP's behaviour from the recorded events of a run; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m airlane.plots",
         description="Draw TCP over time, from what `airlane sim run --events FILE.parquet` wrote.",

@@ -1,4 +1,4 @@
-"""What stands below a plot: an axis of a sweep by its name and unit, quantities where they are."""
+"""The x axis of a plot: an axis of a sweep with its name and unit, with quantities to scale."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _STEP: Final = re.compile(r"\[([^]]*)\]|\"([^\"]*)\"|([^.\[\]\"]+)")
 
 
 def places(axis: str, values: pl.Series) -> tuple[list[float] | list[str], str]:
-    """Where the values of an axis stand, and its label.
+    """The positions of an axis's values, and its label.
 
-    Numbers and quantities of one kind stand where they are, everything else side by side.
+    Numbers and quantities of one kind are placed to scale, everything else is evenly spaced.
     """
     unit = _native.unit_at(axis) or ""
     if values.dtype.is_numeric():
@@ -44,7 +44,7 @@ def places(axis: str, values: pl.Series) -> tuple[list[float] | list[str], str]:
     found = [(float(m[1].replace("_", "")), *_BASES[m[2]]) for m in matches if m and m[2] in _BASES]
     kinds = {base for _, base, _ in found}
     if len(found) < len(texts) or len(kinds) != 1 or not unit:
-        # Each has its unit itself.
+        # Each has its own unit.
         return texts, label(axis, "")
     numbers = [number * scale for number, _, scale in found]
     shown, factor = shown_unit(kinds.pop(), numbers)

@@ -1,4 +1,4 @@
-"""How delays are distributed, and what a repair costs against what it leaves."""
+"""Distributions of delay, and the cost of repair against residual loss."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["cost_against_loss", "cost_of", "delay_cdf"]
 
 @styled
 def delay_cdf(frame: pl.DataFrame, *, by: str = "flow") -> Figure:
-    """The share of packets that took no longer, by one-way delay; a curve a group.
+    """The cumulative distribution of one-way delay, with a curve for each group.
 
     Args:
         frame: Events of `airlane.events` of the kind `packet-received`, of which data and datagrams
             count; or any frame with a column `delay_s` and the column `by`.
-        by: What each curve is for.
+        by: Column of the group that each curve shows.
 
     Returns:
         A figure of column width; its `savefig` embeds the fonts.
 
     Raises:
-        ValueError: If there are no delays, or no such columns.
+        ValueError: If there are no delays, or a column is missing.
 
     """
     import polars as pl
@@ -59,7 +59,7 @@ def delay_cdf(frame: pl.DataFrame, *, by: str = "flow") -> Figure:
 
 
 def cost_of(events: pl.DataFrame) -> pl.DataFrame:
-    """What each direction of each service cost, and what it left.
+    """The cost of each direction of each service, and its residual loss.
 
     Args:
         events: Events of `airlane.events` of the kinds `packet-entered`, `packet-left` and
@@ -67,12 +67,12 @@ def cost_of(events: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         A frame with `link`, `direction`, `service`, `cost_ratio` (bytes of all frames over bytes of
-        the packets that came out) and `loss_ratio` (share of packets that went in and did not come
-        out, dropped ones included). Packets that are still on their way at the end count as lost.
-        Frames of acknowledgments count in their own direction.
+        the delivered packets) and `loss_ratio` (share of packets that entered and were not
+        delivered, including dropped ones). Packets still in flight at the end count as lost. Frames
+        of acknowledgments count in their own direction.
 
     Raises:
-        ValueError: If the frame has not the columns of events.
+        ValueError: If the frame lacks a column of events.
 
     """
     import polars as pl
@@ -86,7 +86,7 @@ def cost_of(events: pl.DataFrame) -> pl.DataFrame:
     def only(kind: str) -> pl.DataFrame:
         return rows.filter(pl.col("event") == kind)
 
-    # Packets leave without the name of their service: it is the one that they went in by.
+    # The event of a packet that leaves lacks the service, which is the one that it entered.
     identity = [*place, "flow", "connection", "packet", "seq", "created_ns"]
     entered = only("packet-entered").unique(identity, keep="first", maintain_order=True)
     left = only("packet-left").unique(identity, keep="first", maintain_order=True)
@@ -112,11 +112,11 @@ def cost_against_loss(
     cost: str = "cost_ratio",
     loss: str = "loss_ratio",
 ) -> Figure:
-    """What a repair costs against the loss that it leaves: below and left is better.
+    """The cost of repair against the residual loss: lower and further left is better.
 
     Args:
         frame: A row a run: group, cost and residual loss; `cost_of` gives the last two.
-        by: What each mark is for; rows of one group are averaged, bars are standard deviations.
+        by: Column of the group of each mark; its rows are averaged, bars are standard deviations.
             Links, directions and services are never averaged: if the frame has several, each has a
             mark of its own.
         cost: Column of the cost, such as bytes sent over bytes delivered.
@@ -126,7 +126,7 @@ def cost_against_loss(
         A figure of column width; its `savefig` embeds the fonts.
 
     Raises:
-        ValueError: If there are no rows, or no such columns.
+        ValueError: If there are no rows, or a column is missing.
 
     """
     columns(frame, [by, cost, loss])
@@ -151,7 +151,7 @@ def cost_against_loss(
             ms=4,
             elinewidth=0.8,
             capsize=2,
-            # Where nothing is lost, a mark is seen whole.
+            # A mark at zero loss is drawn whole.
             clip_on=False,
             label=", ".join(str(value) for value in key if value is not None) or "none",
         )
@@ -163,7 +163,7 @@ def cost_against_loss(
 
 
 def _mean_and_bar(values: list[float]) -> tuple[float, list[list[float]] | None]:
-    """The mean, and a standard deviation below and above it; not below 0, where nothing can be."""
+    """The mean, and one standard deviation below and above it, but nothing below 0."""
     mean = statistics.fmean(values)
     if len(values) < 2:
         return mean, None

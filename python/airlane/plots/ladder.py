@@ -1,4 +1,4 @@
-"""One packet's life, as a ladder diagram: nodes are lines, time goes down, frames are arrows."""
+"""The life of one packet as a ladder diagram: nodes are lines, frames are arrows."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Arrow:
-    """A frame on its way."""
+    """A frame in flight."""
 
     begin_ns: int
-    """When it was given to the transmitter."""
+    """When it was passed to the transmitter."""
     end_ns: int
-    """When it arrived; lost: when its last bit had left."""
+    """When it arrived; for a lost one, when its last bit had been sent."""
     ends: tuple[str, str]
     lost: bool
     label: str
@@ -37,7 +37,7 @@ class _Arrow:
 
 @dataclass(frozen=True)
 class _Mark:
-    """Something that happens at a node."""
+    """An event at a node."""
 
     at_ns: int
     node: str
@@ -52,15 +52,15 @@ def ladder(
     packet: int | None = None,
     connection: int | None = None,
 ) -> Figure:
-    """One packet's life: its frames on every link, repairs, and the acknowledgments of it.
+    """The life of one packet: its frames on every link, their repairs, and its acknowledgments.
 
-    A cross is a frame that was lost. Time goes down and is written at the left; it is not to scale,
+    A cross marks a lost frame. Time runs downwards and is written on the left; it is not to scale,
     so that milliseconds and timeouts can be read in one diagram.
 
     Args:
         events: All events of `airlane.events` around that time: do not leave kinds or links out.
-        flow: Whose packet; if left out, any flow's.
-        packet: Its segment or datagram number. If left out: that packet whose frames were lost most
+        flow: The packet's flow; any flow if left out.
+        packet: Its segment or datagram number. If left out: the packet whose frames were lost most
             often, the first of these.
         connection: Which of the flow's connections; if left out, the first that has the number.
 
@@ -68,7 +68,7 @@ def ladder(
         A figure of column width; its `savefig` embeds the fonts.
 
     Raises:
-        ValueError: If there is no such packet, or the frame has not these events.
+        ValueError: If there is no such packet, or the frame lacks these events.
     """
     rows = _plain(events)
     life = list(_life(rows, _choose(rows, flow, packet, connection)))
@@ -89,7 +89,7 @@ def ladder(
         _note(axes, mark, nodes, lines)
     axes.set_ylim(max(lines.values()) + 1, -2.5)
     right = len(nodes) - 0.85
-    # What stands at a mark is left of the first node: over a quarter of the panel.
+    # The text of a mark is to the left of the first node, over a quarter of the panel.
     axes.set_xlim(-0.39 * right if marks else -0.15, right)
     begin = min(lines)
     axes.set_yticks(list(lines.values()), [f"{(at - begin) / 1e6:.1f}" for at in lines])
@@ -102,7 +102,7 @@ def ladder(
 
 
 def _lines(times: set[int]) -> dict[int, float]:
-    """Where each time stands, in lines of text: at least one apart, longer times a little more."""
+    """The position of each time in lines of text: at least one apart, more for longer times."""
     lines: dict[int, float] = {}
     here, before = 0.0, None
     for time in sorted(times):
@@ -113,7 +113,7 @@ def _lines(times: set[int]) -> dict[int, float]:
 
 
 def _merged(arrows: Iterable[_Arrow]) -> list[_Arrow]:
-    """One arrow a frame, with all that is said of it."""
+    """One arrow for each frame, with all events about it."""
     frames: dict[tuple[int, int, tuple[str, str]], _Arrow] = {}
     for arrow in arrows:
         key = (arrow.begin_ns, arrow.end_ns, arrow.ends)
@@ -171,7 +171,7 @@ def _choose(
 
 
 def _life(rows: pl.DataFrame, whole: Row) -> Iterator[_Arrow | _Mark]:
-    """What belongs to the packet, in the order of time."""
+    """The events about the packet, in the order of time."""
     import polars as pl
 
     same = pl.all_horizontal(pl.col(name) == whole[name] for name in ("flow", "connection", "seq"))
@@ -182,7 +182,7 @@ def _life(rows: pl.DataFrame, whole: Row) -> Iterator[_Arrow | _Mark]:
     tcp = {"data": "ack", "request": "request-ack"}.get(whole["packet"])
     acks = rows.clear()
     if tcp is not None and received.height:
-        # The acknowledgment that it provokes, and those behind it until one comes back.
+        # The acknowledgment that it causes, and those after it until one comes back.
         flow = (pl.col("flow") == whole["flow"]) & (pl.col("connection") == whole["connection"])
         every = rows.filter(flow & (pl.col("packet") == tcp) & (pl.col("seq") > whole["seq"]))
         every = every.filter(pl.col("created_ns") >= over)
@@ -207,7 +207,7 @@ def _life(rows: pl.DataFrame, whole: Row) -> Iterator[_Arrow | _Mark]:
 
 
 def _sent(window: pl.DataFrame, mine: pl.DataFrame) -> list[Row]:
-    """The frames that carried these packets, each with when it arrived; none if it was lost."""
+    """The frames that carried these packets, each with its time of arrival; none if it was lost."""
     import polars as pl
 
     frames = []
@@ -215,7 +215,7 @@ def _sent(window: pl.DataFrame, mine: pl.DataFrame) -> list[Row]:
     for row in mine.filter(pl.col("event") == "frame-sent").iter_rows(named=True):
         same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(row[name])) for name in on_link)
         after = window.filter(same & (pl.col("time_ns") >= row["time_ns"]))
-        # Behind a frame that is lost comes the event that says so, with the same departure.
+        # A lost frame is followed by an event of its loss, with the same time of departure.
         lost = after.filter(
             (pl.col("event") == "frame-lost") & (pl.col("departs_ns") == row["departs_ns"])
         )
@@ -256,7 +256,7 @@ def _arrow(row: Row, whole: Row) -> _Arrow:
 
 
 def _link_control(window: pl.DataFrame, frames: list[Row]) -> Iterator[_Arrow]:
-    """NAKs for these frames, and the first acknowledgment on the link of what came of them."""
+    """NAKs for these frames, and the first acknowledgment on the link of those that arrived."""
     import polars as pl
 
     seen = set()
@@ -278,7 +278,7 @@ def _link_control(window: pl.DataFrame, frames: list[Row]) -> Iterator[_Arrow]:
         arrivals = [f["arrives_ns"] for f in frames if _key(f) == key and f["arrives_ns"]]
         if not arrivals:
             continue
-        # Numbers are modulo 256 or more; half of the smallest circle is ahead.
+        # Numbers are modulo 256 or more; less than half of the smallest circle counts as ahead.
         ahead = (pl.col("frame_ack").cast(pl.Int64) - row["frame_seq"] - 1) % 256 < 128
         acks = sent.filter(
             pl.col("frame_ack").is_not_null() & ahead & (pl.col("time_ns") >= min(arrivals))
@@ -309,7 +309,7 @@ def _of_sender(window: pl.DataFrame, whole: Row) -> Iterator[Row]:
 
 
 def _nodes(arrows: list[_Arrow]) -> list[str]:
-    """The nodes on the packet's way, from where it begins."""
+    """The nodes on the packet's path, from its source."""
     nodes: list[str] = []
     for arrow in arrows:
         for node in arrow.ends:

@@ -1,4 +1,4 @@
-"""Means of a sweep with their confidence intervals."""
+"""Plots means of a sweep with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["means"]
 
 _UNITS: Final = {"bps": "bit/s", "s": "s", "ratio": "ratio", "bytes": "B"}
-"""What the ends of names say."""
+"""Units by the ending of a metric's name."""
 
 
 @styled
@@ -37,31 +37,31 @@ def means(
     y_label: str | None = None,
     confidence: float = 0.95,
 ) -> Figure:
-    """A metric over an axis of a sweep, a line for each value of another.
+    """A metric over an axis of a sweep, with a line for each value of another axis.
 
     Args:
-        frame: What `sweep` or `difference` gave, in Polars or in pandas.
-        metric: Which column; the unit at the end of its name is shown with a fitting prefix.
-        x: The axis to the right. Numbers and quantities (`"50 ms"`) stand where they are, names
+        frame: The result of `sweep` or `difference`, in Polars or pandas.
+        metric: Its column; the unit at the end of its name is shown with a fitting prefix.
+        x: The horizontal axis. Numbers and quantities (`"50 ms"`) are placed to scale, names
             side by side.
-        by: What each line is for; one line if None. Other axes are averaged over.
-        facet: What each panel is for; one panel if None. Panels stand one below the other and
+        by: Axis whose values have a line each; one line if None. Other axes are averaged over.
+        facet: Axis whose values have a panel each; one panel if None. Panels are stacked and
             have the same axes.
-        log: Which axes are logarithmic: `"x"`, `"y"` or `"xy"`. What is not above 0 has no place
+        log: Which axes are logarithmic: `"x"`, `"y"` or `"xy"`. A value not above 0 has no place
             on such an axis and is left out.
-        x_label: What stands below; if left out, the name of the axis and the unit that the scenario
+        x_label: Label of the x axis; by default the name of the axis and the unit that the scenario
             file gives it.
-        y_label: What stands at the side, before the unit; if left out, the name of the metric and,
-            of a `difference`, from what.
+        y_label: Label of the y axis, before the unit; if left out, the name of the metric and,
+            of a `difference`, the baseline.
         confidence: Probability that an error bar holds the true mean (Student's t). Where nothing
             measured is below 0, neither is a bar.
 
     Returns:
-        A figure of column width; its `savefig` embeds the fonts. A line that lies under others is
-        drawn wider than they are. A mean that not all runs measured says of how many it is.
+        A figure of column width; its `savefig` embeds the fonts. A line that others cover is drawn
+        wider than they are. A mean that not all runs measured is marked with their number.
 
     Raises:
-        ValueError: If the frame has no such columns, no values, or `log` is no axis.
+        ValueError: If a column is missing, there are no values, or `log` is not an axis.
 
     """
     table = polars_of(frame)
@@ -89,7 +89,7 @@ def means(
     panels = rows.partition_by(facet, as_dict=True, maintain_order=True) if facet else {("",): rows}
     height = 2.3 if len(panels) == 1 else 0.4 + 1.6 * len(panels)
     figure, first = new_figure(height, len(panels))
-    # A share or a time cannot be less than nothing, whatever a t distribution thinks of few runs.
+    # A share or a time cannot be negative, even if a t interval of few runs says so.
     from_ = table["difference_from"].unique() if "difference_from" in table.columns else None
     least = -math.inf if from_ is not None or (table[metric] < 0).any() else 0.0
     names = rows[by].unique(maintain_order=True).to_list() if by else [""]
@@ -121,13 +121,13 @@ def _draw(
     stands: Mapping[object, float | str],
     scale: tuple[float, float, str],
 ) -> None:
-    """Draws the lines of a panel. `scale`: the shown unit's factor, the least value, `log`."""
+    """Draws the lines of a panel. `scale`: the factor of the unit shown, the least value, `log`."""
     factor, least, log = scale
     over_it = _hidden([dict(zip(line[x], line["mean"], strict=True)) for line in lines])
     for index, (value, line) in enumerate(zip(names, lines, strict=True)):
         mean = line["mean"] * factor
         half = line["half_width"].fill_null(0.0) * factor
-        # On a logarithmic axis a bar that reaches 0 would have no end.
+        # On a logarithmic axis, a bar that reaches 0 would be infinitely long.
         room = [m - least if "y" not in log else 0.999 * m for m in mean]
         at = [stands[place] for place in line[x]]
         axes.errorbar(
@@ -159,9 +159,9 @@ def _draw(
 
 
 def _hidden(lines: list[dict[object, float]]) -> list[int]:
-    """How many of the lines after it each lies under, for more than half of its length."""
+    """For each line, how many later lines cover it for more than half of its length."""
     values = [mean for line in lines for mean in line.values()]
-    # Of the height of the panel, which begins at 0 or below: half of the height of a marker.
+    # As a share of the panel's height, which starts at 0 or below: half the height of a marker.
     near = 0.01 * (max(*values, 0.0) - min(*values, 0.0))
 
     def is_under(line: dict[object, float], other: dict[object, float]) -> bool:

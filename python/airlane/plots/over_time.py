@@ -1,4 +1,4 @@
-"""What flows get while a run goes on: throughput, delay and its jitter."""
+"""What flows achieve during a run: throughput, delay and its jitter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEEDED = ("time_ns", "event", "packet", "created_ns", "len_bytes")
 
 
 def _received(events: object, by: str) -> list[tuple[str, pl.DataFrame]]:
-    """What arrived of each group, in order: `time_s`, `delay_s` and `len_bytes`."""
+    """The arrivals of each group, in order: `time_s`, `delay_s` and `len_bytes`."""
     import polars as pl
 
     frame = polars_of(events)
@@ -44,20 +44,20 @@ def _received(events: object, by: str) -> list[tuple[str, pl.DataFrame]]:
 
 @styled
 def throughput(events: pl.DataFrame, *, by: str = "flow", interval_s: float = 1.0) -> Figure:
-    """Throughput over time, as means of intervals; a line a group.
+    """Throughput over time, as means over intervals, with a line for each group.
 
     Args:
         events: Events of `airlane.events` of the kind `packet-received`, of which data and
             datagrams count, retransmissions and headers included.
-        by: What each line is for.
-        interval_s: How long an interval is, in seconds.
+        by: Column of the group that each line shows.
+        interval_s: Length of an interval in seconds.
 
     Returns:
-        A figure of column width; its `savefig` embeds the fonts. The last interval, which the
-        run may have cut off, is left out where there are others.
+        A figure of column width; its `savefig` embeds the fonts. The last interval, which the end
+        of the run may have truncated, is left out if there are others.
 
     Raises:
-        ValueError: If nothing arrived, there are no such columns, or no such interval.
+        ValueError: If nothing arrived, a column is missing, or the interval is not above 0.
 
     """
     if not interval_s > 0:
@@ -90,7 +90,7 @@ def throughput(events: pl.DataFrame, *, by: str = "flow", interval_s: float = 1.
 
 
 def jitter_of(delays_s: pl.Series) -> list[float]:
-    """The interarrival jitter of RFC 3550 behind each packet, in the order of arrival.
+    """The interarrival jitter of RFC 3550 after each packet, in the order of arrival.
 
     Args:
         delays_s: One-way delays in seconds.
@@ -109,19 +109,19 @@ def jitter_of(delays_s: pl.Series) -> list[float]:
 
 @styled
 def delay(events: pl.DataFrame, *, by: str = "flow", jitter: bool = False) -> Figure:
-    """One-way delay of each packet over the time of its arrival; a colour a group.
+    """One-way delay of each packet over its time of arrival, with a colour for each group.
 
     Args:
         events: Events of `airlane.events` of the kind `packet-received`, of which data and
             datagrams count.
-        by: What each colour is for.
+        by: Column of the group that each colour shows.
         jitter: Whether the interarrival jitter of RFC 3550 is drawn instead, as lines.
 
     Returns:
         A figure of column width; its `savefig` embeds the fonts.
 
     Raises:
-        ValueError: If nothing arrived, or there are no such columns.
+        ValueError: If nothing arrived, or a column is missing.
 
     """
     groups = [

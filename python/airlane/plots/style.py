@@ -1,4 +1,4 @@
-"""How a plot gets the look of all that is drawn here, in the width of a column."""
+"""Applies our style and the width of a column to plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def styled(plot: Callable[P, R]) -> Callable[P, R]:
-    """Draws a plot in our style, and leaves that of others alone."""
+    """Draws a plot in our style without changing that of other plots."""
 
     @functools.wraps(plot)
     def draw(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -30,7 +30,7 @@ def styled(plot: Callable[P, R]) -> Callable[P, R]:
 
 
 def new_figure(height_in: float = 2.3, panels: int = 1) -> tuple[Figure, Axes]:
-    """A figure of column width, and its axes; of several panels, which share them, the first."""
+    """A figure of column width with its axes: of several panels, which share them, the first."""
     from airlane._figure import HouseFigure
 
     figure = HouseFigure(figsize=(WIDTHS_IN["single"], height_in), layout="constrained")
@@ -40,7 +40,7 @@ def new_figure(height_in: float = 2.3, panels: int = 1) -> tuple[Figure, Axes]:
 
 
 def name_lines(figure: Figure, axes: Axes, title: str | None = None) -> None:
-    """Says over the panel what its lines are, under a title if there is one."""
+    """Puts a legend of the lines above the panel, under a title if there is one."""
     from airlane._figure import legend_above
 
     handles, names = axes.get_legend_handles_labels()

@@ -1,4 +1,4 @@
-"""What TCP does over time: its window, and the segments it sends."""
+"""TCP over time: its window, and the segments it sends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def congestion_window(
 ) -> Figure:
     """Congestion window over time, with slow start threshold, timeouts and fast retransmits.
 
-    Above the dotted line, the receiver's window, the congestion window grows and is not used.
+    Above the dotted line, the receiver's window, the congestion window has no effect.
 
     Args:
         events: Events of `airlane.events`: `tcp-state`, `timeout` and `fast-retransmit`.
@@ -55,7 +55,7 @@ def congestion_window(
             events, rows["flow"][0], rows["connection"][0], [kind], [rows["packet"][0]], False
         )
         if at.height:
-            # Where the window stands after it: marks lie on the curve that they explain.
+            # The window right after the event: marks lie on the curve that they explain.
             joined = at.select(pl.col("time_ns") / 1e9).sort("time_ns")
             height = [_value_at(rows, t) for t in joined["time_ns"]]
             label = kind.replace("-", " ")
@@ -70,7 +70,7 @@ def congestion_window(
 def sequence(
     events: pl.DataFrame, *, flow: str | None = None, connection: int | None = None
 ) -> Figure:
-    """Segment numbers over time: sent, sent again, acknowledged.
+    """Segment numbers over time: sent, retransmitted, acknowledged.
 
     Args:
         events: Events of `airlane.events`: `packet-sent` and `packet-received`.
@@ -93,7 +93,7 @@ def sequence(
     acked = _one_connection(events, *whose, ["packet-received"], [ack], False)
     figure, axes = new_figure()
     style: dict[str, Any] = {"ls": "", "ms": 2.5, "mew": 0.7}
-    # Long runs have more segments than a file of vectors should hold points.
+    # Long runs have more segments than a vector file should have points.
     style["rasterized"] = sent.height > 5000
     first = sent.filter(~pl.col("retransmission"))
     again = sent.filter(pl.col("retransmission"))
@@ -117,7 +117,7 @@ def _one_connection(
     packets: list[str],
     must: bool = True,
 ) -> pl.DataFrame:
-    """Events of one way of one connection; names as text."""
+    """Events of one direction of one connection; names as text."""
     import polars as pl
 
     names = [pl.col(name).cast(pl.String) for name in ("event", "flow", "packet")]
@@ -132,7 +132,7 @@ def _one_connection(
     if flow is not None:
         rows = rows.filter(pl.col("flow") == flow)
     if rows.height and connection is None:
-        # An exchange has a connection for requests and one for replies: the one that carries more.
+        # A request and its reply use a connection each: take the one that carries more.
         connection = rows["connection"].mode().min()  # type: ignore[assignment]
     if connection is not None:
         rows = rows.filter(pl.col("connection") == connection)
@@ -149,7 +149,7 @@ def _one_connection(
 
 
 def _value_at(rows: pl.DataFrame, time_s: float) -> float:
-    """The window after what happened at a time."""
+    """The window right after an event."""
     import polars as pl
 
     before = rows.filter(pl.col("time_ns") <= time_s * 1e9 + 0.5)["cwnd_segments"]

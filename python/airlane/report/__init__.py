@@ -1,7 +1,7 @@
 """One self-contained HTML page for each work: figures, claims, verdicts, and how to rerun them.
 
 A page loads nothing, runs no script and is the same for the same results. docs/lab/figures.md says
-how to get one.
+how to make one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VERDICTS = ("holds", "consistent", "near", "misses")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A study as its section of the page shows it."""
+    """A study, as its section of the page shows it."""
 
     study: Study
     anchor: str
@@ -35,7 +35,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The numbers of a panel, for who cannot see it: a row for each line."""
+    """The numbers of a panel as a table, for readers who cannot see it: a row for each line."""
 
     caption: str
     head: tuple[str, ...]
@@ -46,8 +46,8 @@ def write(folder: str | Path, out: str | Path | None = None) -> list[Path]:
     """Write a page for each work in a folder of results.
 
     Args:
-        folder: What `airlane study run --out` was given.
-        out: Where the pages go, as `WORK.html`; `report` in the folder if None.
+        folder: The folder given to `airlane study run --out`.
+        out: Folder for the pages, `WORK.html`; `report` in the folder of results if None.
 
     Returns:
         The pages, by the works' names. Equal results give equal bytes.
@@ -87,7 +87,8 @@ def _page(outcome: Outcome) -> str:
 
 
 def _section(outcome: Outcome, study: Study) -> Section:
-    # Matplotlib takes a second to load: not for whoever only asks whether the package is there.
+    # Matplotlib takes a second to load; a check whether the package is installed should not wait
+    # for it.
     from airlane.report import _svg
 
     anchor = study.id.replace(" ", "-")
@@ -103,7 +104,7 @@ def _section(outcome: Outcome, study: Study) -> Section:
 
 
 def _command(outcome: Outcome, *what: str) -> str:
-    """What runs it and writes the page: a line each."""
+    """The commands that rerun it and write the page, a line each."""
     options = outcome.options
     run = shlex.join(["airlane", "study", "run", *what, *options, "--out", "results"])
     at = options.index("--studies") if "--studies" in options else len(options)
@@ -136,5 +137,5 @@ def _tables(study: Study) -> Iterator[Table]:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, more before the point."""
+    """Three significant digits, or more before the decimal point."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -9,7 +9,7 @@ from airlane import report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write pages; gives the exit code."""
+    """Write pages; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m airlane.report",
         description="Write one HTML page for each work in a folder of `airlane study run --out`.",

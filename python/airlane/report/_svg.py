@@ -1,4 +1,4 @@
-"""A figure inside a page: small, without ids that meet those of others, in the page's colours."""
+"""A figure embedded in a page: small, with ids that are unique there, in the page's colours."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def inline(drawing: Drawing, prefix: str) -> str:
 
     Args:
         drawing: Names, numbers and units.
-        prefix: Of every id in it; unique on the page.
+        prefix: Prefix of every id in it; unique on the page.
 
     Returns:
-        The element. Text stays text; black and white are the page's own.
+        The element. Text stays text; black and white become the page's own colours.
     """
     buffer = io.StringIO()
     with house_style(), matplotlib.style.context({"svg.fonttype": "none"}):
-        # Not as for a file of its own, in which letters are outlines.
+        # Unlike in a file of its own, letters are not outlines here.
         Figure.savefig(
             render(drawing, "single"),
             buffer,
@@ -38,13 +38,13 @@ def inline(drawing: Drawing, prefix: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    # The page has it once; here it would reach all of the page.
+    # The page has this style once; here it would apply to the whole page.
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
     text = _ids(text, prefix)
     text = re.sub(r"-?\d+\.\d{3,}", _rounded, text)
     for colour, ours in (("#000000", "currentColor"), ("#ffffff", "var(--paper)")):
         text = text.replace(colour, ours)
-    # The page says which font: one that is as wide, and lies on every machine.
+    # The page sets the font: one of the same width that every machine has.
     text = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", text)
     text = re.sub(r"\s*\n\s*", " ", text)
     text = re.sub(r">\s+<", "><", text)
@@ -57,7 +57,7 @@ def inline(drawing: Drawing, prefix: str) -> str:
 
 
 def description(drawing: Drawing) -> str:
-    """Say what the figure shows, in a sentence for who cannot see it."""
+    """Describe the figure in a sentence for readers who cannot see it."""
     shown = []
     for panel in drawing.panels:
         cells = (cell for row in panel.values for cell in row if cell is not None)
