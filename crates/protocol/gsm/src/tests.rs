@@ -343,7 +343,7 @@ fn every_pattern(repair: Repair, numbers: u8, erasures: usize) -> u32 {
             "{chosen:?} need no new beginning"
         );
         patterns += 1;
-        // The next combination, shorter ones first behind their beginnings.
+        // The next combination in lexicographic order: a prefix comes before its extensions.
         let next = chosen.last().map_or(0, |last| last + 1);
         if chosen.len() < erasures && next < AMONG * 2 {
             chosen.push(next);

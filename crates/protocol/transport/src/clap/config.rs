@@ -67,7 +67,7 @@ pub struct ClapConfig {
     /// Whether the sender asks the nodes on its way for the least that one of them offers, every interval. Source: Gopal
     /// 2007, section 3.3.3.
     pub probe: bool,
-    /// What the nodes on the way said counts for so long; behind that only what the own interface says. Source: Gopal 2007,
+    /// What the nodes on the way said counts for so long; after that only what the own interface says. Source: Gopal 2007,
     /// section 3.3.3. Left out: for two intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_lasts: Option<Duration>,

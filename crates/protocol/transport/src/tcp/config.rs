@@ -119,7 +119,7 @@ pub struct TcpConfig {
     /// Whether segments leave evenly over the round trip. Source: docs/lab/choices.md. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<bool>,
-    /// Whether Reno deflates its window behind a recovery only if more than the first duplicates have come, as
+    /// Whether Reno deflates its window after a recovery only if more than the first duplicates have come, as
     /// both releases of 4.4BSD do. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_deflation: Option<bool>,

@@ -39,7 +39,7 @@ pub struct TraceSample {
     pub frames: u64,
     /// Length of one frame, bytes; zero if unknown.
     pub len: u32,
-    /// Bytes that waited behind the frame.
+    /// Bytes queued after the frame.
     pub queue: Option<u32>,
     /// Their fate.
     pub outcome: FrameOutcome,

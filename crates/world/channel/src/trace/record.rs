@@ -44,7 +44,7 @@ pub enum TraceRecord {
         frame: FrameId,
         /// Its length, bytes.
         len: u32,
-        /// Bytes that waited in the port behind it.
+        /// Bytes queued in the port after it.
         queue: u32,
     },
     /// A frame arrived.

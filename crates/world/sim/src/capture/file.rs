@@ -23,7 +23,7 @@ pub(super) enum LinkType {
     Ip,
     /// Frames of services: link type USER0.
     Frames,
-    /// Frames of 802.11 behind radiotap headers.
+    /// 802.11 frames, each after a radiotap header.
     Radiotap,
 }
 

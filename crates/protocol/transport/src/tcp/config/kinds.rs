@@ -13,7 +13,7 @@ pub enum Profile {
     /// every segment.
     #[serde(rename = "ns2-1999")]
     Ns2In1999,
-    /// ns-2 of July 2002, as Gopal 2007 used it: ticks of 10 ms, limited transmit, headers of 40 bytes, two segments behind a
+    /// ns-2 of July 2002, as Gopal 2007 used it: ticks of 10 ms, limited transmit, headers of 40 bytes, two segments after a
     /// SYN that is not sent, a window longer than any file, and duplicates that inflate Reno's and NewReno's window as they
     /// did until July 2003.
     #[serde(rename = "ns2-2002")]
@@ -81,7 +81,7 @@ pub enum Deflation {
 #[serde(rename_all = "kebab-case")]
 pub enum UndoKind {
     /// Slow start up to what was outstanding or allowed to be (RFC 4015, section 3.2). With selective
-    /// acknowledgments what has come behind a hole is outstanding, too.
+    /// acknowledgments what has come above a hole is outstanding, too.
     #[default]
     #[serde(rename = "rfc4015")]
     Rfc4015,
@@ -110,7 +110,7 @@ pub enum TimerRestart {
 pub enum ReportKind {
     /// Nothing.
     Plain,
-    /// What has come behind holes, in up to three blocks (RFC 2018).
+    /// What has come above holes, in up to three blocks (RFC 2018).
     Sack,
     /// The segment that caused the acknowledgment (Balakrishnan et al. 1997: SMART).
     Smart,
