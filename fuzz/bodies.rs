@@ -420,7 +420,7 @@ pub(crate) fn journal(data: &[u8]) {
     let Some(replayed) = replayed_alike(&file) else {
         return;
     };
-    // The checksum of its outputs holds behind its last record.
+    // The checksum of its outputs holds after its last record.
     const CHECK: u8 = 6;
     let mut check = data.to_vec();
     check.extend_from_slice(&[CHECK, 0]);

@@ -58,8 +58,8 @@ struct Stamp {
 impl Stamp {
     /// Makes the stamp exact with the help of the acknowledgment, if it is unambiguous.
     fn with_ack(self, frame: &Frame<TestPacket>, space: SeqSpace) -> Self {
-        let behind = space.distance(self.received_at_most as u32, frame.header.ack);
-        let exact = self.received_at_most.saturating_sub(u64::from(behind));
+        let lag = space.distance(self.received_at_most as u32, frame.header.ack);
+        let exact = self.received_at_most.saturating_sub(u64::from(lag));
         let possible = self.received_at_most - self.received_at_least;
         if possible < space.modulus() && exact >= self.received_at_least {
             Self {

@@ -230,14 +230,14 @@ impl Ways {
 
 /// The peer that an address inside the link is routed to: the one with the longest matching prefix.
 fn toward(link: &Status, address: IpAddr) -> Option<&PeerStatus> {
-    let behind = |peer: &&PeerStatus| {
+    let prefix_len = |peer: &&PeerStatus| {
         let prefixes = peer.prefixes.iter();
         let prefixes = prefixes.filter_map(|prefix| prefix.parse::<Cidr>().ok());
         let covering = prefixes.filter(|prefix| prefix.covers(address));
         covering.map(|prefix| prefix.prefix).max()
     };
-    let peers = link.peers.iter().filter(|peer| behind(peer).is_some());
-    peers.max_by_key(behind)
+    let peers = link.peers.iter().filter(|peer| prefix_len(peer).is_some());
+    peers.max_by_key(prefix_len)
 }
 
 /// The peer's address outside the link; `None` directly on Ethernet.

@@ -164,8 +164,8 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
 
     let (mut clocks, mut clock) = (Clocks::default(), None);
     if let (Some(before), Some(echoes)) = (before, &mut echoes) {
-        let behind = echoes.idle()?.exchanges();
-        clocks = Clocks::new(&before, &behind).expect("those before were of use");
+        let after = echoes.idle()?.exchanges();
+        clocks = Clocks::new(&before, &after).expect("those before were of use");
         clock = Some(ClockReport {
             server_ahead_ns: clocks.ahead_ns(plan.start_ns),
             uncertainty_ns: clocks.uncertainty_ns(),

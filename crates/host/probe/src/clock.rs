@@ -95,7 +95,7 @@ pub struct Clocks {
 impl Clocks {
     /// From echoes before the load and after it; none if the former contain no valid echo. Without the latter, the
     /// clocks are assumed not to drift.
-    pub fn new(before: &[EchoTimes], behind: &[EchoTimes]) -> Option<Self> {
+    pub fn new(before: &[EchoTimes], after: &[EchoTimes]) -> Option<Self> {
         let best = |exchanges: &[EchoTimes]| {
             let readings = exchanges.iter().filter_map(EchoTimes::reading);
             readings.min_by_key(|reading| reading.rtt_ns)
@@ -103,7 +103,7 @@ impl Clocks {
         let first = best(before)?;
         Some(Self {
             first,
-            last: best(behind).unwrap_or(first),
+            last: best(after).unwrap_or(first),
         })
     }
 
@@ -114,9 +114,9 @@ impl Clocks {
         if span == 0 {
             return first.ahead_ns;
         }
-        let behind = at_ns.saturating_sub(first.at_ns).min(span);
+        let elapsed = at_ns.saturating_sub(first.at_ns).min(span);
         let drift_ns = last.ahead_ns.saturating_sub(first.ahead_ns) as f64;
-        let drifted = drift_ns * (behind as f64 / span as f64);
+        let drifted = drift_ns * (elapsed as f64 / span as f64);
         first.ahead_ns.saturating_add(drifted as i64)
     }
 

@@ -43,15 +43,15 @@ impl Timetable {
     /// The schedule of a load that starts now.
     pub(crate) fn starting_now(watch: LocalClock, times: &Times) -> Self {
         let start_ns = watch.now_ns();
-        let behind = |at: u64, time: Duration| at.saturating_add(time.as_nanos() as u64);
-        let from_ns = behind(start_ns, times.warmup);
-        let until_ns = behind(from_ns, times.measure);
+        let later = |at: u64, time: Duration| at.saturating_add(time.as_nanos() as u64);
+        let from_ns = later(start_ns, times.warmup);
+        let until_ns = later(from_ns, times.measure);
         Self {
             watch,
             start_ns,
             from_ns,
             until_ns,
-            end_ns: behind(until_ns, times.grace),
+            end_ns: later(until_ns, times.grace),
         }
     }
 

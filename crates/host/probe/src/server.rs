@@ -295,7 +295,7 @@ pub fn serve(
         at: format!("{:?}", config.door),
         source,
     })?;
-    let end_ns = behind(config.watch, config.lifetime);
+    let end_ns = from_now(config.watch, config.lifetime);
     let desk = Desk::new(config.watch, end_ns, stop);
     let server = Server {
         config,
@@ -312,7 +312,7 @@ pub fn serve(
 }
 
 /// The clock's time after this duration.
-fn behind(watch: LocalClock, time: Duration) -> u64 {
+fn from_now(watch: LocalClock, time: Duration) -> u64 {
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     watch.now_ns().saturating_add(ns)
 }
@@ -361,7 +361,7 @@ impl<'a> Server<'a> {
         };
         scope.spawn(move || {
             let _counted = admitted;
-            let patience_ns = behind(self.desk.watch, INTRODUCTION);
+            let patience_ns = from_now(self.desk.watch, INTRODUCTION);
             let impatient = || self.desk.watch.now_ns() >= patience_ns || self.desk.is_over();
             let (mut shown, mut rest) = ([0; TOKEN_LEN], [0; pages::REQUEST_LEN - TOKEN_LEN]);
             if stream.set_read_timeout(Some(GLANCE)).is_err()
@@ -463,7 +463,7 @@ impl<'a> Server<'a> {
                 "it allows tests of at most {longest:?}, and this one would take {load:?}"
             ));
         }
-        let end_ns = behind(self.desk.watch, load.saturating_add(2 * PATIENCE));
+        let end_ns = from_now(self.desk.watch, load.saturating_add(2 * PATIENCE));
         // The peer of a link orders tests over the link also for the path below it, where it has another address.
         let only = matches!(self.config.door, Door::Address(_)).then_some(client);
         let test = self.desk.begin(token, only, end_ns, self.config.most_bytes);

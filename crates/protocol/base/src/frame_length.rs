@@ -74,8 +74,8 @@ impl FrameLength {
 
     /// Reports whether a frame of this length was lost.
     pub fn outcome(&mut self, length: u32, lost: bool) {
-        let behind = std::mem::replace(&mut self.failed, lost);
-        if lost && behind {
+        let previous = std::mem::replace(&mut self.failed, lost);
+        if lost && previous {
             return;
         }
         let length = f64::from(length.max(1));

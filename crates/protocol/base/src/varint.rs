@@ -47,14 +47,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(value: u64, behind: u8) {
+        fn what_is_written_is_read(value: u64, next: u8) {
             let mut bytes = Vec::new();
             write(&mut bytes, value);
             prop_assert!(bytes.len() <= 10);
-            bytes.push(behind);
+            bytes.push(next);
             let mut rest = bytes.as_slice();
             prop_assert_eq!(read(&mut rest), Some(value));
-            prop_assert_eq!(rest, [behind]);
+            prop_assert_eq!(rest, [next]);
         }
 
         #[test]

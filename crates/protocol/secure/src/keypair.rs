@@ -127,7 +127,7 @@ impl Keypair {
         }
         self.window.check(counter).map_err(|stale| match stale {
             Stale::Seen => Refused::Replayed,
-            Stale::Behind => Refused::BehindWindow,
+            Stale::TooOld => Refused::BehindWindow,
         })?;
         let binding = match (data.bound, binding) {
             (true, None) => return Err(Refused::Unbound),

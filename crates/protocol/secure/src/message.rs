@@ -152,8 +152,8 @@ impl<'a> Message<'a> {
     }
 
     fn parse_data(datagram: &'a [u8]) -> Result<Self, Refused> {
-        let (header, behind) = datagram.split_first_chunk().ok_or(Refused::Length)?;
-        let (encrypted, tag) = behind.split_last_chunk().ok_or(Refused::Length)?;
+        let (header, rest) = datagram.split_first_chunk().ok_or(Refused::Length)?;
+        let (encrypted, tag) = rest.split_last_chunk().ok_or(Refused::Length)?;
         let first = u32_at(header, 0);
         Ok(Self::Data(DataMessage {
             receiver: first & (INDICES - 1),

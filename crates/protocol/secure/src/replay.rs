@@ -21,7 +21,7 @@ pub(crate) enum Stale {
     /// It was accepted before.
     Seen,
     /// It is below the window.
-    Behind,
+    TooOld,
 }
 
 /// The counters accepted under one key.
@@ -60,7 +60,7 @@ impl Window {
             return Ok(());
         }
         if self.end - 1 - counter >= WINDOW {
-            return Err(Stale::Behind);
+            return Err(Stale::TooOld);
         }
         match self.bits[word(counter)] & bit(counter) {
             0 => Ok(()),
@@ -111,7 +111,7 @@ mod tests {
     impl Naive {
         fn check(&self, counter: u64) -> Result<(), Stale> {
             match self.0.last() {
-                Some(&highest) if counter + WINDOW <= highest => Err(Stale::Behind),
+                Some(&highest) if counter + WINDOW <= highest => Err(Stale::TooOld),
                 _ if self.0.contains(&counter) => Err(Stale::Seen),
                 _ => Ok(()),
             }
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(window.check(counter), Err(Stale::Seen));
         }
         let highest = 1u64 << 60;
-        assert_eq!(window.check(highest - WINDOW), Err(Stale::Behind));
+        assert_eq!(window.check(highest - WINDOW), Err(Stale::TooOld));
         assert_eq!(window.check(highest - WINDOW + 1), Ok(()));
         window.accept(highest - WINDOW + 1);
         assert_eq!(window.check(highest - WINDOW + 1), Err(Stale::Seen));
@@ -144,8 +144,8 @@ mod tests {
             for counter in [end, end + 1, end + half - 1] {
                 assert_eq!(window.widen(counter as u32), counter, "{end}");
             }
-            for behind in [1, WINDOW, half].into_iter().filter(|n| *n <= end) {
-                assert_eq!(window.widen((end - behind) as u32), end - behind, "{end}");
+            for lag in [1, WINDOW, half].into_iter().filter(|n| *n <= end) {
+                assert_eq!(window.widen((end - lag) as u32), end - lag, "{end}");
             }
         }
         assert_eq!(Window::new().widen(u32::MAX), u64::from(u32::MAX));
@@ -181,8 +181,8 @@ mod tests {
         ) {
             let (mut window, mut highest) = (Window::new(), start);
             window.accept(start);
-            for (ahead, behind) in steps {
-                let late = highest.saturating_sub(behind);
+            for (ahead, lag) in steps {
+                let late = highest.saturating_sub(lag);
                 prop_assert_eq!(window.widen(late as u32), late);
                 highest += ahead;
                 prop_assert_eq!(window.widen(highest as u32), highest);

@@ -354,12 +354,12 @@ impl<T> Channel<T> {
         self.last_arrival = met.bounds;
         // Insert the frame before those that arrive later.
         let later = self.pipe.iter_mut().rev();
-        let mut behind = 0;
+        let mut passed = 0;
         for other in later.take_while(|other| other.arrives > frame.arrives) {
             other.overtaken = true;
-            behind += 1;
+            passed += 1;
         }
-        self.pipe.insert(self.pipe.len() - behind, frame);
+        self.pipe.insert(self.pipe.len() - passed, frame);
     }
 
     /// Counts a frame that is lost, and keeps it if only errors destroyed it and the caller wants
@@ -609,8 +609,8 @@ mod tests {
         }
         let mut draws = random();
         let late = (0..1_000).filter(|_| draws.chance(0.1)).count();
-        let behind = |at: usize| arrived[..at].iter().any(|id| *id > arrived[at]);
-        let overtaken = (0..arrived.len()).filter(|at| behind(*at)).count() as u64;
+        let is_overtaken = |at: usize| arrived[..at].iter().any(|id| *id > arrived[at]);
+        let overtaken = (0..arrived.len()).filter(|at| is_overtaken(*at)).count() as u64;
         assert_eq!(arrived.len(), 1_000);
         assert_eq!(c.stats().overtaken.unwrap().frames, overtaken);
         // Two late frames in a row keep their order, and nothing overtakes the last ones.

@@ -112,7 +112,7 @@ struct BadBytes {
     /// Bytes until the next bad one.
     gap: f64,
     /// Frames that a bad byte destroys after its own, and how many of them are still to come.
-    behind: u32,
+    followers: u32,
     left: u32,
 }
 
@@ -139,7 +139,7 @@ impl BadBytes {
             self.gap += errors.exponential(self.mean);
         }
         self.gap -= bytes;
-        self.left = self.behind;
+        self.left = self.followers;
     }
 }
 
@@ -211,7 +211,7 @@ impl ErrorModel {
                 Model::ByteExponential(BadBytes {
                     mean,
                     gap,
-                    behind: burst.map_or(0, |burst| burst.saturating_sub(1)),
+                    followers: burst.map_or(0, |burst| burst.saturating_sub(1)),
                     left: 0,
                 })
             }

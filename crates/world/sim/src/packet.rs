@@ -241,9 +241,9 @@ impl Packet {
         let mut image = [0; IMAGE];
         let mut rest = &mut image[..];
         let mut put = |bytes: &[u8]| {
-            let (here, behind) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+            let (here, tail) = std::mem::take(&mut rest).split_at_mut(bytes.len());
             here.copy_from_slice(bytes);
-            rest = behind;
+            rest = tail;
         };
         put(&self.seq.to_le_bytes());
         put(&self.created.as_nanos().to_le_bytes());
@@ -344,8 +344,8 @@ impl AsRef<[u8]> for Image {
 
 /// The first bytes of an image, which is long enough by its type.
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
-    let (bytes, behind) = rest.split_first_chunk().expect("an image has all fields");
-    *rest = behind;
+    let (bytes, tail) = rest.split_first_chunk().expect("an image has all fields");
+    *rest = tail;
     *bytes
 }
 

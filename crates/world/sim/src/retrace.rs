@@ -197,8 +197,8 @@ impl RetraceConfig {
                 let mut mixed = Blocks::new(header.clone());
                 let mut first = 0;
                 while mixed.len() < len {
-                    let [now, behind] = rest[first].split(every.min(len - mixed.len()));
-                    rest[first] = behind;
+                    let [now, tail] = rest[first].split(every.min(len - mixed.len()));
+                    rest[first] = tail;
                     now.rows()
                         .flatten()
                         .for_each(|(erased, len)| mixed.push(erased, len));

@@ -31,8 +31,8 @@ impl<H: Copy + PartialEq> Table<H> {
     /// The value of a destination.
     pub(crate) fn at(&self, node: usize, to: usize) -> Option<H> {
         let runs = &self.0[node];
-        let behind = runs.partition_point(|(first, _)| usize::from(*first) <= to);
-        Some(runs[behind.checked_sub(1)?].1)
+        let above = runs.partition_point(|(first, _)| usize::from(*first) <= to);
+        Some(runs[above.checked_sub(1)?].1)
     }
 
     /// Translates the values.

@@ -358,8 +358,8 @@ fn come_weakly(fall: f64, ladder: bool) -> (usize, usize) {
 #[test]
 fn weak_frames_are_lost_and_slower_ones_come() {
     assert_eq!(come_weakly(0.0, false), (500, 500));
-    let (before, behind) = come_weakly(30.0, false);
-    assert_eq!((before, behind), (500, 0));
-    let (before, behind) = come_weakly(30.0, true);
-    assert!(before > 490 && behind > 400, "{before} {behind}");
+    let (before, after) = come_weakly(30.0, false);
+    assert_eq!((before, after), (500, 0));
+    let (before, after) = come_weakly(30.0, true);
+    assert!(before > 490 && after > 400, "{before} {after}");
 }

@@ -38,15 +38,15 @@ pub fn flood(target: SocketAddr, per_second: u64, stop: &AtomicBool) -> io::Resu
     let (mut sent, mut missed) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         let due = (begun.elapsed().as_secs_f64() * per_second as f64) as u64;
-        let behind = due.saturating_sub(sent + missed);
+        let owed = due.saturating_sub(sent + missed);
         // Datagrams that the machine could not send in time are not sent later in one burst.
-        let burst = behind.min(per_second / 100);
+        let burst = owed.min(per_second / 100);
         for i in 0..burst {
             let datagram = &datagrams[(sent + i) as usize % KINDS];
             // A full buffer does not end the flood.
             let _as_good_as_sent = socket.send_to(datagram, target);
         }
-        (sent, missed) = (sent + burst, missed + behind - burst);
+        (sent, missed) = (sent + burst, missed + owed - burst);
         std::thread::sleep(TICK);
     }
     Ok(sent)

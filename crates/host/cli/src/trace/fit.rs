@@ -161,14 +161,14 @@ fn written(model: &Generator) -> String {
     let mut short = String::new();
     let mut rest = text.as_str();
     while let Some(at) = rest.find(is_number) {
-        let (before, behind) = rest.split_at(at);
-        let end = behind.find(|c| !is_number(c)).unwrap_or(behind.len());
+        let (before, tail) = rest.split_at(at);
+        let end = tail.find(|c| !is_number(c)).unwrap_or(tail.len());
         short.push_str(before);
-        match behind[..end].parse::<f64>() {
+        match tail[..end].parse::<f64>() {
             Ok(value) => short.push_str(&digits(value)),
-            Err(_) => short.push_str(&behind[..end]),
+            Err(_) => short.push_str(&tail[..end]),
         }
-        rest = &behind[end..];
+        rest = &tail[end..];
     }
     short + rest
 }

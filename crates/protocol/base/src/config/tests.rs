@@ -560,8 +560,8 @@ fn a_choice_is_refused_once_and_where_it_is_wrong() {
             let told: Vec<_> = told.map(|p| (p.path.as_str(), p.help.as_str())).collect();
             let here = format!("{table}.tries{place}");
             // Problems elsewhere are reported, too.
-            let behind = ("b.limit", "write a whole number from 0 to 255");
-            assert_eq!(told, [(here.as_str(), help), behind], "{error}");
+            let there = ("b.limit", "write a whole number from 0 to 255");
+            assert_eq!(told, [(here.as_str(), help), there], "{error}");
         }
     }
 }

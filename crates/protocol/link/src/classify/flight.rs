@@ -271,9 +271,9 @@ mod tests {
         for gap in [600, 2_400, 4_000] {
             let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * gap).collect();
             let all = [&answers[..], &[55_000 + 50_000 + 9 * gap]].concat();
-            for behind in [50, 2_000, 4_000, 10_000, 20_000, 40_000] {
-                let clocked: Vec<u64> = answers.iter().map(|us| us + behind).collect();
-                assert!(!is_paced_behind(&all, &clocked), "{gap} {behind}");
+            for delay_us in [50, 2_000, 4_000, 10_000, 20_000, 40_000] {
+                let clocked: Vec<u64> = answers.iter().map(|us| us + delay_us).collect();
+                assert!(!is_paced_behind(&all, &clocked), "{gap} {delay_us}");
             }
         }
     }

@@ -172,8 +172,8 @@ impl<S: Store> Blocks<S> {
     }
 
     fn place_of(&self, number: u32) -> Option<usize> {
-        let behind = self.distance(self.newest()?, number) as usize;
-        (self.open.len() - 1).checked_sub(behind)
+        let age = self.distance(self.newest()?, number) as usize;
+        (self.open.len() - 1).checked_sub(age)
     }
 
     /// The number of the newest block.

@@ -118,9 +118,9 @@ impl World {
                 at_us: (came.as_nanos() / 1_000) as u32,
             };
             let at = came + self.delay;
-            let behind = self.reports.iter().rposition(|other| other.0 <= at);
+            let place = self.reports.iter().rposition(|other| other.0 <= at);
             self.reports
-                .insert(behind.map_or(0, |i| i + 1), (at, number, report));
+                .insert(place.map_or(0, |i| i + 1), (at, number, report));
             self.received += MARK as u64;
         }
         self.sent += MARK as u64;

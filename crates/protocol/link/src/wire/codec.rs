@@ -67,14 +67,14 @@ pub struct Decoded {
     /// Offset of the payload, which extends to the end of the buffer.
     pub payload_at: usize,
     /// The contents of fields that the header does not hold.
-    behind: Body<Infallible>,
+    trailer: Body<Infallible>,
 }
 
 impl Decoded {
     /// The frame, with the packet that followed it in the buffer.
     pub fn frame<P>(&self, packet: Option<P>) -> Frame<P> {
         let header = self.header;
-        let body = match self.behind {
+        let body = match self.trailer {
             Body::Bitmap(bits) => Body::Bitmap(bits),
             Body::Report(report) => Body::Report(report),
             Body::Empty | Body::Packet(_) => return Frame::new(header, packet),
@@ -178,10 +178,10 @@ impl Codec {
         head[1..].copy_from_slice(&session[..self.profile.session_len()]);
         let number = layout.number_len(self.profile);
         for field in fields {
-            let (place, behind) = rest.split_at_mut(field.width(number));
+            let (place, tail) = rest.split_at_mut(field.width(number));
             let value = field.get(frame).to_be_bytes();
             place.copy_from_slice(&value[value.len() - place.len()..]);
-            rest = behind;
+            rest = tail;
         }
         frame.bits().write(rest);
         Some(len)
@@ -228,7 +228,7 @@ impl Codec {
             service,
             ..Header::new(kind, 0)
         };
-        let mut behind = Body::Empty;
+        let mut trailer = Body::Empty;
         let number = layout.number_len(self.profile);
         for field in layout.fields(kind, self.profile) {
             let (place, rest) = fields.split_at(field.width(number));
@@ -241,10 +241,10 @@ impl Codec {
                 Field::Bits => {
                     let rest = &bytes[payload_at..];
                     let bits = Bitmap::read(rest).ok_or(FrameError::Bitmap { got: rest.len() })?;
-                    behind = Body::Bitmap(bits);
+                    trailer = Body::Bitmap(bits);
                     payload_at = bytes.len();
                 }
-                _ => field.set(&mut header, &mut behind, value),
+                _ => field.set(&mut header, &mut trailer, value),
             }
             fields = rest;
         }
@@ -252,7 +252,7 @@ impl Codec {
             header,
             session: session.try_into().map_or(0, u32::from_be_bytes),
             payload_at,
-            behind,
+            trailer,
         })
     }
 

@@ -79,7 +79,7 @@ impl Field {
         }
     }
 
-    pub(super) fn set(self, header: &mut Header, behind: &mut Body<Infallible>, value: u64) {
+    pub(super) fn set(self, header: &mut Header, body: &mut Body<Infallible>, value: u64) {
         let (high, low) = ((value >> 16) as u16, value as u16);
         match self {
             Self::Seq => header.seq = value as Seq,
@@ -96,7 +96,7 @@ impl Field {
             Self::Octets => header.octets = low.to_be_bytes(),
             Self::Report => {
                 let (received, at_us) = ((value >> 32) as u32, value as u32);
-                *behind = Body::Report(Report { received, at_us });
+                *body = Body::Report(Report { received, at_us });
             }
             Self::Block | Self::Bits => {}
         }

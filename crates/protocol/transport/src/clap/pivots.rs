@@ -92,18 +92,18 @@ impl Pivots {
     }
 
     pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
-        let behind = progress.highest.map_or(0, |highest| highest + 1);
+        let beyond = progress.highest.map_or(0, |highest| highest + 1);
         if progress.highest.is_some() {
             self.begun.get_or_insert(now);
         }
         self.sweeping |= match self.sweep_last {
-            None => u64::from(behind) * 10 >= u64::from(progress.total) * 9,
-            Some(last) => progress.total - behind <= last,
+            None => u64::from(beyond) * 10 >= u64::from(progress.total) * 9,
+            Some(last) => progress.total - beyond <= last,
         };
         let silent = now >= progress.silent_at(self.patience());
         let report = match self.sweeping || silent {
             true => self.sweep(now, progress, silent),
-            false => self.pivot(progress, behind),
+            false => self.pivot(progress, beyond),
         };
         report
             .or_else(|| self.milestone(progress))
@@ -125,23 +125,23 @@ impl Pivots {
         })
     }
 
-    /// `behind` is one more than the highest number received.
-    fn pivot(&mut self, progress: &Progress, behind: u32) -> Option<Report> {
+    /// `beyond` is one more than the highest number received.
+    fn pivot(&mut self, progress: &Progress, beyond: u32) -> Option<Report> {
         let first = progress.missing.first_from(self.next_unreported);
-        let Some(first) = first.filter(|first| *first < behind) else {
-            self.next_unreported = self.next_unreported.max(behind);
+        let Some(first) = first.filter(|first| *first < beyond) else {
+            self.next_unreported = self.next_unreported.max(beyond);
             return None;
         };
         // Everything in between has arrived, so the next search need not start earlier.
         self.next_unreported = first;
-        if behind - first < self.threshold {
+        if beyond - first < self.threshold {
             return None;
         }
-        self.next_unreported = behind;
+        self.next_unreported = beyond;
         Some(Report {
             kind: NackKind::Pivot,
             from: first,
-            to: behind - 1,
+            to: beyond - 1,
         })
     }
 

@@ -38,10 +38,10 @@ impl Spontaneous {
             self.said.get_or_insert(now);
         }
         let first = progress.missing.first()?;
-        let behind = self.came.take().is_some_and(|n| n > first);
+        let passed = self.came.take().is_some_and(|n| n > first);
         let silent = now >= self.silent_at(progress);
         let (from, end) = match progress.highest {
-            _ if silent || behind => (first, progress.end(silent)?),
+            _ if silent || passed => (first, progress.end(silent)?),
             // A sender that hears nothing gives up, so the newest packet is confirmed in time.
             Some(highest) if self.life_at().is_some_and(|at| now >= at) => (highest, highest),
             _ => return None,

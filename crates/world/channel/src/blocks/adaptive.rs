@@ -51,8 +51,8 @@ impl Blocks {
         let piece = piece.max(lengths[1]);
         let (mut rest, mut sum, mut time) = (self.clone(), 0.0, 0.0);
         while rest.len() >= piece {
-            let [now, behind] = rest.split(piece);
-            rest = behind;
+            let [now, tail] = rest.split(piece);
+            rest = tail;
             let best = now.best_frame(lengths[0]..=lengths[1], overhead);
             let span = now.duration().as_secs_f64();
             sum += best.map_or(0.0, |best| best.goodput) * span;

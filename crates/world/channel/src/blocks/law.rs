@@ -110,8 +110,8 @@ pub(super) fn draw(mean: f64, random: &mut Rng) -> u32 {
     if mean <= 1.0 {
         return 1;
     }
-    let behind = (libm::log1p(-u) / stays(mean)).min(1e9);
-    1 + behind as u32
+    let more = (libm::log1p(-u) / stays(mean)).min(1e9);
+    1 + more as u32
 }
 
 impl fmt::Display for Geometrics {

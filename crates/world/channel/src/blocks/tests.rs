@@ -151,8 +151,8 @@ fn in_turn(models: [&str; 2], len: u32) -> Blocks {
     let mut rest = all;
     while !rest[0].is_empty() {
         for one in &mut rest {
-            let [now, behind] = one.split(TURN);
-            *one = behind;
+            let [now, tail] = one.split(TURN);
+            *one = tail;
             for (erased, len) in now.rows().flatten() {
                 mixed.push(erased, len);
             }

@@ -235,17 +235,17 @@ fn read_header(line: &str) -> Result<(BlocksHeader, Option<Vec<u32>>), BlocksErr
         .trim();
     let (mut header, mut parts) = (BlocksHeader::default(), None);
     while !rest.is_empty() {
-        let (key, behind) = rest
+        let (key, tail) = rest
             .split_once('=')
             .ok_or_else(|| wrong(format!("\"{rest}\" is no key with a value")))?;
-        let (key, behind) = (key.trim(), behind.trim_start());
-        let end = match behind.chars().next() {
-            Some('"') => behind[1..].find('"').map(|at| at + 2),
-            Some('[') => behind.find(']').map(|at| at + 1),
-            _ => Some(behind.find(char::is_whitespace).unwrap_or(behind.len())),
+        let (key, tail) = (key.trim(), tail.trim_start());
+        let end = match tail.chars().next() {
+            Some('"') => tail[1..].find('"').map(|at| at + 2),
+            Some('[') => tail.find(']').map(|at| at + 1),
+            _ => Some(tail.find(char::is_whitespace).unwrap_or(tail.len())),
         };
         let end = end.ok_or_else(|| wrong(format!("the value of {key} does not end")))?;
-        let (value, behind) = behind.split_at(end);
+        let (value, tail) = tail.split_at(end);
         let text = || value.trim_matches('"').to_owned();
         let number = |text: &str| -> Result<u64, BlocksError> {
             let text = text.trim();
@@ -285,7 +285,7 @@ fn read_header(line: &str) -> Result<(BlocksHeader, Option<Vec<u32>>), BlocksErr
                 )));
             }
         }
-        rest = behind.trim_start();
+        rest = tail.trim_start();
     }
     Ok((header, parts))
 }

@@ -96,7 +96,7 @@ impl Trace {
                 offset: block,
                 problem,
             };
-            let Some((head, behind)) = rest.split_first_chunk::<BLOCK_HEAD>() else {
+            let Some((head, tail)) = rest.split_first_chunk::<BLOCK_HEAD>() else {
                 trace.cut_at = Some(block);
                 break;
             };
@@ -105,7 +105,7 @@ impl Trace {
             if len > LONGEST_BLOCK {
                 return Err(wrong("it would be longer than 1 MB"));
             }
-            let Some((records, behind)) = behind.split_at_checked(len) else {
+            let Some((records, tail)) = tail.split_at_checked(len) else {
                 trace.cut_at = Some(block);
                 break;
             };
@@ -123,7 +123,7 @@ impl Trace {
                 _ => return Err(wrong("it belongs to neither end")),
             };
             read_block(records, block + BLOCK_HEAD as u64, view)?;
-            rest = behind;
+            rest = tail;
         }
         Ok(trace)
     }
@@ -168,8 +168,8 @@ const ENDLESS: &str = "a number does not end";
 
 /// The next record; `None` for one that only changes the state.
 fn read_record(rest: &mut &[u8], state: &mut State) -> Result<Option<TraceRecord>, &'static str> {
-    let (&first, behind) = rest.split_first().ok_or("there is none")?;
-    *rest = behind;
+    let (&first, tail) = rest.split_first().ok_or("there is none")?;
+    *rest = tail;
     let kind = first & 3;
     if kind == KEY {
         let key = varint::read(rest).ok_or(ENDLESS)?;

@@ -79,13 +79,13 @@ fn follows_routes(assignments: &[&str]) {
         let down = &link(&result, name).down;
         let air = down.channel.lost_handoff.frames;
         let sent = &down.services[1].sender;
-        let behind = sent.epoch_lost + sent.dropped_disconnected;
+        let unfinished = sent.epoch_lost + sent.dropped_disconnected;
         // At most a window in flight, the additions of limited transmit, and a frame and its neighbour on the air.
         let window = windows.before(handoff.at_s) + 2;
         assert!((1..=2).contains(&air), "{name}: {air}");
         assert!(
-            (1..=window).contains(&behind),
-            "{name}: {behind} of {window}"
+            (1..=window).contains(&unfinished),
+            "{name}: {unfinished} of {window}"
         );
     }
     let cell = &link(&result, "cell").down.channel;

@@ -544,11 +544,11 @@ proptest! {
     #[test]
     fn whatever_is_accepted_runs(
         text in words(),
-        behind in prop::sample::select(&["", "netem", "tc qdisc add dev eth0 root netem", "mm-link U D"][..]),
+        start in prop::sample::select(&["", "netem", "tc qdisc add dev eth0 root netem", "mm-link U D"][..]),
         reverse in prop::option::of(words()),
     ) {
         let apps = [ImportedApp::File, ImportedApp::Web, ImportedApp::Voice];
-        let text = format!("{behind} {text}");
+        let text = format!("{start} {text}");
         if let Ok(import) = from_netem(&text, reverse.as_deref(), &NetemChoice::default(), &apps) {
             checked(import);
         }

@@ -204,8 +204,8 @@ impl World {
             if frame.header.kind == FrameKind::Nak {
                 // The newest packet with this number: a window has it only once.
                 let space = self.codec.space(&Layout::SEQ);
-                let behind = space.distance(sent_by_peer.into(), frame.header.seq);
-                if let Some(packet) = u32::from(sent_by_peer).checked_sub(behind) {
+                let lag = space.distance(sent_by_peer.into(), frame.header.seq);
+                if let Some(packet) = u32::from(sent_by_peer).checked_sub(lag) {
                     this.asked[packet as usize] += 1;
                 }
             }

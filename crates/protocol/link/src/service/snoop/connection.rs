@@ -263,8 +263,8 @@ impl<P: Clone> Connection<P> {
             self.named = end;
         }
         let (srtt, named) = (self.srtt, self.named);
-        let behind = self.cache.iter_mut().take_while(|c| before(c.start, named));
-        for cached in behind {
+        let covered = self.cache.iter_mut().take_while(|c| before(c.start, named));
+        for cached in covered {
             let again = cached.repairs == 0 || now.saturating_since(cached.sent) >= srtt;
             let missing = !cached.arrived && !cached.sender_rxmit && !cached.waits;
             if missing && again && cached.repairs < MAX_REPAIRS {
