@@ -28,7 +28,7 @@ fn shares(got: &[ServiceShare]) -> String {
     }
 }
 
-/// Never prints 0 % or 100 %, since another service carried the rest.
+/// Never prints 0 % or 100 %, because several services carried packets.
 fn per_cent(ratio: f64) -> String {
     match 100.0 * ratio {
         less if less < 0.5 => "< 1 %".to_owned(),

@@ -1,4 +1,4 @@
-//! The same measures for several schemes, as a table and as bars.
+//! The same measures for several scenarios, as a table and as bars.
 
 use anstyle::{AnsiColor, Style};
 
@@ -14,7 +14,7 @@ pub enum Better {
     Lower,
 }
 
-/// One measure of one flow, with a value for each scheme.
+/// One measure of one flow, with a value for each scenario.
 #[derive(Clone, Debug)]
 pub struct Measure {
     /// The flow's name, such as "file".
@@ -25,16 +25,16 @@ pub struct Measure {
     pub unit: Unit,
     /// Which direction is better.
     pub better: Better,
-    /// One value for each scheme, in their order; `None` where there is nothing to show.
+    /// One value for each scenario, in their order; `None` where there is nothing to show.
     pub values: Vec<Option<Estimate>>,
 }
 
-/// Schemes side by side; the first one is the baseline.
+/// Scenarios side by side; the first one is the baseline.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// One line that names the comparison.
     pub title: String,
-    /// Names of the schemes.
+    /// Names of the scenarios.
     pub ways: Vec<String>,
     /// The measures.
     pub measures: Vec<Measure>,
@@ -50,8 +50,8 @@ const BAD: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 
 impl Chart {
-    /// A table with a line for each measure and a column for each scheme, and how each scheme
-    /// compares with the first.
+    /// A table with a line for each measure and a column for each scenario, and how each compares
+    /// with the first.
     pub fn table(&self) -> String {
         let mut columns = vec![(String::new(), Align::Left), (String::new(), Align::Left)];
         for (i, way) in self.ways.iter().enumerate() {

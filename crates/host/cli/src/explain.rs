@@ -96,9 +96,9 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a string cannot fail");
 }
 
-/// Whether a value is written on the line of its key. Long tables, arrays of tables, and tables
-/// that do more than select a variant are not. Such a selecting table has a `kind`, holds others of
-/// its sort, or names what to match.
+/// Whether a value is written on the line of its key: everything except long tables, arrays of
+/// tables, and tables that do more than select variants. A table selects variants if it has a
+/// `kind`, if each of its values has one, or if it is called `match`.
 fn is_inline(name: &str, value: &Value) -> bool {
     let choice = |value: &Value| value.get("kind").is_some();
     match value {

@@ -201,7 +201,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 impl RepeatArgs {
-    /// Lets `--traffic-seed` override the scenario's seed.
+    /// Lets `--traffic-seed` override the scenario's traffic seed.
     fn choose_traffic(&self, scenario: &mut Scenario) {
         scenario.traffic_seed = self.traffic_seed.or(scenario.traffic_seed);
     }

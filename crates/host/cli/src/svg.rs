@@ -1,4 +1,4 @@
-//! A comparison as an SVG picture: one panel for each measure, one bar for each scheme.
+//! A comparison as an SVG picture: one panel for each measure, one bar for each scenario.
 //!
 //! The SVG is written by hand, since a bar chart is only rectangles and text. No fonts or scripts
 //! are embedded. The colours are those of Okabe and Ito, which colour-blind readers can tell apart.

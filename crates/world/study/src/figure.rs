@@ -88,8 +88,8 @@ struct Panel {
     cells: Vec<Vec<(Operand, AxisValues)>>,
 }
 
-/// Names for people, by axis, axis value, metric or expression; an entry that is missing shows its
-/// own name.
+/// Names for people, by axis, axis value, metric or expression; a name without an entry is shown as
+/// it is.
 pub(crate) type Labels = BTreeMap<String, String>;
 
 impl Figure {

@@ -22,7 +22,7 @@ again, and a call. \"One raw service\": the link repairs nothing, and TCP takes 
 lose, and what comes in time for the call, and shares the link among them.
 ";
 
-/// The two schemes in all parts of the demo.
+/// The two configurations in all parts of the demo.
 const WAYS: [&str; 2] = ["one raw service", "several services"];
 
 fn main() -> ExitCode {

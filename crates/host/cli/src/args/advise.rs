@@ -30,7 +30,7 @@ pub struct QuestionArgs {
     /// How long a run is; applications begin after 2 s of it
     #[arg(long = "for", value_name = "TIME", default_value = "20 s")]
     pub length: Duration,
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Threads; 0: one for each core

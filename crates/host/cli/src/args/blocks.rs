@@ -43,7 +43,7 @@ pub struct TraceGenerateArgs {
     /// How long the trace is
     #[arg(long, value_name = "DURATION", default_value = "3600s")]
     pub duration: Duration,
-    /// Length in blocks, instead
+    /// Length in blocks, instead of a duration
     #[arg(long, value_name = "N", conflicts_with = "duration")]
     pub blocks: Option<u32>,
     /// Duration of a block on the air
@@ -52,7 +52,7 @@ pub struct TraceGenerateArgs {
     /// Size of a block
     #[arg(long, value_name = "SIZE", default_value = "30B")]
     pub size: Size,
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
     /// The format of the trace
@@ -75,7 +75,7 @@ pub struct TraceConvertArgs {
     /// Format of the trace
     #[arg(long, value_name = "FORM", value_enum, default_value = "characters")]
     pub to: BlocksForm,
-    /// Duration of a block; mahimahi traces and recordings do not contain it
+    /// Duration of a block; Mahimahi traces and recordings do not contain it
     #[arg(long, value_name = "DURATION")]
     pub block: Option<Duration>,
     /// Use the frames that the recording end sent, not those that it received

@@ -106,7 +106,7 @@ pub struct TraceFitArgs {
     /// Number of traces from each model to compare the trace with
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(99..=9999))]
     pub samples: u32,
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
     /// Print JSON; every name carries its unit

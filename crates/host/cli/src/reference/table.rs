@@ -129,7 +129,7 @@ impl<'s> Tables<'s> {
     /// The meanings of the values that are single words.
     fn choices(&self, schema: &'s Value) -> String {
         let forms = self.schema.forms(schema);
-        // A single word leaves no choice.
+        // A schema that is itself a single word leaves no choice.
         let forms = forms
             .into_iter()
             .filter(|form| !std::ptr::eq(*form, schema));

@@ -451,7 +451,7 @@ fn a_group_may_read_status_and_change_nothing() {
             "{change:?}: {said}"
         );
     }
-    // A user outside the group is refused earlier.
+    // A user outside the group cannot even connect.
     let stranger = as_user(1234, 1234, &["status", socket]);
     let said = String::from_utf8_lossy(&stranger.stderr).into_owned();
     assert!(

@@ -132,7 +132,8 @@ fn systemd_takes_the_unit_and_finds_little_exposed() {
     let binary = env!("CARGO_BIN_EXE_airlane");
     std::fs::write(&file, UNIT.replace("/usr/bin/airlane", binary)).unwrap();
     let file = file.to_str().unwrap();
-    // In tenths; access to the network, packet sockets and a device alone exceed a score of one.
+    // The threshold is in tenths; access to the network, packet sockets and a device alone scores
+    // more than one of ten.
     let secure = ["security", "--offline=true", "--threshold=30", file];
     for arguments in [&["verify", file][..], &secure] {
         let output = analyze(arguments).unwrap();

@@ -3,8 +3,8 @@
 //!
 //! Two orderings of the same two values exclude each other if their bands share no difference, as
 //! with "slightly above" and "far above", or "above" and "at most". An ordering of two ratios and
-//! the printed ranges of both exclude each other if neither the least nor the greatest values can
-//! be in that order.
+//! the printed ranges of both exclude each other unless both the least and the greatest values are
+//! in that order.
 //!
 //! A sentence about one figure outranks a summary of the chapter, and a printed number outranks
 //! both. Of two claims, the one of lower rank is contradicted; if they rank equally, both are.
@@ -130,7 +130,7 @@ const fn is_strict(comparator: Comparator) -> bool {
     )
 }
 
-/// Excludes zero, which a strict order excludes.
+/// Opens the range at zero, which a strict order excludes.
 fn opened([low, high]: [f64; 2]) -> [f64; 2] {
     const LEAST: f64 = 1e-9;
     [
