@@ -55,8 +55,8 @@ test: setup ## Run every check and every test
 	  { echo "$@: failed:" $$(cat target/failed) >&2; exit 1; }; } && echo "$@: all parts passed:" $(PARTS)
 
 $(PARTS:%=part-%): part-%:
-	@echo "--- $*"
-	@$(MAKE) --no-print-directory $* || { echo $* >> target/failed; exit 1; }
+	@echo "--- $*"; begun=$$(date +%s); $(MAKE) --no-print-directory $* || { echo $* >> target/failed; exit 1; }; \
+	echo "--- $*: $$(($$(date +%s) - begun)) s"
 
 fmt: ## Format the code
 	$(CARGO) fmt --all

@@ -4,6 +4,7 @@
 mod advise;
 #[cfg(feature = "lab")]
 mod blocks;
+mod groups;
 #[cfg(feature = "live")]
 mod import;
 #[cfg(feature = "lab")]
@@ -51,6 +52,7 @@ pub use blocks::{
     BlocksForm, BlocksSource, FrameLengths, RetraceOverhead, TraceConvertArgs, TraceGenerateArgs,
     TraceRetraceArgs,
 };
+pub use groups::command;
 #[cfg(feature = "live")]
 pub use import::{ImportVerb, WireguardArgs};
 #[cfg(feature = "lab")]

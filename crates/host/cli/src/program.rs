@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{self, Cli, Command};
 #[cfg(feature = "live")]
@@ -30,7 +30,11 @@ pub fn main() -> ExitCode {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
     let done = match features::left_out(&verb.to_string_lossy()) {
         Some(error) => Err(error.into()),
-        None => run(Cli::parse().command),
+        None => {
+            let matches = args::command().get_matches();
+            let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+            run(cli.command)
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

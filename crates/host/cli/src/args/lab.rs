@@ -27,8 +27,9 @@ pub enum LabCommand {
     /// Look at recorded traces, and join those of two ends
     #[command(subcommand, arg_required_else_help = true)]
     Trace(TraceVerb),
-    /// Recommend settings for a recorded link: simulate candidates on it, compare them and price
-    /// them
+    /// Recommend settings for a recorded link, and say what each costs
+    ///
+    /// Candidates are simulated on the link and compared.
     #[command(after_help = advise::ADVISE_EXAMPLES)]
     Advise(AdviseArgs),
     /// Say whether goals are met on a recorded link

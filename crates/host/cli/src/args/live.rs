@@ -43,10 +43,9 @@ pub enum LiveCommand {
     /// and the achieved figures.
     #[command(after_help = node::AIR_EXAMPLES)]
     Air(RunningArgs),
-    /// Split TCP connections: terminate each here and relay it over a second one, until SIGTERM or
-    /// Ctrl-C
+    /// Split TCP connections: terminate each here and relay it over a second one
     ///
-    /// Data that arrives on one is sent on the other, so each side of the relay repairs its own
+    /// Runs until SIGTERM or Ctrl-C. Data that arrives on one is sent on the other, so each side of the relay repairs its own
     /// losses over its own round trip. The source receives acknowledgments of data that has not
     /// reached the destination yet. One connection holds at most twice the pool; the end of one
     /// direction is relayed after its last byte, and a side that breaks off resets the other at
