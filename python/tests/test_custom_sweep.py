@@ -120,7 +120,7 @@ def test_the_executor_does_not_matter(file: Path, whole: pl.DataFrame) -> None:
             assert again.equals(whole)
 
 
-def test_a_sweep_goes_on_until_the_code_is_another(
+def test_a_sweep_resumes_unless_the_code_changed(
     file: Path, whole: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     airlane.sweep(file, vary=VARY, runs=2, out=tmp_path)
@@ -169,13 +169,13 @@ class UsesGlobals(Bursts):
         return end_s % scaled() < 0.1
 
 
-def test_what_code_names_of_its_module_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_globals_used_by_the_code_are_part_of_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest(UsesGlobals)
     monkeypatch.setitem(globals(), "FACTOR", 2.0)
     assert digest(UsesGlobals) != before
 
 
-def test_what_nothing_tells_from_another_is_refused(file: Path) -> None:
+def test_indistinguishable_pieces_are_refused(file: Path) -> None:
     class Holds(Alternates):
         def __init__(self) -> None:
             super().__init__()
@@ -185,7 +185,9 @@ def test_what_nothing_tells_from_another_is_refused(file: Path) -> None:
         digest(Holds())
 
 
-def test_what_a_piece_raises_names_the_run_and_how_to_repeat_it(file: Path, tmp_path: Path) -> None:
+def test_an_exception_in_a_piece_names_the_run_and_how_to_repeat_it(
+    file: Path, tmp_path: Path
+) -> None:
     class Fails(Bursts):
         def loses(self, start_s: float, end_s: float, len_bytes: int) -> bool:
             raise ArithmeticError("no such loss")
@@ -217,7 +219,7 @@ def test_what_a_piece_raises_names_the_run_and_how_to_repeat_it(file: Path, tmp_
         ({"weights": {"links.radio": Bursts}}, r"weights\['links.radio'\]=Bursts"),
     ],
 )
-def test_what_is_no_piece_is_refused_by_name(
+def test_invalid_pieces_are_refused_by_name(
     file: Path, pieces: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
@@ -226,7 +228,7 @@ def test_what_is_no_piece_is_refused_by_name(
         airlane.custom.run(file, **pieces)
 
 
-def test_what_makes_no_model_is_refused_by_name(file: Path) -> None:
+def test_invalid_models_are_refused_by_name(file: Path) -> None:
     with pytest.raises(TypeError, match=r"links\.radio\.down: 7 has no method loses"):
         airlane.custom.run(file, error_models={"links.radio.down": lambda _: 7})  # type: ignore[dict-item,return-value]
     with pytest.raises(TypeError, match=r"voice: 7 has no method on_start"):
@@ -260,7 +262,7 @@ def test_an_axis_that_a_piece_overwrites_is_refused(
             airlane.sweep(file, vary=vary, runs=1)
 
 
-def test_what_a_piece_leaves_may_vary(file: Path) -> None:
+def test_keys_that_no_piece_replaces_may_vary(file: Path) -> None:
     down = Pieces(error_models={"links.radio.down": Bursts}, applications={"voice": Beacon})
     vary: dict[str, Any] = {
         "pieces": {"mine": down},

@@ -27,7 +27,7 @@ def cluster() -> Iterator[LocalCluster]:
         yield cluster
 
 
-def test_pieces_of_a_notebook_reach_the_workers(base: Scenario, cluster: LocalCluster) -> None:
+def test_classes_of_a_notebook_reach_the_workers(base: Scenario, cluster: LocalCluster) -> None:
     class Bursts:
         """Not part of a module, like a class in a notebook."""
 
@@ -95,7 +95,9 @@ def test_a_cluster_of_its_own(base: Scenario) -> None:
     assert airlane.sweep(base, runs=3, executor="dask").equals(airlane.sweep(base, runs=3))
 
 
-def test_it_stops_where_one_process_stops(base: Scenario, cluster: LocalCluster) -> None:
+def test_a_cluster_stops_at_the_same_run_as_one_process(
+    base: Scenario, cluster: LocalCluster
+) -> None:
     sweep: dict[str, Any] = {
         "vary": {RATE: [0.05, 0.1]},
         "until": airlane.Precision("voice.loss_ratio", relative=0.2, least=3, most=60),

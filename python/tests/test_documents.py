@@ -75,7 +75,7 @@ def test_lines_are_no_longer_than_a_window() -> None:
     assert long == []
 
 
-def test_links_lead_to_files_that_there_are() -> None:
+def test_links_lead_to_existing_files() -> None:
     broken = []
     for file in documents():
         text = re.sub(r"```.*?```", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -25,7 +25,7 @@ def test_there_are_excerpts() -> None:
 
 
 @pytest.mark.parametrize(("at", "code"), [pytest.param(*e, id=e[0]) for e in excerpts()])
-def test_an_excerpt_compiles_and_names_what_there_is(at: str, code: str) -> None:
+def test_an_excerpt_compiles_and_uses_existing_names(at: str, code: str) -> None:
     import airlane.custom
     import airlane.figures
     import airlane.plots
@@ -74,7 +74,7 @@ def media() -> set[str]:
     return set(re.findall(r"^- `kind = \"([^\"]+)\"`", part, re.MULTILINE))
 
 
-def test_who_comes_from_elsewhere_reads_of_keys_and_kinds_that_there_are() -> None:
+def test_coming_from_names_only_existing_keys_and_kinds() -> None:
     known = "\n".join(REFERENCES)
     theirs = " ".join(re.findall(r"^\| (.*?) \| ", COMING_FROM, re.MULTILINE))
     unknown = []
@@ -97,7 +97,7 @@ def test_who_comes_from_elsewhere_reads_of_keys_and_kinds_that_there_are() -> No
     assert unknown == []
 
 
-def test_who_comes_from_elsewhere_reads_of_every_tcp_and_medium() -> None:
+def test_coming_from_names_every_tcp_and_medium() -> None:
     names = choices("congestion") | choices("recovery") | media()
     assert {"cubic", "bbr", "rack", "wifi"} <= names
     missing = [name for name in sorted(names) if f'"{name}"' not in COMING_FROM]
@@ -108,7 +108,7 @@ def test_who_comes_from_elsewhere_reads_of_every_tcp_and_medium() -> None:
     assert not names & set(words)
 
 
-def test_the_settings_beside_ns2_are_as_many_as_it_says() -> None:
+def test_coming_from_counts_the_settings_compared_with_ns2() -> None:
     report = (SOURCES / "docs" / "lab" / "validation-ns2.md").read_text(encoding="utf-8")
     within, of_all = re.findall(r"^(\d+) of (\d+) settings are within 5 %", report, re.MULTILINE)[0]
     said = f"has {of_all} settings side by side, {within} within 5 %"

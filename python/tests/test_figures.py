@@ -184,7 +184,7 @@ def test_every_study_that_runs_something_is_drawn(every: list[tuple[str, Path]])
                 assert (study.drawing is not None) == (study.scenarios > 0), study.id
 
 
-def test_what_runs_nothing_says_so(few: Path) -> None:
+def test_a_study_without_runs_says_so(few: Path) -> None:
     with pytest.raises(figures.ResultsError, match="background has nothing to draw"):
         figures.draw(few, "background")
 
@@ -265,7 +265,7 @@ def test_a_wrong_call_gets_one_line(few: Path, arguments: list[str], problem: st
     assert done.stderr.count("\n") == 1
 
 
-def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_outcome_is_refused(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "outcome.json").write_text('{"schema": 1, "work": "work"}')
     with pytest.raises(figures.ResultsError, match=r"outcome\.json: not what"):

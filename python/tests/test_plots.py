@@ -124,7 +124,7 @@ def test_lines_that_lie_on_each_other_stay_visible() -> None:
 @pytest.mark.parametrize(
     ("metric", "label"), [("f.delivered_bytes", "f: delivered (B)"), ("events", "events")]
 )
-def test_a_difference_says_so_and_bytes_have_a_unit(metric: str, label: str) -> None:
+def test_differences_are_labelled_and_bytes_have_a_unit(metric: str, label: str) -> None:
     rows = [(way, x, "", 1, run, x + run) for way in "ab" for x in (1, 2) for run in range(3)]
     columns = ["way", "x", "scenario_hash", "seed", "run", metric]
     frame = pl.DataFrame(rows, schema=columns, orient="row")

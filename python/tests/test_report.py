@@ -73,7 +73,7 @@ def test_a_page_has_every_claim_and_every_figure(folder: Path, pages: list[Path]
             assert f"{command}airlane study report results" in text
 
 
-def test_what_was_not_judged_stands_there_with_the_reason(tmp_path: Path) -> None:
+def test_unjudged_claims_are_shown_with_the_reason(tmp_path: Path) -> None:
     results.run("xylomenos-1999/F4.2", "--runs", "1", "--figure-only", "--out", tmp_path)
     (page,) = report.write(tmp_path)
     text = page.read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_what_was_not_judged_stands_there_with_the_reason(tmp_path: Path) -> Non
     assert "](" not in re.sub(r"<pre>.*?</pre>|<svg.*?</svg>", "", text, flags=re.DOTALL)
 
 
-def test_a_page_stands_alone(pages: list[Path]) -> None:
+def test_a_page_is_self_contained(pages: list[Path]) -> None:
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert "<script" not in text
@@ -113,7 +113,7 @@ return {
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-def test_a_page_can_be_read_on(
+def test_a_page_is_readable_on_every_screen(
     screen: str, folder: Path, pages: list[Path], browser: webdriver.Chrome
 ) -> None:
     width, height, dark = SCREENS[screen]

@@ -54,7 +54,7 @@ def test_a_run_that_fails_says_how_to_repeat_it(
     assert folder.name.startswith("airlane-failed-")
 
 
-def test_a_scenario_that_cannot_be_kept_does_not_hide_why_the_run_failed(
+def test_an_unsavable_scenario_does_not_hide_why_the_run_failed(
     base: Scenario, tmp_path: Path
 ) -> None:
     error = failed("a wheel came off", base, 3, 2, tmp_path / "none")
@@ -70,7 +70,7 @@ def test_the_result_is_that_of_the_command_line() -> None:
     assert result.to_dict() == json.loads(GOLDEN.read_text())["runs"][0]
 
 
-def test_throughput_over_time_sums_to_what_came(base: Scenario) -> None:
+def test_throughput_over_time_sums_to_the_delivered_bytes(base: Scenario) -> None:
     plain, kept = airlane.run(base), airlane.run(base, over_time_s=3)
     for name, flow in kept.flows.items():
         over_time = flow.over_time
@@ -99,7 +99,7 @@ def as_said(value: object) -> object:
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)
-def test_the_typed_result_has_all_that_the_tree_has(file: Path) -> None:
+def test_the_typed_result_has_every_field_of_the_tree(file: Path) -> None:
     result = airlane.run(Scenario.load(file).with_(duration="2 s"), run=1)
     tree = result.to_dict()
     assert (result.scenario_hash, result.seed, result.run) == (tree["scenario_hash"], 1, 1)
@@ -141,7 +141,7 @@ def test_metrics_have_a_frame(base: Scenario) -> None:
     assert "file: throughput_bps=" in repr(result)
 
 
-def test_other_threads_go_on_meanwhile(base: Scenario) -> None:
+def test_a_run_does_not_block_other_threads(base: Scenario) -> None:
     long = base.with_(duration="3000 s")
     ticks, stop = 0, threading.Event()
 

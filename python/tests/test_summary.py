@@ -35,7 +35,7 @@ def test_means_and_their_intervals() -> None:
     assert rows[1] == ("a", "f.delay_s", 1, 5.0, None, None, 3)
 
 
-def test_the_differences_of_pairs_are_known_better() -> None:
+def test_paired_differences_have_narrower_intervals() -> None:
     both = frame({"raw": [10.0, 20.0, 60.0], "sr": [12.0, 22.5, 63.0]})
     rows = airlane.summary(airlane.difference(both, "way", "raw"), confidence=0.9).rows()
     assert rows[0][:4] == ("sr", "f.delay_s", 3, 2.5)
@@ -59,7 +59,7 @@ def told(*arguments: str | Path) -> dict[str, Any]:
     return told
 
 
-def test_how_many_runs_measured_a_number_is_what_the_program_says(tmp_path: Path) -> None:
+def test_the_number_of_measured_runs_matches_the_program(tmp_path: Path) -> None:
     # On a link that loses nearly everything, few runs measure a delay; if it loses everything, none
     # does.
     files = [world(tmp_path, rate=rate, services=False) for rate in (0.9, 0.985, 1.0)]
@@ -90,7 +90,7 @@ def test_how_many_runs_measured_a_number_is_what_the_program_says(tmp_path: Path
             assert row["mean"] == pytest.approx(said["mean"])
 
 
-def test_columns_that_are_not_there_are_named() -> None:
+def test_missing_columns_are_named() -> None:
     for wrong in ({"metrics": ["zz"]}, {"by": "zz"}):
         with pytest.raises(ValueError, match=r"no column 'zz'; there are: way, .*f\.delay_s"):
             airlane.summary(frame({"a": [1.0]}), **wrong)  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), max_size=60)
 
 
 @given(values, st.integers(2, 10), st.integers(0, 40), st.floats(0.001, 1))
-def test_the_number_of_runs_depends_on_what_was_looked_at_alone(
+def test_later_runs_do_not_change_the_number_of_runs(
     seen: list[float], least: int, more: int, relative: float
 ) -> None:
     precision = Precision("m", relative=relative, least=least, most=least + more)

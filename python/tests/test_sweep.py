@@ -78,7 +78,7 @@ class Dies(Executor):
         return future
 
 
-def test_a_sweep_goes_on_where_it_was_interrupted(
+def test_a_sweep_resumes_where_it_was_interrupted(
     base: Scenario, whole: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
@@ -112,7 +112,9 @@ def test_ctrl_c_stops_a_sweep(tmp_path: Path) -> None:
     assert "KeyboardInterrupt" in shown
 
 
-def test_shards_make_the_whole(base: Scenario, whole: pl.DataFrame, tmp_path: Path) -> None:
+def test_shards_together_make_the_sweep(
+    base: Scenario, whole: pl.DataFrame, tmp_path: Path
+) -> None:
     parts, alone = tmp_path / "parts", tmp_path / "alone"
     for shard in ("3/3", "1/3"):
         part = airlane.sweep(base, vary=VARY, runs=4, out=parts, shard=shard)
@@ -171,7 +173,9 @@ def test_points_that_are_one_world_are_run_once(base: Scenario, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("executor", [1, 2])
-def test_each_point_runs_until_it_is_known(base: Scenario, executor: int, tmp_path: Path) -> None:
+def test_each_point_runs_until_its_precision_is_reached(
+    base: Scenario, executor: int, tmp_path: Path
+) -> None:
     until = Precision("file.throughput_bps", relative=0.12, least=3, most=40)
     frame = airlane.sweep(base, vary=VARY, until=until, executor=executor, out=tmp_path)
     counts = frame.group_by(list(VARY), maintain_order=True).len()["len"].to_list()
@@ -210,9 +214,7 @@ def test_a_run_that_fails_says_how_to_repeat_it(
     assert shown.strip() == repr(expected)
 
 
-def test_a_worker_that_is_lost_for_good_says_so_and_how_to_go_on(
-    base: Scenario, tmp_path: Path
-) -> None:
+def test_a_lost_worker_is_reported_with_how_to_resume(base: Scenario, tmp_path: Path) -> None:
     class Loses(Dies):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
             future: Future[Any] = Future()
@@ -226,7 +228,7 @@ def test_a_worker_that_is_lost_for_good_says_so_and_how_to_go_on(
     assert shown.strip() == repr(airlane.run(base, seed=8, run=caught.value.run))
 
 
-def test_a_pool_that_is_broken_says_how_to_go_on(base: Scenario, tmp_path: Path) -> None:
+def test_a_broken_pool_is_reported_with_how_to_resume(base: Scenario, tmp_path: Path) -> None:
     class Broken(Dies):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
             if self.left == 0:
@@ -238,7 +240,7 @@ def test_a_pool_that_is_broken_says_how_to_go_on(base: Scenario, tmp_path: Path)
     assert "airlane.run(" in str(caught.value).splitlines()[-1]
 
 
-def test_a_sweep_knows_what_a_run_knows_of_pages_and_calls() -> None:
+def test_a_sweep_has_the_page_and_call_metrics_of_a_run() -> None:
     scenario = Scenario.load(SCENARIOS / "three-applications.toml").set("duration", "20 s")
     metrics = ["pages.page_time_mean_s", "voice.delay_median_s", "file.window_cuts"]
     row = airlane.sweep(scenario, runs=1, metrics=metrics).row(0, named=True)
@@ -248,7 +250,7 @@ def test_a_sweep_knows_what_a_run_knows_of_pages_and_calls() -> None:
     assert None not in known
 
 
-def test_a_sweep_knows_each_service(base: Scenario) -> None:
+def test_a_sweep_has_the_metrics_of_each_service(base: Scenario) -> None:
     name = "radio.down.voice."
     row = airlane.sweep(base, runs=1, metrics=[name + "*"]).row(0, named=True)
     link = airlane.run(base).links["radio"].down
@@ -272,7 +274,7 @@ def test_a_worker_of_another_version_is_refused(
         airlane.sweep(base, runs=1, executor=Elsewhere(1))
 
 
-def test_what_makes_no_sweep_is_refused(base: Scenario, tmp_path: Path) -> None:
+def test_invalid_sweeps_are_refused(base: Scenario, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         airlane.sweep(base, vary={RATE: [0.1, 1.1]})
     assert (caught.value.path, caught.value.value) == (RATE, 1.1)
@@ -352,7 +354,7 @@ def test_axes_beside_each_other_are_not_refused(base: Scenario) -> None:
     assert len(airlane.sweep(base, vary=vary, runs=1)) == 1
 
 
-def test_an_axis_may_set_what_the_tables_of_one_before_leave_out(base: Scenario) -> None:
+def test_an_axis_may_set_keys_that_an_earlier_axis_leaves_out(base: Scenario) -> None:
     tables = {"u": {"links.radio.errors": {"kind": "uniform"}}, "as it is": {}}
     vary: dict[str, Any] = {"model": tables, RATE: [0.1, 0.2]}
     frame = airlane.sweep(base, vary=vary, runs=1)
@@ -365,7 +367,7 @@ def test_an_axis_may_set_what_the_tables_of_one_before_leave_out(base: Scenario)
             airlane.sweep(base, vary=wrong)
 
 
-def test_an_axis_called_as_a_metric_that_is_left_out(base: Scenario) -> None:
+def test_an_axis_may_have_the_name_of_an_omitted_metric(base: Scenario) -> None:
     frame = airlane.sweep(base, vary={"events": {"a": {}}}, runs=1, metrics="file.*")
     assert frame["events"].to_list() == ["a"]
 

@@ -99,7 +99,9 @@ def assert_is_a_packet(packet: bytes) -> None:
         assert wire.checksum(pseudo + packet[20:]) == 0
 
 
-def test_all_packets_come_out_and_files_are_whole(frames: list[tuple[str, wire.Frame]]) -> None:
+def test_all_packets_are_decoded_and_files_are_complete(
+    frames: list[tuple[str, wire.Frame]],
+) -> None:
     forms: Counter[int] = Counter()
     files: dict[tuple[int, int], dict[int, bytes]] = defaultdict(dict)
     for (_, service), numbered in payloads(frames).items():

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_and_others_took_is_lost() {
+    fn stolen_and_foreign_processor_time_is_lost() {
         let begin = Ticks::read(BEGIN, &own(10, 0)).unwrap();
         let end = Ticks::read(END, &own(50, 30)).unwrap();
         // 200 ticks in all, 40 of them stolen; programs used 90, and 70 of these were ours.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn work_of_ones_own_is_not_lost() {
+    fn own_processor_time_is_not_lost() {
         let watch = MachineWatch::begin().unwrap();
         let begin = watch.0.own;
         let mut sum = 0u64;

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_is_better_in_words() {
+    fn the_table_names_the_better_value_in_words() {
         let expected = "\
 One link
 
@@ -230,7 +230,7 @@ One link
     }
 
     #[test]
-    fn a_loss_of_nothing_is_no_division_by_zero() {
+    fn a_loss_of_zero_divides_nothing_by_zero() {
         let mut comparison = comparison();
         comparison.measures[1].values =
             vec![Some(Estimate::single(0.05)), Some(Estimate::single(0.0))];

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_go_by_their_names_unless_names_repeat() {
+    fn files_are_labelled_by_name_unless_names_repeat() {
         let named = |files: &[&str]| names(&files.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert_eq!(named(&["x/raw.toml", "y/sr.toml"]), ["raw", "sr"]);
         assert_eq!(

@@ -173,7 +173,7 @@ match = { dscp = \"EF\" }
     }
 
     #[test]
-    fn whatever_the_layout_the_meaning_stays() {
+    fn layout_never_changes_the_meaning() {
         let long = "x".repeat(120);
         for text in [
             "[[a]]\nb = [{ c = 1 }, { c = \"x \\\" y\" }]\n[[a]]\nd = 1\n".to_owned(),

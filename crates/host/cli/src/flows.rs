@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_says_where_it_goes_and_why_and_what_would_keep_it_there() {
+    fn a_flow_shows_its_service_the_reason_and_a_rule_for_it() {
         let flow = FlowStatus {
             protocol: "udp".to_owned(),
             here: "10.0.0.1:5004".to_owned(),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_get_an_answer() {
+    fn only_host_names_of_this_machine_are_answered() {
         let found = if SITE.is_empty() { "404" } else { "200" };
         for host in ["127.0.0.1:8470", "localhost:8470"] {
             assert_eq!(get("/", host), found);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_files_and_nothing_else() {
+    fn only_embedded_files_are_served() {
         for path in [
             "/../Cargo.toml",
             "/etc/passwd",
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_waited_for_and_bounded() {
+    fn incomplete_requests_wait_and_long_ones_are_refused() {
         assert_eq!(status("GET / HTTP/1.1\r\nHost: loc"), None);
         let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(LONGEST));
         assert_eq!(status(&long).unwrap(), "431");

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_reading_makes_nobody_wait_and_hears_how_much_was_lost() {
+    fn a_stalled_log_reader_blocks_nothing_and_losses_are_counted() {
         let (reader, writer) = io::pipe().unwrap();
         let mut lines = Lines::start(writer, note).unwrap();
         // Far more than the pipe and the queue hold.
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_counted_until_something_can() {
+    fn lines_lost_to_a_full_disk_are_counted() {
         /// A disk that is full for a number of writes.
         struct Disk(u32, io::PipeWriter);
         impl Write for Disk {

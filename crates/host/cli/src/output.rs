@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_says_does_nothing_to_the_terminal() {
+    fn control_characters_from_the_peer_are_escaped() {
         let theirs = "1 \"web\" sr\n2 \u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}gp\u{e9}j";
         let shown = plain(theirs);
         assert!(shown.starts_with("1 \"web\" sr\n2 \\u{1b}]0;owned"));

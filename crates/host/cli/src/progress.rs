@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_comes_soon_and_then_every_ten_seconds() {
+    fn a_progress_line_appears_soon_and_then_every_ten_seconds() {
         let progress = ProgressLine::new("F4.2", 400);
         let line = |seconds, done| progress.line(Duration::from_secs(seconds), done, 400);
         assert_eq!(line(1, 2), None);

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_is_told_of_this_node_and_of_the_least_on_its_way() {
+    fn a_flow_shows_this_node_and_the_least_offer_on_its_path() {
         let local = Offer {
             out_packets: 20,
             out_bytes: 25_000,

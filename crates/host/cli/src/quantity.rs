@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_uncertainty_decides_how_many_digits_are_shown() {
+    fn uncertainty_sets_the_number_of_digits() {
         let rate = Unit::BitsPerSecond;
         assert_eq!(shown(5663.4, Some(123.0), rate), "5.66 ± 0.12 kbit/s");
         assert_eq!(
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_three_digits_are_shown() {
+    fn three_digits_are_shown_without_an_uncertainty() {
         assert_eq!(shown(0.1547, None, Unit::Seconds), "155 ms");
         assert_eq!(shown(0.054, None, Unit::Ratio), "5.40 %");
         assert_eq!(shown(12.0, None, Unit::Count), "12.0");

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_has_the_usual_port_unless_it_names_another() {
+    fn a_host_without_a_port_gets_the_default_port() {
         let at = |text| resolve(text).unwrap()[0].to_string();
         assert_eq!(at("192.0.2.7"), "192.0.2.7:7008");
         assert_eq!(at("192.0.2.7:9"), "192.0.2.7:9");

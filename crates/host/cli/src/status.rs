@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn why_no_session_forms_stands_before_what_it_did_not_carry() {
+    fn the_reason_for_no_session_precedes_the_drops() {
         let mut waiting = status(10, 0);
         waiting.underlay.secure = Some(SecureReport {
             key: "TjgqYkZ2".to_owned(),
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_peer_of_an_interface_is_no_default_route() {
+    fn the_only_peer_shows_no_default_route() {
         let mut one = status(10, 0);
         one.peers[0].prefixes = ["0.0.0.0/0", "::/0"].map(str::to_owned).to_vec();
         assert!(!text(&one).contains("0.0.0.0/0"));

@@ -441,7 +441,7 @@ mod tests {
     const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\r";
 
     #[test]
-    fn what_the_other_end_says_does_nothing_to_the_terminal() {
+    fn control_characters_from_the_server_are_escaped() {
         let client = [10, 7, 0, 2].into();
         let refused = told("whoever", ServerEvent::Refused { client, why: EVIL });
         let ways = Ways {

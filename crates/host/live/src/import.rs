@@ -480,7 +480,7 @@ Endpoint = 192.0.2.7:51820
     }
 
     #[test]
-    fn a_table_of_its_own_or_none_leaves_the_routes_of_everything_out() {
+    fn a_custom_or_disabled_table_omits_the_default_routes() {
         let everything = FILE.replace("10.0.0.3/32", "0.0.0.0/0, ::/0");
         for (table, routes) in [("auto", 2), ("off", 0), ("Off", 0), ("51820", 0)] {
             let text = everything.replace("DNS = 10.0.0.53", &format!("Table = {table}"));
@@ -499,7 +499,7 @@ Endpoint = 192.0.2.7:51820
     }
 
     #[test]
-    fn an_address_belongs_to_whom_it_was_given_last() {
+    fn a_duplicate_address_belongs_to_the_last_peer() {
         let twice = FILE.replace("10.0.0.3/32", "10.0.0.2/32");
         let import = import(&twice).unwrap();
         let file: LiveConfig = airlane_base::config::load(&import.text, "wg0.toml").unwrap();
@@ -513,7 +513,7 @@ Endpoint = 192.0.2.7:51820
     }
 
     #[test]
-    fn what_the_link_refuses_is_found_in_the_file_that_it_was_made_of() {
+    fn a_refusal_points_at_the_line_of_the_imported_file() {
         let twice = FILE.replace("vpn.example.com:51820", "192.0.2.7:51820");
         let import = import(&twice).unwrap();
         let refused =
@@ -533,7 +533,7 @@ Endpoint = 192.0.2.7:51820
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         for (old, new, part) in [
             ("ListenPort = 51820", "ListenPort = x", "line 3: ListenPort"),
             (
@@ -564,7 +564,7 @@ Endpoint = 192.0.2.7:51820
 
     proptest! {
         #[test]
-        fn whatever_is_read_can_be_loaded_or_is_an_error(lines in prop::collection::vec(0..20_usize, 0..20)) {
+        fn any_import_is_loadable_or_an_error(lines in prop::collection::vec(0..20_usize, 0..20)) {
             let all: Vec<&str> = FILE.lines().collect();
             let text: Vec<&str> = lines.into_iter().filter_map(|at| all.get(at).copied()).collect();
             if let Ok(import) = import(&text.join("\n")) {

@@ -504,7 +504,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_this_machine_is_the_loopback() {
+    fn the_route_to_this_machine_is_the_loopback() {
         let mut netlink = Netlink::open().unwrap();
         let loopback = netlink.link_index("lo").unwrap();
         assert_eq!(netlink.way_to([127, 0, 0, 1].into()).unwrap(), loopback);

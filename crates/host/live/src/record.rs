@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_in_time_is_missed_and_marked() {
+    fn unread_records_are_dropped_and_marked() {
         let mut recorder = Recorder::default();
         recorder.sent(Instant::ORIGIN, &datagram(1, 0), 0);
         let start = Instant::from_nanos(77);

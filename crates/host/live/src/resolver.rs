@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_a_name_and_nobody_has_an_invalid_one() {
+    fn localhost_resolves_and_invalid_names_do_not() {
         let mut resolver = Resolver::start(Arc::new(SystemResolver)).unwrap();
         resolver.ask("localhost:7007".parse().unwrap());
         let (host, found) = wait_for(&mut resolver);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_takes_long_delays_no_other_and_is_asked_for_once() {
+    fn a_slow_name_delays_no_other_and_is_looked_up_once() {
         let (go_on, waits) = mpsc::channel();
         let by = Arc::new(Slow(std::sync::Mutex::new(waits)));
         let mut resolver = Resolver::start(by).unwrap();

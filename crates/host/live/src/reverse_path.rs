@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_higher_setting_holds() {
+    fn the_stricter_rp_filter_applies() {
         let conf = tempfile::tempdir().unwrap();
         let set = |name: &str, value: &str| {
             std::fs::create_dir_all(conf.path().join(name)).unwrap();

@@ -263,7 +263,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn a_new_key_is_for_its_owner_alone_and_comes_back() {
+    fn a_new_key_file_is_private_and_reads_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("end.key");
         let public = new_key(&path).unwrap();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_missing_exposed_or_none_are_refused_with_what_to_do() {
+    fn missing_exposed_and_invalid_keys_are_refused_with_advice() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("end.key");
         let says = |part: &str| {

@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_link_is_refused_with_what_would_be_right() {
+    fn unworkable_links_are_refused_with_advice() {
         let says = |plan: &LinkPlan, part: &str| {
             let error = plan.ends().unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_for_their_owner_alone_and_stay_unless_they_are_replaced() {
+    fn files_are_private_and_kept_unless_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("new").join("air0");
         let preshared = LinkPlan {

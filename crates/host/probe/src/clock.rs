@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_hours_apart_give_delays_as_if_they_were_one() {
+    fn clocks_hours_apart_give_true_delays() {
         let other = Other {
             ahead_ns: -3 * HOUR,
             ppm: 80,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_second_reading_the_clocks_go_equally_fast() {
+    fn without_a_second_reading_no_drift_is_assumed() {
         let other = Other {
             ahead_ns: HOUR,
             ppm: 0,
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_make_no_sense_are_not_used() {
+    fn impossible_times_are_not_used() {
         let echo = EchoTimes {
             sent_ns: 10,
             heard_ns: 100,

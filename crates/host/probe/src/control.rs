@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_silence_nor_endless_lines_are_waited_for() {
+    fn silence_and_endless_lines_time_out() {
         let (mut near, mut far) = pair();
         let silent = far.hear::<u8>(GLANCE, || false).unwrap_err();
         assert_eq!(silent.kind(), io::ErrorKind::TimedOut);

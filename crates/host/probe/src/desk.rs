@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn one_test_is_on_at_a_time_and_known_by_its_token() {
+    fn one_test_runs_at_a_time_and_is_identified_by_its_token() {
         let stop = AtomicBool::new(false);
         let desk = desk(&stop);
         let tokens = [TestToken([1; 16]), TestToken([2; 16])];
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_in_where_it_is_full() {
+    fn a_full_gate_admits_nobody() {
         let gate = Gate::new(3);
         let all: Vec<_> = (0..3).map(|_| gate.admit()).collect();
         assert!(all.iter().all(Option::is_some));

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_ends_and_is_not_sent_into() {
+    fn a_sender_stops_in_an_outage_and_resumes_after_it() {
         let mut sender = Sender::new(0);
         let sent = (0..60_000).map(|ms| {
             let mut sent = 0;

@@ -311,7 +311,7 @@ mod tests {
         /// Only requests with the test's token are answered, and "WHO?" where that is enabled; a reply repeats the
         /// fields of its request.
         #[test]
-        fn any_datagram_is_answered_only_where_it_may_be(
+        fn any_datagram_is_answered_only_if_permitted(
             bytes in prop::collection::vec(any::<u8>(), LENGTH),
             magic in prop::option::of(prop::sample::select(vec![REQUEST, ANSWER, WHO, HERE])),
             knows: bool,

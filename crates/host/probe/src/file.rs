@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_known_by_its_place() {
+    fn content_is_determined_by_its_position() {
         let content = Content::new();
         let long = [content.at(100), content.at(0), content.at(0)].concat();
         assert!(content.is(100, &long));

@@ -547,7 +547,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_have_nothing_loaded_and_hear_what_there_is() {
+    fn a_client_cannot_load_a_module_and_gets_the_available_list() {
         let loaded = "reno cubic\n";
         assert_eq!(admit_congestion_control("cubic", loaded), Ok(()));
         // Neither a prefix of a name, nor any other string that the kernel would accept.

@@ -204,7 +204,7 @@ mod tests {
     const TOKEN: TestToken = TestToken([7; TOKEN_LEN]);
 
     #[test]
-    fn what_was_sent_in_the_period_counts_once_however_late_it_comes() {
+    fn packets_of_the_period_count_once_however_late() {
         let arrival = |seq, sent_ns: u64, received_ns| VoiceArrival {
             seq,
             sent_ns,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_come_too_late_are_counted_apart_from_lost_ones() {
+    fn late_packets_are_counted_apart_from_lost_ones() {
         let arrivals: Vec<_> = (1..=20)
             .map(|seq| VoiceArrival {
                 seq,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_understood_and_nothing_else_is() {
+    fn only_packets_of_the_test_are_accepted() {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let times = Times {
             warmup: INTERVAL,

@@ -89,7 +89,7 @@ fn measure(config: &ClientConfig) -> TrafficReport {
 
 /// File and pages on one TCP port, a download on the same UDP port, and voice without a mark.
 #[test]
-fn one_port_carries_what_nobody_marks() {
+fn one_port_carries_everything_unmarked() {
     let port = TcpListener::bind((HERE, 0))
         .unwrap()
         .local_addr()
@@ -145,7 +145,7 @@ fn everything_comes_and_the_clocks_of_the_ends_need_not_agree() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_carried() {
+fn only_requested_applications_run() {
     let (report, _) = with_server(&server(), |ports, _| {
         measure(&ClientConfig {
             file: false,
@@ -160,7 +160,7 @@ fn only_what_is_asked_for_is_carried() {
 /// The order takes one path, as over a cable, and the load another, as through a tunnel: this host has another
 /// address there.
 #[test]
-fn voice_comes_from_another_address_than_the_order() {
+fn voice_arrives_from_another_address_than_its_request() {
     let any = ServerConfig {
         door: Door::Address(Ipv6Addr::UNSPECIFIED.into()),
         ..server()

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_gives_its_depth_at_once_and_its_rate_from_then_on() {
+    fn a_bucket_gives_its_depth_at_once_and_then_its_rate() {
         let rate = "1 Mbit/s".parse().unwrap();
         let mut bucket = Bucket::new(rate, Duration::from_millis(8), 0);
         let mut now = Instant::from_nanos(1);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_one_is_full_at_another_rate() {
+    fn a_retimed_bucket_keeps_its_fill() {
         let bucket = |rate: &str| Bucket::new(rate.parse().unwrap(), Duration::from_millis(8), 100);
         for taken in [0, 60] {
             let mut slow = bucket("1 kbit/s");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_one_holds_a_packet_all_the_same() {
+    fn a_slow_bucket_holds_at_least_a_packet() {
         let rate = "8 bit/s".parse().unwrap();
         let mut bucket = Bucket::new(rate, Duration::from_millis(1), 1_500);
         assert!(bucket.take(Instant::ORIGIN, 1_500));

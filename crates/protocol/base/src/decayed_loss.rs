@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_of_late_counts_most() {
+    fn recent_losses_count_most() {
         let mut loss = DecayedLoss::default();
         assert_eq!(loss.ratio(), 0.0);
         (0..100).for_each(|_| loss.add(100.0, 1_000.0, 10_000.0));

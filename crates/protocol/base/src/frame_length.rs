@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_go_by_length_make_frames_short_and_others_do_not() {
+    fn only_length_dependent_losses_shorten_frames() {
         // The root of 55 / b, slightly less because rests lower the mean.
         let by_length = settles(|n| n * 2e-4);
         assert!((380.0..560.0).contains(&by_length), "{by_length}");

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_or_fit_is_none() {
+    fn unterminated_and_oversized_varints_are_refused() {
         assert_eq!(read(&mut [0x80].as_slice()), None);
         assert_eq!(read(&mut [0xff; 10].as_slice()), None);
     }

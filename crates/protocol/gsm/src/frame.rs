@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_comes_back_from_the_air(
+        fn a_frame_round_trips(
             body in body(), command: bool, poll: bool, blocks in 1_u8..=128, octets: [u8; 16],
         ) {
             let header = Header { command, poll, body };
@@ -305,13 +305,13 @@ mod tests {
         }
 
         #[test]
-        fn anything_may_come_from_the_air(air in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_decode_without_panic(air in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Frame::decode(&air);
         }
     }
 
     #[test]
-    fn the_fields_stand_where_the_standard_has_them() {
+    fn fields_are_laid_out_as_in_the_standard() {
         let body = Body::Numbered {
             says: Supervisory::SelectiveReject,
             about: 5,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_loses_to_overhead_what_is_published() {
+    fn frame_overhead_is_as_published() {
         // Ludwig et al. 1999, section 2: 24 of 30 bytes, plus an octet of L2R.
         assert_eq!(information_len(1) - 1, 24);
         assert_eq!(information_len(7) - 1, 210 - 6 - 7);

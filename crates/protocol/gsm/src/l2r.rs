@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stream_comes_back_whatever_it_was_cut_into(
+        fn a_stream_is_restored_from_any_segmentation(
             data in prop::collection::vec(any::<u8>(), 0..2000),
             lens in prop::collection::vec(2_usize..400, 1..20),
         ) {
@@ -92,7 +92,7 @@ mod tests {
         }
 
         #[test]
-        fn any_information_may_come(information in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_information_unpacks_without_panic(information in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut data = Vec::new();
             unpack(&information, &mut data);
             prop_assert!(data.len() <= information.len());

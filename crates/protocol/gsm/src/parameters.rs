@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_items_may_come(items in prop::collection::vec(any::<u8>(), 0..30)) {
+        fn any_negotiation_items_give_valid_parameters(items in prop::collection::vec(any::<u8>(), 0..30)) {
             let agreed = Parameters::default().agreed(&items);
             prop_assert!(agreed.is_none_or(|agreed| (1..=61).contains(&agreed.window)));
         }

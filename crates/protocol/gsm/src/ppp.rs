@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_come_back_and_a_hole_spoils_only_what_it_touches(
+        fn packets_round_trip_and_a_hole_spoils_only_its_own(
             packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..60), 1..8),
             map: u32, from: prop::sample::Index, len in 0_usize..40,
         ) {
@@ -152,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn any_stream_may_come(stream in prop::collection::vec(any::<u8>(), 0..500)) {
+        fn any_stream_is_read_within_bounds(stream in prop::collection::vec(any::<u8>(), 0..500)) {
             let mut reader = Reader::new(50);
             let packets = found(&mut reader, &stream);
             prop_assert!(packets.iter().all(|packet| packet.len() <= 50));

@@ -285,7 +285,7 @@ fn an_outage_is_survived_as_long_as_the_link_persists() {
 
 /// A second request for a frame may cross the acknowledgment of its retransmission. The frame after it was lost.
 #[test]
-fn a_station_asks_again_where_what_was_asked_for_has_come_by_itself() {
+fn a_stale_selective_reject_is_followed_by_a_new_request() {
     let mut station = Station::new(Parameters::default());
     let blocks = Lengths { full: 1, bare: 1 };
     for number in 0..2 {

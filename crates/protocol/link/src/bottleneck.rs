@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_meet_one_queue_share_what_it_leaves_by_their_weights() {
+    fn ports_behind_one_queue_share_its_rate_by_weight() {
         let (bps, together) = watch(|look, rng| {
             let queue = saw(look, 17);
             [queue + rng.uniform() * 4.0, queue + rng.uniform() * 4.0]
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_meet_queues_of_their_own_keep_what_they_found() {
+    fn ports_behind_separate_queues_keep_their_rates() {
         for period in [13, 16, 29] {
             let (bps, together) = watch(|look, rng| {
                 [

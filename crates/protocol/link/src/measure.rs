@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_do_not_show_are_not_measured() {
+    fn invisible_losses_are_not_measured() {
         let mut meter = Meter::new(Duration::ZERO, false);
         let ledger = ServiceLedger {
             sent_bytes: 900,

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_hints_tells_what_they_mean() {
+    fn hints_are_interpreted_by_their_order() {
         let at = |link, technology| Attachment { link, technology };
         let mut mobility = Mobility::new();
         let script = [

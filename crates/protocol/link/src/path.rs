@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_nobody_sees_is_not_none() {
+    fn an_invisible_loss_is_not_zero() {
         let blind = Offer {
             loss: None,
             ..offer(0, RAW, 10.0, 0.0, 0.1)
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beaten_is_not_offered() {
+    fn dominated_offers_are_left_out() {
         let link = vec![
             offer(1, FULL, 10.0, 0.0, 0.2),
             offer(2, FULL, 12.0, 0.0, 0.3),

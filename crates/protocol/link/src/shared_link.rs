@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_without_its_frame_costs_the_others_nothing() {
+    fn a_port_without_a_frame_costs_the_others_nothing() {
         let mut medium = medium();
         let now = Instant::ORIGIN;
         medium.offer(now, 3, 1_500);
@@ -191,7 +191,7 @@ mod tests {
         /// For all sequences of offers and changed lengths, no backlogged port falls behind another by more
         /// than one frame of each.
         #[test]
-        fn no_port_falls_behind(
+        fn no_port_is_starved(
             weights in prop::collection::vec(0.1..8.0f64, 2..6),
             changes in prop::collection::vec((0..6u8, 40..=1_500usize), 1..400),
         ) {

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_belongs_to_nobody_is_free() {
+    fn only_unassigned_ether_types_are_accepted() {
         for free in [0x88b5, 0x88b6, 0x0600, 0x7777] {
             assert_eq!(EtherType(free).objection(), None, "{free:#06x}");
         }

@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_those_of_services_that_see_them() {
+    fn losses_count_only_services_that_see_them() {
         let of = |all: &[(ServiceMetrics, ServiceLedger)]| losses(all.iter().map(|(m, l)| (m, l)));
         let blind = service(None, [1_000, 0, 0]);
         assert_eq!(of(&[blind]), [None, None]);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_what_one_owner_has() {
+    fn a_network_is_an_ipv4_address_or_an_ipv6_64() {
         let same = |a: &str, b: &str| Network::of(from(a)) == Network::of(from(b));
         assert!(same("192.0.2.1:1", "192.0.2.1:2"));
         assert!(!same("192.0.2.1:1", "192.0.2.2:1"));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_and_it_comes_back() {
+    fn the_number_of_buckets_is_bounded_and_full_ones_are_reused() {
         let mut addresses = Addresses::new(at(0), 10);
         let host = |n: u32| PeerAddress::Udp((n.to_be_bytes(), 1).into());
         let taken = (0..5_000).filter(|n| addresses.admit(at(0), host(*n)));
@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         /// In any time t a network gets at most t plus a second's worth; one that asks for less gets everything.
         #[test]
-        fn no_one_has_more_than_the_rate_and_a_second(
+        fn no_network_exceeds_the_rate_plus_one_second(
             gaps in prop::collection::vec(0..300u64, 1..300),
             per_second in 1..40u32,
         ) {

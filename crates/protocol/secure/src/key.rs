@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_back() {
+    fn a_key_round_trips_as_text() {
         let private = PrivateKey::generate([7; 32]);
         let text = private.to_text();
         assert_eq!(text.len(), KEY_TEXT_LEN);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_keys_are_refused() {
+    fn keys_of_small_order_are_refused() {
         let mut one = [0; 32];
         one[0] = 1;
         for bytes in [[0; 32], one] {

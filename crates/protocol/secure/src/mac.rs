@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_more_than_so_many_in_a_second_and_ends() {
+    fn load_is_high_above_the_limit_for_one_second() {
         let mut load = Load::new(at(0), 10);
         assert!((0..10).all(|ms| !load.is_high(at(ms))));
         assert!(load.is_high(at(11)));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_of_an_address_and_a_time() {
+    fn cookies_depend_on_address_and_time() {
         let mut secret = CookieSecret::new(Duration::from_secs(120));
         let mut entropy = Entropy::new([1; 32]);
         let mut cookie =

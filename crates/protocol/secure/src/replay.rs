@@ -175,7 +175,7 @@ mod tests {
 
         /// However messages are lost and reordered, the counters of accepted ones are restored correctly.
         #[test]
-        fn what_the_window_takes_is_read_as_it_was_sent(
+        fn accepted_low_bits_widen_to_the_sent_counter(
             start in prop_oneof![Just(0u64), (1u64 << 32) - 500..(1u64 << 32) + 500, 0..1u64 << 50],
             steps in prop::collection::vec((0..1u64 << 30, 0..3 * WINDOW), 0..60),
         ) {
@@ -194,7 +194,7 @@ mod tests {
 
         /// Small and large steps, back and forth, compared with a set of all accepted counters.
         #[test]
-        fn does_what_a_set_does(
+        fn the_window_agrees_with_a_set_of_counters(
             start in prop_oneof![Just(0u64), 0..1u64 << 40],
             steps in prop::collection::vec(
                 prop_oneof![

@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_said_is_read(
+        fn an_about_message_round_trips(
             session: u32,
             asks: bool,
             version in "[ -~]{0,40}",

@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_comes_out_of_its_parts_in_whatever_order(
+        fn a_frame_is_reassembled_from_parts_in_any_order(
             frame in prop::collection::vec(any::<u8>(), 1..3_000),
             longest in 40..2_000usize,
             order in any::<u64>(),
@@ -182,7 +182,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_taken_or_refused_and_little_is_kept(
+        fn any_parts_are_accepted_or_refused_in_bounded_memory(
             bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..60),
         ) {
             let mut reassembly = Reassembly::default();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_would_take_too_many_parts_takes_none() {
+    fn a_frame_of_too_many_parts_gets_none() {
         assert_eq!(Part::of(1, 1, &[0; 3_000], Part::HEAD + 1).count(), 0);
         assert_eq!(Part::of(1, 1, &[0; 3_000], 5).count(), 0);
         assert_eq!(Part::of(1, 1, &[0; 255], Part::HEAD + 1).count(), 255);

@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(Some(probe)) = Probe::decode(&body) {
                 prop_assert_eq!(&probe.encode()[4..], &body[4..Probe::LEN]);
             }

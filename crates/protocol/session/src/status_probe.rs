@@ -299,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_read_or_refused(mut body in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn any_bytes_are_read_or_refused(mut body in prop::collection::vec(any::<u8>(), 0..120)) {
             body.splice(..body.len().min(1), [VERSION]);
             if let Ok(Some(probe)) = StatusProbe::decode(&body) {
                 prop_assert_eq!(StatusProbe::decode(&probe.encode()), Ok(Some(probe)));
@@ -307,7 +307,7 @@ mod tests {
         }
 
         #[test]
-        fn a_path_says_the_least_that_one_of_its_nodes_offers(
+        fn a_path_carries_the_least_offer_of_its_nodes(
             probe in probe(),
             nodes in prop::collection::vec(offer(), 0..16),
         ) {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_goes_round_ends() {
+    fn a_looping_probe_ends() {
         let own = Offer {
             out_packets: 1,
             out_bytes: 1,

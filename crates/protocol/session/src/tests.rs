@@ -267,7 +267,7 @@ fn different_tables_are_refused_with_both_texts_and_a_new_table_is_tried() {
 }
 
 #[test]
-fn ends_with_two_parts_need_both_of_them() {
+fn asymmetric_tables_need_both_parts() {
     for parts in [["here", "peer"], ["peer", "here"], ["here"; 2], ["peer"; 2]] {
         let table = |part| match part {
             "here" => "1 snoop here",
@@ -349,7 +349,7 @@ fn our_own_hello_coming_back_is_refused() {
 /// A standby node takes over the peer's address and gives it back. The first node was never told that its session ended,
 /// so it must not continue in it.
 #[test]
-fn an_epoch_that_was_left_has_to_be_renewed() {
+fn an_abandoned_epoch_must_be_renewed() {
     let mut world = World::new(1, ["t", "t"]);
     world.run(SECOND);
     let first = world.ends[1].session.clone();
@@ -412,7 +412,7 @@ fn own(table: &str, services: u8) -> Vec<OwnService> {
 }
 
 #[test]
-fn an_idle_session_says_little_and_nothing_twice() {
+fn an_idle_session_sends_little_and_repeats_nothing() {
     let mut world = World::new(1, ["t", "t"]);
     world.delay_ms = 40;
     for end in &mut world.ends {
@@ -568,7 +568,7 @@ proptest! {
     }
 
     #[test]
-    fn an_end_that_is_not_heard_knows_it_and_no_other_does(
+    fn only_an_unheard_end_reports_that_it_is_unheard(
         seed in any::<u64>(), deaf in 0..2_usize, before in 1..20_u64, traffic in any::<bool>(),
         delay_ms in 1..900_u64, loss in 0.0..0.1,
     ) {
@@ -653,7 +653,7 @@ proptest! {
 
 /// A path that is cut counts for as long as nobody asks; who does knows within a round trip.
 #[test]
-fn an_end_that_asks_knows_at_once_whether_the_peer_hears_it() {
+fn an_asking_end_learns_at_once_whether_the_peer_hears_it() {
     for traffic in [false, true] {
         let mut world = World::new(7, ["t", "t"]);
         world.traffic = traffic;

@@ -302,7 +302,7 @@ mod tests {
     proptest! {
         /// Despite loss, duplication and delay, messages arrive once, whole and in order.
         #[test]
-        fn messages_come_once_whole_and_in_order(
+        fn messages_arrive_once_whole_and_in_order(
             lengths in prop::collection::vec(0_usize..3_000, 1..4),
             fates in prop::collection::vec((0_u8..10, 1_u64..60), 1..200),
         ) {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_message_that_nobody_may_send_takes_no_memory() {
+    fn a_part_of_an_impossible_message_takes_no_memory() {
         let mut end = Exchange::default();
         let part = |count, number| Part {
             turn: 1,

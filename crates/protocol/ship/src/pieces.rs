@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_the_ranges_in_order_and_none_is_longer_than_a_block() {
+    fn pieces_are_the_ranges_in_order_and_at_most_a_block_long() {
         let mut ranges = Ranges::none();
         ranges.push(10, 25);
         ranges.push(100, 10);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_connection_cannot_carry_waits() {
+    fn pieces_beyond_one_connection_wait() {
         let pieces = Pieces::of(&Ranges::all(u64::MAX / 2), 1_000);
         assert_eq!(pieces.count(), MOST_PACKETS);
         assert_eq!(pieces.ranges().bytes(), u64::from(MOST_PACKETS) * 1_000);

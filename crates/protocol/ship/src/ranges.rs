@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn are_a_set_of_bytes(
+        fn ranges_agree_with_a_set_of_bytes(
             a in prop::collection::btree_set(0u64..60, 0..40),
             b in prop::collection::btree_set(0u64..60, 0..40),
             at in 0u64..61,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_or_is_empty_or_goes_beyond_cannot_be() {
+    fn overlapping_empty_and_excessive_ranges_are_refused() {
         for wrong in [
             vec![(0, 0)],
             vec![(0, 2), (1, 1)],

@@ -279,7 +279,7 @@ proptest! {
 
     /// Whatever the path does, files arrive as they were sent.
     #[test]
-    fn files_come_as_they_were_sent(
+    fn files_arrive_unchanged(
         lengths in prop::collection::vec(prop_oneof![Just(0), 1_u64..3_000, 1_u64..200_000], 1..5),
         mbps in 0.5_f64..50.0,
         delay in 0_u64..300,
@@ -385,7 +385,7 @@ fn a_call_takes_its_own_share_from_a_file_and_stays_good() {
 }
 
 #[test]
-fn where_the_interface_says_what_it_does_it_is_used_and_never_full() {
+fn a_reported_interface_is_used_and_never_overflows() {
     for loss in [0.0, 0.05] {
         let mut world = World::new(Path::new(20.0, 25, loss), &[20_000_000]);
         world.interface = Some((Instant::ORIGIN, 0));
@@ -398,7 +398,7 @@ fn where_the_interface_says_what_it_does_it_is_used_and_never_full() {
 }
 
 #[test]
-fn an_interface_that_falls_silent_is_not_waited_for() {
+fn a_silent_interface_is_not_waited_for() {
     let mut world = World::new(Path::new(20.0, 25, 0.02), &[20_000_000]);
     world.interface = Some((Instant::ORIGIN, 0));
     while world.now < Instant::ORIGIN + Duration::from_secs(2) {
@@ -411,7 +411,7 @@ fn an_interface_that_falls_silent_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_there_already_is_not_sent_again() {
+fn existing_files_are_not_sent_again() {
     let mut world = World::new(Path::new(20.0, 5, 0.0), &[1_000_000, 500_000]);
     world.missing = Ranges::none();
     world.missing.push(1_400_000, 50_000);
@@ -426,7 +426,7 @@ fn what_is_there_already_is_not_sent_again() {
 }
 
 #[test]
-fn nobody_there_is_said_after_a_minute() {
+fn a_missing_receiver_is_reported_after_a_minute() {
     let mut world = World::new(Path::new(20.0, 5, 1.0), &[10]);
     let took = world.run();
     assert_eq!(world.shipper.failure(), Some(&Failure::Silence));
@@ -437,7 +437,7 @@ fn nobody_there_is_said_after_a_minute() {
 }
 
 #[test]
-fn who_refuses_is_heard() {
+fn a_refusal_reaches_the_sender() {
     let mut world = World::new(Path::new(20.0, 5, 0.0), &[10]);
     while world.shipper.phase() != ShipperPhase::Failed {
         world.step();
@@ -453,7 +453,7 @@ fn who_refuses_is_heard() {
 
 /// A receiver that has everything stays for as long as its sender waits for the last message.
 #[test]
-fn the_last_word_is_said_until_it_is_heard() {
+fn the_final_message_is_repeated_until_acknowledged() {
     let mut world = World::new(Path::new(20.0, 5, 0.0), &[100_000]);
     while world.taker.phase() != TakerPhase::Done {
         world.step();
@@ -476,7 +476,7 @@ fn the_last_word_is_said_until_it_is_heard() {
 
 /// Two hosts with one ticket, or one whose clock was set back: the earlier one is told.
 #[test]
-fn a_sender_that_was_started_earlier_is_told_so() {
+fn an_earlier_sender_is_told_that_it_is_replaced() {
     let mut world = World::new(Path::new(20.0, 5, 0.02), &[1_000_000]);
     let most = Rate::from_bps(1_000_000_000).unwrap();
     let mut earlier =
@@ -507,7 +507,7 @@ fn a_sender_that_was_started_earlier_is_told_so() {
 
 /// Data sent to a receiver that is gone reaches the next holder of its address.
 #[test]
-fn little_is_sent_to_a_receiver_that_is_gone() {
+fn little_is_sent_to_a_vanished_receiver() {
     for loss in [0.0, 0.05] {
         let mut world = World::new(Path::new(50.0, 20, loss), &[400_000_000]);
         while world.now < Instant::ORIGIN + Duration::from_secs(5) {

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_what_was_written() {
+    fn a_candidate_keeps_the_settings_of_its_file() {
         let text = "schema = 1\ntun = { addresses = [\"10.7.0.1/24\"] }  # ours\n\n[link]\nunderlay = { kind = \"udp\", \
                     listen = \"0.0.0.0:7007\" }\nsecurity = \"none\"\nrate = \"5 Mbit/s\"\n";
         let file: Table = text.parse().unwrap();

@@ -143,7 +143,7 @@ fn said(advice: &Advice, measure: Measure) -> bool {
 }
 
 #[test]
-fn advice_is_never_bad_without_saying_so() {
+fn advice_states_when_it_is_bad() {
     let channels = std::env::var("AIRLANE_ADVICE_CHANNELS");
     let channels: u64 = channels.ok().map_or(2, |text| text.parse().unwrap());
     let apps = Apps::default();

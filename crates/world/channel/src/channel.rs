@@ -527,7 +527,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn what_waits_and_what_leaves_has_not_left() {
+    fn waiting_and_serialising_frames_have_not_left() {
         // 10 B take 10 ms, plus 5 ms of overhead.
         let mut c = channel(8_000, MS * 99, "9 packets", 0.5).with_overhead(MS * 5);
         let at = |ms| Instant::ORIGIN + MS * ms;
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_policer_is_lost_and_what_does_not_is_not() {
+    fn a_policer_drops_exactly_the_excess() {
         // A frame takes 1 ms on the link; the token bucket holds three and earns one every 10 ms.
         let police = PolicerConfig {
             rate: "8 kbit/s".parse().unwrap(),
@@ -664,7 +664,7 @@ mod tests {
     }
 
     #[test]
-    fn what_errors_destroy_arrives_for_those_who_ask() {
+    fn destroyed_frames_are_delivered_on_request() {
         let at = |ms| Instant::ORIGIN + MS * ms;
         let mut c = channel(8_000, MS * 5, "9 packets", 1.0).with_destroyed();
         assert!(c.send(at(0), 100, 'a').is_ok());

@@ -239,7 +239,7 @@ mod tests {
     const FULL: Size = Size::from_bytes(1_500);
 
     #[test]
-    fn a_rate_over_time_has_room_for_what_it_carries() {
+    fn a_recorded_rate_becomes_packet_opportunities() {
         // 12 Mbit/s make one packet per millisecond, 6 Mbit/s half of that; then nothing; then 12 again.
         let text = "seconds,Mbit/s\n10.0, 12\n10.003, 6\n# a gap\n10.007; 0\n10.010 12\n";
         let found = Opportunities::of_rates(text, FULL).unwrap();

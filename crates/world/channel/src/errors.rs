@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_takes_the_frames_behind_and_nothing_of_the_distance_to_the_next() {
+    fn a_burst_takes_the_next_frames_and_no_distance_to_the_next_error() {
         let mean = Size::from_bytes(20_000);
         let config = |burst| ErrorModelConfig::ByteExponential { mean, burst };
         let (mut single, mut bursts) = (model(&config(None), 1, 0), model(&config(Some(4)), 1, 0));

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_is_held_against_the_opportunities_that_passed() {
+    fn utilisation_compares_departures_with_past_opportunities() {
         // 1 kB at 1 ms, then nothing until 100 ms: all capacity so far was used, however low the mean rate is.
         let mut c = channel("1\n100\n100\n", 1_000, "9 packets");
         assert_eq!(c.utilisation(at(0)), 0.0);

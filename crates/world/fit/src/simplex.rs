@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_the_floor_of_valleys_and_of_bowls() {
+    fn the_minimum_of_valleys_and_bowls_is_found() {
         let (low, cost) = descend(from(&[-1.2, 1.0], 0.5), 1e-12, 1000, valley);
         assert!(
             cost < 1e-10 && low.iter().all(|x| (x - 1.0).abs() < 1e-4),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn more_steps_never_lead_up_and_no_step_is_none() {
+    fn more_steps_never_raise_the_cost() {
         let start = from(&[-1.2, 1.0, 0.3], 0.5);
         let best = start.iter().map(|x| valley(x)).fold(f64::MAX, f64::min);
         let costs: Vec<f64> = (0..200)
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rests_where_all_costs_are_the_same() {
+    fn it_stops_where_all_costs_are_equal() {
         let flat = |_: &[f64]| 7.0;
         assert_eq!(
             descend(from(&[3.0, 4.0], 1.0), 1e-5, 100, flat),

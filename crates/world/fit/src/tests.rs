@@ -53,7 +53,7 @@ fn judge(kind: &str, blocks: &Blocks, family: Family, right: bool) {
 }
 
 #[test]
-fn no_fit_of_another_kind_is_good_and_each_of_its_own_is() {
+fn only_models_of_the_own_kind_fit_well() {
     for (kind, right, _) in KINDS {
         let blocks = made(kind, 200_000, 11);
         for (family, right) in FAMILIES.into_iter().zip(right) {
@@ -63,7 +63,7 @@ fn no_fit_of_another_kind_is_good_and_each_of_its_own_is() {
 }
 
 #[test]
-fn neither_is_one_of_more_states() {
+fn models_of_more_states_fit_only_their_own_kind() {
     for (kind, _, right) in KINDS {
         judge(kind, &made(kind, 60_000, 11), Family::Hidden(3), right);
     }
@@ -150,7 +150,7 @@ fn rows_are_as_probable_as_their_blocks() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_said() {
+fn unfittable_traces_are_reported() {
     let clean = Blocks::from_blocks(BlocksHeader::default(), [false; 100]);
     let error = fit(&clean, Family::Bernoulli, FEW).unwrap_err().to_string();
     assert!(error.contains("0 of 100 blocks are erased"), "{error}");

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused_with_file_and_line() {
+    fn an_invalid_distribution_is_refused_with_file_and_line() {
         for (text, needles) in [
             ("", &["sizes.cdf:0", "empty"][..]),
             ("1 1 0.5\n2 1\n", &["sizes.cdf:2", "2 columns"]),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_measured_nothing_are_told() {
+    fn runs_without_a_measurement_are_reported() {
         let e = Estimate::of(&[1.0, f64::NAN, 3.0]).unwrap();
         assert_eq!((e.n, e.runs, e.mean), (2, 3, 2.0));
         assert_eq!(Estimate::of(&[f64::NAN]), None);

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_computed_wrongly_is_no_packet() {
+    fn a_wrong_combination_is_not_a_valid_packet() {
         // The XOR of three packets is not one of them: the check is not linear.
         let mut rng = Streams::new(2, 0).stream("images");
         for _ in 0..1_000 {

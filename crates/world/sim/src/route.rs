@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_joined_has_no_path() {
+    fn unconnected_nodes_have_no_path() {
         let r = routes(3, &[[0, 1]], &[[0, 2], [0, 1]]);
         assert!(r.way(0).is_empty());
         assert_eq!(r.way(1).len(), 1);
@@ -252,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ways_are_those_of_a_search_from_everywhere(
+        fn routes_equal_a_search_from_every_node(
             nodes in 2_usize..14,
             ends in prop::collection::vec((0_usize..14, 0_usize..14), 0..24),
             flows in prop::collection::vec((0_usize..14, 0_usize..14), 1..8),

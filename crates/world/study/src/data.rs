@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_measured_is_left_out() {
+    fn unmeasured_values_are_left_out() {
         assert_eq!(spread(&[1.0, f64::NAN, 3.0]), (2.0, 2.0_f64.sqrt()));
         assert!(spread(&[f64::NAN]).0.is_nan());
     }

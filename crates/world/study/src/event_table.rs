@@ -282,7 +282,7 @@ mod tests {
 
     /// Rows equal the lines of JSON, field by field, with null where a line lacks the field.
     #[test]
-    fn rows_are_what_lines_are() {
+    fn table_rows_equal_json_lines() {
         let text = "schema = 1\nname = \"two\"\nduration = \"20 s\"\nuntil = \"file\"\n\
             [nodes.a]\n[nodes.b]\n[links.radio]\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
             delay = \"5 ms\"\nframe = \"1000 B\"\nerrors = { kind = \"uniform\", rate = 0.05 }\n\

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_takes_what_the_same_study_took() {
+    fn the_remaining_time_is_estimated_from_the_same_study() {
         let strata = [0, 0, 1];
         let ms = Duration::from_millis;
         let took = [(0, ms(10)), (1, ms(30)), (2, ms(500))];
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_part_the_work() {
+    fn shards_partition_the_work() {
         for text in ["0/2", "3/2", "1", "1/0", "a/b"] {
             assert_eq!(Shard::parse(text), None, "{text}");
         }

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_otherwise() {
+    fn a_figure_table_overrides_the_defaults() {
         let figure = figure(
             "[figure]\nlines = \"level\"\nat = [\"wan\"]\nlog = true\nunit = \"ratio\"\n\
              y = \"loss / loss[raw]\"",
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn points_stand_alone() {
+    fn points_exclude_other_axes() {
         let points = "[figure.points.one]\na = \"loss[rlp, lan, L1]\"\nb = \"F2.loss[raw]\"\n";
         let figure = figure(points);
         assert_eq!((figure.x.1.len(), figure.lines.1.len()), (2, 1));
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_meet_differ_and_equal_names_are_equal() {
+    fn lines_of_one_figure_differ_in_style_and_equal_names_share_one() {
         let of = |names: &[&str]| {
             let mut figure = figure("");
             figure.lines.1 = names.iter().map(|name| (*name).to_owned()).collect();

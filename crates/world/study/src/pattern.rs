@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_on_the_way() {
+    fn no_missing_entry_is_created() {
         let (count, world) = after("links.satellite.rate=1 Mbit/s");
         assert_eq!(count, 0);
         assert!(world["links"].get("satellite").is_none());
     }
 
     #[test]
-    fn what_is_no_assignment_is_refused() {
+    fn invalid_assignments_are_refused() {
         for text in [
             "rate",
             "=5",

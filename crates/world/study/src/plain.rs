@@ -31,14 +31,14 @@ mod tests {
     use crate::work::Work;
 
     #[test]
-    fn marks_are_gone_and_links_say_where_they_lead() {
+    fn markup_is_removed_and_links_show_their_targets() {
         let note = "[Snoop](experiments.md#snoop), **not** [Web](experiments.md); see `a [x]`.";
         let text = "Snoop (docs/lab/experiments.md), not Web (docs/lab/experiments.md); see a [x].";
         assert_eq!(plain(note), text);
     }
 
     #[test]
-    fn nothing_that_is_shown_of_a_work_has_marks() {
+    fn no_displayed_text_of_a_work_has_markup() {
         let marked = |text: &str| text.contains("](") || text.contains('`') || text.contains("**");
         for work in Work::here_and_shipped(Path::new("none")).unwrap() {
             let claims = work.studies.iter().flat_map(|study| &study.claims);

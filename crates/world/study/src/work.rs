@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_has_the_works_and_scenarios_of_the_sources() {
+    fn the_binary_embeds_the_works_and_scenarios_of_the_sources() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let on_disk = Work::load_all(&sources.join("studies")).unwrap();
         let shipped = Work::here_and_shipped(Path::new("none")).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_with_a_study_is_told_at_once() {
+    fn all_problems_of_a_study_are_reported_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             std::fs::write(folder.path().join(name), text).unwrap();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_that_runs_out_unused_is_gone() {
+    fn an_expired_unused_backoff_is_discarded() {
         let mut c = drawn(5);
         c.resume(at(50));
         assert!(c.is_drawn(at(149)) && !c.is_drawn(at(150)));

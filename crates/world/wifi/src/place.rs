@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hears_is_the_receivers_affair_and_an_exchange_needs_both() {
+    fn reception_is_decided_at_the_receiver_and_exchanges_need_both() {
         let deaf = Thresholds {
             receive_w: received_w(100.0),
             sense_w: received_w(150.0),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_two_stations_takes_and_gives_power_both_ways() {
+    fn an_obstacle_attenuates_both_directions() {
         let at = |s| Instant::ORIGIN + airlane_base::Duration::from_secs(s);
         let change = SignalChange {
             between: [1, 0],

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_hears_nothing() {
+    fn a_sending_station_hears_nothing() {
         let mut ears = Reception::default();
         ears.begin(1, 1.0, true, true, true);
         ears.deafen();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_weak_to_disturb_only_keeps_the_channel_busy() {
+    fn a_weak_signal_only_keeps_the_channel_busy() {
         let mut ears = Reception::default();
         ears.begin(1, 0.1, false, true, true);
         ears.begin(2, 1.0, true, true, true);

@@ -92,7 +92,7 @@ fn collided(between: Between, rts_threshold: usize, rate: f64) -> f64 {
 /// stations up, and packets that waited are sent close together, which the formula ignores: that adds a share of the
 /// load. Two frames collide each time, so the error of n frames is that of n / 2.
 #[test]
-fn who_does_not_hear_the_other_collides_as_in_aloha() {
+fn stations_out_of_range_collide_as_in_aloha() {
     let airtime = Profile::named(ProfileName::B, None)
         .frame(LEN)
         .as_secs_f64();
@@ -116,7 +116,7 @@ fn who_does_not_hear_the_other_collides_as_in_aloha() {
 }
 
 #[test]
-fn who_announces_frames_is_heard_by_those_who_hear_the_answer() {
+fn an_rts_silences_stations_that_hear_the_cts() {
     let bare = collided(Between::Distance, 3_000, 60.0);
     let announced = collided(Between::Distance, 0, 60.0);
     println!("{bare} {announced}");

@@ -65,7 +65,7 @@ fn a_packet_waits_for_a_gap_and_whole_slots() {
 }
 
 #[test]
-fn who_heard_garbage_waits_for_eifs() {
+fn a_station_that_heard_garbage_waits_for_eifs() {
     // CLAP-D17: the access point's short frame collides with a long one, whose rest it hears but cannot decode.
     let profile = Profile::named(ProfileName::B, None);
     let mut collisions = 0;
@@ -93,7 +93,7 @@ fn who_heard_garbage_waits_for_eifs() {
 }
 
 #[test]
-fn an_rts_without_an_answer_keeps_others_silent_all_the_same() {
+fn an_unanswered_rts_still_silences_others() {
     // The second station is too far away to answer; the third one hears the RTS.
     let profile = Profile::named(ProfileName::B, None);
     let stations = [0.0, 300.0, -10.0].map(|x| station(x, 0.0, Retries::Off));
@@ -131,7 +131,7 @@ fn a_frame_is_tried_as_often_as_its_station_may() {
 }
 
 #[test]
-fn an_attempt_begins_with_what_nobody_answers() {
+fn an_unanswered_attempt_sends_only_its_first_frame() {
     // The second station is too far away to answer. The first of two packets is preceded by an RTS, and only that is
     // sent.
     let profile = Profile::named(ProfileName::B, None);
@@ -290,7 +290,7 @@ proptest! {
 }
 
 #[test]
-fn who_begins_before_another_is_heard_collides() {
+fn stations_that_start_within_the_sense_delay_collide() {
     let collisions = |delay: u64| {
         let of = |run| {
             let stations = [0.0, 7.2, 14.4].map(|x| station(x, 0.0, Retries::Off));

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_at_its_ceiling_uses_all() {
+    fn the_link_is_fully_used_when_the_file_reaches_its_ceiling() {
         let lossy = Ceiling {
             survival: 0.9,
             pages_per_s: 3.0,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn short_headers_leave_more() {
+    fn compact_headers_raise_the_ceiling() {
         let compact = Ceiling {
             compact_headers: true,
             ..RAW
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_fourteen_segments_and_two_frames_more() {
+    fn a_page_takes_fourteen_segments_and_two_more_frames() {
         let segments = 20_000.0 + 14.0 * (52.0 + 14.0);
         let others = 60.0 + 52.0 + 2.0 * 14.0;
         assert!((RAW.page_bits() - (segments + others) * 8.0).abs() < 1e-6);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_and_overhead_lower_it_and_it_never_is_negative() {
+    fn losses_and_overhead_lower_the_ceiling_never_below_zero() {
         let lossy = Ceiling {
             survival: 0.9,
             ..RAW

@@ -177,7 +177,7 @@ mod tests {
 
     /// The value of `errors =` must lose what the name says, over a long time at full rate.
     #[test]
-    fn a_channel_loses_what_its_name_says() {
+    fn a_channel_loses_the_share_in_its_name() {
         #[derive(serde::Deserialize)]
         struct Air {
             errors: ErrorsConfig,

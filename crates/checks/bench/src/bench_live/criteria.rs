@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_held_against_its_ceiling_or_plain_bbr() {
+    fn the_file_is_compared_with_its_ceiling_or_plain_bbr() {
         assert_eq!(file(Uniform5, Cubic, 9.21, 10.0, None), Holds);
         assert_eq!(file(Uniform5, Cubic, 9.19, 10.0, Some(1.0)), Missed);
         assert_eq!(file(Bursts5, Cubic, 8.51, 10.0, None), Holds);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_judged_where_it_was_one() {
+    fn a_flood_is_judged_only_at_its_full_rate() {
         assert_eq!(flooded(15.0, 12.0, 95_000.0), Holds);
         assert_eq!(flooded(15.0, 11.9, 95_000.0), Missed);
         assert_eq!(flooded(15.0, 1.0, 80_000.0), Open);

@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_three_percent_are_not_worse_and_more_is() {
+    fn a_loss_within_headers_and_three_percent_is_not_worse() {
         assert_eq!(
             measured([10.0, 9.4], [100.0, 106.0], [1.0, 1.1]).worse(),
             []
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_never_comes_is_later_than_one_that_is_repaired() {
+    fn a_lost_packet_counts_as_later_than_a_repaired_one() {
         let call = |loss, p99| CellFigures {
             call_loss_pct: Some(loss),
             call_p99_ms: Some(p99),
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_found_again_and_half_a_line_is_not() {
+    fn stored_cells_are_read_and_a_truncated_line_is_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cells.jsonl");
         assert_eq!(kept(&path), []);
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_files_are_files() {
+    fn the_smallest_configurations_parse() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         for path in super::super::impaired::SMALLEST.map(|path| root.join(path)) {
             let text = std::fs::read_to_string(&path).unwrap();

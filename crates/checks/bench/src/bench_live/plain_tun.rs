@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_goes_whole_and_nothing_is_no_error() {
+    fn a_step_forwards_a_whole_packet_and_accepts_none() {
         let mut buffer = [0; 8];
         let mut seen = Vec::new();
         let read = |b: &mut [u8]| {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_gone_ends_it() {
+    fn a_vanished_device_ends_the_loop() {
         let gone = |_: &mut [u8]| Err(io::ErrorKind::NotFound.into());
         assert!(step(&mut [0; 8], gone, |b| Ok(b.len())).is_err());
     }

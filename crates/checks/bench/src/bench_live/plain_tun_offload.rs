@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_with_another_length_or_with_what_fits() {
+    fn a_gso_run_ends_at_another_length_or_the_size_limit() {
         assert_eq!(run_of(&[100], 64), 1);
         assert_eq!(run_of(&[100, 100, 100], 64), 3);
         assert_eq!(run_of(&[100, 100, 40, 100], 64), 3);

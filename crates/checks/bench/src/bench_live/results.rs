@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_figures_and_nothing_else() {
+    fn json_has_exactly_the_figures() {
         let expected = serde_json::json!({
             "clean": {
                 "veth": { "tcp_mbps": 10_000.0, "rtt_p50_us": 10.0, "cpu_s_per_gb": 2.0 },
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_say_what_holds_and_what_is_not_there() {
+    fn tables_show_verdicts_and_missing_tools() {
         let text = results().to_string();
         let line = |start: &str| {
             let line = text.lines().find(|line| line.starts_with(start));

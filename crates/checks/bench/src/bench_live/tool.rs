@@ -158,14 +158,14 @@ mod tests {
 
     /// They are listed in docs/lab/bench-live.md.
     #[test]
-    fn overheads_are_those_of_the_code() {
+    fn overheads_match_the_code() {
         assert_eq!(MESSAGE as usize, airlane_secure::OVERHEAD);
         assert_eq!(Tool::Airlane.overhead(), 14 + 63);
         assert_eq!(Tool::AirlaneNone.overhead(), 14 + 45);
     }
 
     #[test]
-    fn a_file_is_another_build() {
+    fn a_path_names_another_build() {
         let read = |text: &str| {
             let command = Command::new("bench");
             NamedParser.parse_ref(&command, None, OsStr::new(text)).ok()

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mtu_stands_behind_its_name() {
+    fn the_mtu_is_read_from_ip_link_output() {
         let shown = "3: wire@if2: <BROADCAST,UP> mtu 1420 qdisc noqueue state UP";
         assert_eq!(mtu(shown), Some(1420));
         assert_eq!(mtu("3: wire mtu"), None);

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capture_has_times_ways_and_lengths() {
+    fn a_capture_has_times_directions_and_lengths() {
         let text = "# dig\ninteractive 17 53\n0>0 70 12ab\n2000<0 120\n500>1 70\n";
         let kind = read("dig", text).unwrap();
         assert_eq!((kind.protocol, kind.port), (17, 53));

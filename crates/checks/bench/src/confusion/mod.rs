@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_where_it_should_be() {
+    fn every_kind_of_traffic_is_classified_as_expected() {
         let mut all = kinds(1);
         for (name, text) in [
             ("curl-pages", include_str!("../../captures/curl-pages.txt")),

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_end_cannot_be_told_is_not_applicable() {
+    fn unsupported_statements_make_a_script_not_applicable() {
         for (text, why) in [
             ("+0 < R. 1:1(0) ack 1 win 257", "resets"),
             (

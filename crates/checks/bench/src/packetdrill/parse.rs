@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_with_its_line() {
+    fn unreadable_statements_are_named_with_their_line() {
         for (text, wrong) in [
             ("\n+0 > . 1:x(0) ack 1", "line 2: 1:x(0)"),
             ("+0 < icmp unreachable", "line 1: icmp, which"),

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_that_nobody_accounts_for_shows() {
+    fn one_unaccounted_packet_fails_the_audit() {
         let mut books = Books::default();
         let whole = books.audit([&status(1_000, 500, 0), &status(500, 1_000, 0)]);
         assert!(whole.iter().all(|line| line.adds_up));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_explains_what_it_can_and_no_more() {
+    fn a_restart_explains_a_bounded_difference() {
         for (delivered, adds_up) in [(990, true), (900, true), (1_001, false), (880, false)] {
             let mut books = Books::default();
             // The right end stops cleanly; ten packets of the left one were in flight.

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_another_session_come_with_a_change_of_sessions_and_are_few() {
+    fn frames_of_another_session_are_explained_by_a_session_change_and_bounded() {
         let most = OF_ANOTHER_SESSION;
         for (count, restarted, sessions, explained) in [
             (1, false, 0, false),

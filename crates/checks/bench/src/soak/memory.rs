@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_shows_and_a_step_is_none() {
+    fn a_leak_is_detected_and_a_step_is_not_one() {
         const MB: u64 = 1 << 20;
         let noise = |second: u64| (second * 7_919 % 13) << 12;
         assert!(life(|second| 8 * MB + noise(second)).unwrap().flat);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_late_or_never_is_named() {
+    fn late_and_missing_recoveries_are_named() {
         let start = Instant::now();
         let mut recovery = RecoveryWatch::new(start, Counts::default(), Duration::ZERO);
         let s = Duration::from_secs;

@@ -50,7 +50,7 @@ fn log_of(mut world: World) -> String {
 
 /// A base cannot call its stations, and logs once that they have not called.
 #[test]
-fn a_base_does_not_warn_of_stations_that_are_not_there_yet() {
+fn a_base_does_not_warn_of_stations_that_have_not_called() {
     let mut draw = Draw::new(1, "log");
     let pipe = Pipe::new(4_000_000, 20 * MS, 50_000, 0.0);
     let keys = [0; 3].map(|_| PrivateKey::generate(draw.key()));
@@ -72,7 +72,7 @@ fn a_base_does_not_warn_of_stations_that_are_not_there_yet() {
 
 /// A path that drops long datagrams is not a policer.
 #[test]
-fn the_log_takes_a_black_hole_for_no_policer() {
+fn the_log_does_not_take_a_black_hole_for_a_policer() {
     for seed in 0..12 {
         let said = said_in(seed, |draw| Fault::Narrow {
             pipe: 0,
@@ -94,7 +94,7 @@ fn the_log_takes_a_black_hole_for_no_policer() {
 
 /// Messages in flight when an end is restarted are no reason for a warning.
 #[test]
-fn a_start_drops_nothing_that_the_log_warns_of() {
+fn a_restart_causes_no_warning_about_drops() {
     for seed in 0..12 {
         let said = said_in(seed, |draw| Fault::Restart {
             end: draw.within(0, 2) as usize,

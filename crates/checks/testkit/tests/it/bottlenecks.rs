@@ -65,7 +65,7 @@ fn shares(links: [&Rc<RefCell<Bottleneck>>; 2], shared: bool) -> ([f64; 2], bool
 
 /// A single minute is chaotic: the mean over several with different header sizes is judged.
 #[test]
-fn weights_hold_below_a_bottleneck_that_nobody_knows() {
+fn weights_hold_behind_an_unknown_bottleneck() {
     let overheads = 17..=22;
     let ratios = overheads.clone().map(|overhead| {
         let one = bottleneck(20, overhead);
@@ -81,7 +81,7 @@ fn weights_hold_below_a_bottleneck_that_nobody_knows() {
 }
 
 #[test]
-fn links_of_their_own_are_left_alone() {
+fn separate_bottlenecks_are_not_coupled() {
     for mbps in [[20, 20], [20, 5], [5, 20]] {
         let [with, without] = [true, false].map(|shared| {
             let links = mbps.map(|mbps| bottleneck(mbps, 17));

@@ -141,12 +141,12 @@ fn requests_for_metrics() {
 }
 
 #[test]
-fn words_to_a_test() {
+fn probe_messages() {
     replay("probe", laws::probe, 300);
 }
 
 #[test]
-fn words_of_paths() {
+fn status_probes() {
     replay("plane", laws::plane, 10);
 }
 

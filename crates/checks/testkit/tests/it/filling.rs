@@ -246,7 +246,7 @@ proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
-    fn every_scheme_keeps_its_promises_however_frames_are_filled(
+    fn every_scheme_keeps_its_contract_with_any_filling(
         scheme in 0..SCHEMES.len(),
         filling in 0..FILLINGS.len(),
         sealed: bool,
@@ -259,7 +259,7 @@ proptest! {
 
 /// Waiting packets share frames, so there are fewer frames than packets; on an idle link each packet leaves at once.
 #[test]
-fn what_waits_goes_together_and_nothing_waits_for_it() {
+fn waiting_packets_share_frames_and_none_waits_to_be_joined() {
     let setup = FILLINGS[0].setup(SCHEMES[4].scheme, true);
     let mut pair = Pair::new(&setup, Scripted::new(vec![]));
     pair.keeps_journal = true;
@@ -281,7 +281,7 @@ fn what_waits_goes_together_and_nothing_waits_for_it() {
 }
 
 #[test]
-fn a_wait_ends_with_time_or_with_enough() {
+fn an_aggregate_leaves_after_its_wait_or_when_full() {
     let setup = Filling {
         together: Some("largest = \"300 B\", wait = \"20 ms\""),
         cut: None,
@@ -349,7 +349,7 @@ fn a_packet_without_all_its_parts_is_dropped_and_counted() {
 
 /// The sender's ledger counts the packets that a new epoch discards, however many frames carry them.
 #[test]
-fn an_epoch_loses_packets_and_not_frames() {
+fn a_new_epoch_counts_lost_packets_not_frames() {
     let nothing = |_: airlane_testkit::FrameDeparture<'_>| airlane_testkit::Fate::Lose;
     for (scheme, filling, packets, len) in [
         ("kind = \"sr-m2\"", FILLINGS[0], 41, 50),
@@ -385,7 +385,7 @@ fn an_epoch_loses_packets_and_not_frames() {
 /// After a hole a window of frames may wait, each with many packets, and each of these takes a buffer if packets are
 /// bytes: they are not all created at once when the hole is filled.
 #[test]
-fn a_filled_hole_opens_few_payloads_at_a_time() {
+fn a_filled_hole_unpacks_few_payloads_at_a_time() {
     let setup = Setup::new(Live)
         .service(SERVICE, 1.0, "kind = \"sr-m2\", window = 127", ROOMY)
         .together("largest = \"80 B\"");

@@ -111,7 +111,7 @@ fn an_outage_is_survived_as_long_as_the_service_persists() {
 }
 
 #[test]
-fn both_ends_tell_who_gave_up() {
+fn both_ends_report_which_end_gave_up() {
     let quiet = |frame: FrameDeparture<'_>| match frame.now < Instant::from_nanos(1_000_000_000) {
         true => Fate::Lose,
         false => Fate::ARRIVE,

@@ -117,7 +117,7 @@ fn a_service_that_chooses_is_as_good_as_the_best_fixed_length() {
 
 /// Routers drop packets of any length: then shorter frames gain nothing, and cost little if losses are rare.
 #[test]
-fn losses_that_do_not_go_by_length_cost_little() {
+fn losses_independent_of_length_cost_little() {
     for (loss, least) in [(0.02, 0.98), (0.1, 0.93)] {
         let of = |payload| {
             through(
@@ -134,7 +134,7 @@ fn losses_that_do_not_go_by_length_cost_little() {
 
 /// A service added while the path is narrow must use long frames when it is wide again.
 #[test]
-fn a_service_of_a_narrow_path_uses_a_wide_one() {
+fn a_service_added_on_a_narrow_path_uses_a_widened_one() {
     let queue = "kind = \"drop-tail\", limit = \"10 packets\"";
     let setup = Setup::new(Sealed).rate("10 Mbit/s").cut(1_000);
     let mut setup = setup.service(1, 1.0, "kind = \"sr-m2\"", queue);

@@ -87,7 +87,7 @@ fn losses_on_the_air_are_no_reason_to_slow_down() {
 
 /// The ports find the rate whatever the service, also with one without repair.
 #[test]
-fn every_scheme_has_its_link_found() {
+fn the_rate_is_found_under_every_scheme() {
     for scheme in [
         "kind = \"default\"",
         "kind = \"xor\"",
@@ -115,7 +115,7 @@ fn every_scheme_has_its_link_found() {
 
 /// An old estimate must not limit a port for long.
 #[test]
-fn a_rate_that_was_found_rises_when_it_is_asked_for() {
+fn an_estimated_rate_rises_with_demand() {
     let mut pair = pair(RateLimit::Estimated, "kind = \"sr-m2\"", 5, 0.0);
     load(&mut pair, 5, 5);
     assert!(pair.port(0).rate() < rate(7));
@@ -148,7 +148,7 @@ fn an_unstated_rate_is_found() {
 
 /// Copies use spare capacity, and an unknown link may have none.
 #[test]
-fn nothing_is_copied_into_an_unknown_link() {
+fn no_copies_are_sent_while_the_rate_is_unknown() {
     let mut setup = Setup::new(Live).rate("1 Gbit/s");
     setup.config.delay = Duration::from_millis(25);
     setup.config.rate_limit = RateLimit::Found;
@@ -169,7 +169,7 @@ fn nothing_is_copied_into_an_unknown_link() {
 
 /// Study headers have no frames for the limiter.
 #[test]
-fn a_limit_that_can_learn_nothing_is_refused() {
+fn an_estimated_limit_without_reports_is_refused() {
     use airlane_link::HeaderProfile::Study;
     use airlane_link::Port;
     let mut setup = Setup::new(Study);

@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn each_flow_comes_whole_once_and_in_order(
+    fn each_flow_is_delivered_once_and_in_order(
         scheme in 0..SCHEMES.len(),
         filling in 0..3,
         sealed: bool,
@@ -80,7 +80,7 @@ proptest! {
 /// A frame of one flow and its repair are lost: the packets of the other flow are delivered as if nothing had
 /// happened.
 #[test]
-fn nobody_waits_for_the_hole_of_another_flow() {
+fn no_flow_waits_for_the_hole_of_another() {
     let arrivals = |order: &str| {
         let scheme = format!("kind = \"sr-m2\", timers = \"tight\", repeat-naks = true{order}");
         let setup = Setup::new(Live).service(SERVICE, 1.0, &scheme, ROOMY);

@@ -34,7 +34,7 @@ fn setup(scheme: &str, patience: Option<&str>) -> Setup {
 }
 
 #[test]
-fn what_was_lost_in_an_outage_comes_no_later_than_somebody_waits_for_it() {
+fn losses_of_an_outage_are_repaired_only_within_the_patience() {
     let scheme = "kind = \"rlp-oos\", retries = 5";
     for (patience, most) in [("5 s", S(5)), ("1 s", S(1))] {
         let (ages, [sender, _]) = ages(&setup(scheme, Some(patience)));
@@ -49,7 +49,7 @@ fn what_was_lost_in_an_outage_comes_no_later_than_somebody_waits_for_it() {
 }
 
 #[test]
-fn what_waits_in_front_of_a_link_that_stands_still_is_dropped_by_name() {
+fn packets_queued_beyond_the_patience_are_dropped_by_name() {
     // 200 kB take 16 s at 100 kbit/s.
     for scheme in ["kind = \"rlp-oos\"", "kind = \"sr-m2\""] {
         let slow = setup(scheme, Some("3 s")).rate("100 kbit/s");

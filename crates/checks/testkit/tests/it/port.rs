@@ -91,7 +91,7 @@ fn bytes_on_the_link_follow_the_rates() {
 /// A driver on a busy machine is always late: waiting frames then leave back to back, up to `late`, and the rate is
 /// reached. Capacity unused while nothing waited is lost, except for `burst`.
 #[test]
-fn a_late_driver_makes_up_for_what_waited_and_for_nothing_else() {
+fn a_late_driver_catches_up_only_for_waiting_frames() {
     let second = Duration::from_secs(1);
     let begin = Instant::ORIGIN + second;
     let filled = || {
@@ -168,7 +168,7 @@ proptest! {
     /// XYL-R-1: lost, duplicated or late frames of other services do not affect a service. The others are raw, so
     /// that only their arrivals change.
     #[test]
-    fn a_service_does_not_see_what_happens_to_others(
+    fn services_are_isolated_from_each_other(
         scheme in prop::sample::select(vec![SR, RLP, OOS]),
         traffic in traffic(120, 3, 20),
         mine in fates(200, 100),
@@ -271,7 +271,7 @@ proptest! {
     /// A new epoch: waiting packets stay, those in flight are lost and counted, and numbering restarts at both ends.
     /// Nothing is delivered twice.
     #[test]
-    fn a_new_epoch_starts_everything_anew(
+    fn a_new_epoch_resets_everything(
         profile in prop::sample::select(vec![Study, Live]),
         bursts in prop::collection::vec(traffic(40, 5, 10), 1..5),
         script in fates(300, 40),
@@ -426,7 +426,7 @@ fn a_flood_leaves_others_their_share() {
 }
 
 #[test]
-fn frames_of_unknown_services_go_nowhere() {
+fn frames_of_unknown_services_are_discarded() {
     let mut pair = Pair::new(&four(Setup::new(Live)), |_: FrameDeparture<'_>| {
         Fate::ARRIVE
     });

@@ -329,7 +329,7 @@ fn a_lost_tail_is_recovered() {
 
 /// A sender keeps a window of packets while it sends, and nothing long afterwards.
 #[test]
-fn nothing_is_kept_that_nobody_asks_for() {
+fn acknowledged_packets_are_not_kept() {
     let scheme = "kind = \"rlp\", window = 100, keepalives = 2";
     let setup = Setup::new(Live).service(1, 1.0, scheme, QUEUE);
     let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
@@ -394,7 +394,7 @@ fn lost_for_good(scheme: &str, losses: [f64; 2]) -> f64 {
 
 /// A receiver with a target for the residual loss repeats requests as often as that takes, whatever the link loses.
 #[test]
-fn no_more_is_lost_for_good_than_may_be() {
+fn residual_loss_stays_within_its_target() {
     for kind in ["rlp", "rlp-oos"] {
         for losses in [[0.02; 2], [0.2; 2], [0.01, 0.3]] {
             let scheme = format!("kind = \"{kind}\", residual = 0.002");

@@ -16,7 +16,7 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn a_block_comes_back_if_n_of_its_frames_arrive(
+    fn a_block_is_decoded_if_n_of_its_frames_arrive(
         header in prop::sample::select(vec![Study, Live]),
         lens in prop::collection::vec(1..1_000usize, 0..60),
         lost in prop::collection::vec(prop::bool::weighted(0.35), 100),

@@ -74,7 +74,7 @@ proptest! {
     /// With loss of requests and parities as well: the exchange ends, and every packet is delivered at most once and
     /// intact.
     #[test]
-    fn it_ends_whatever_is_lost(
+    fn the_exchange_ends_under_any_loss(
         header in prop::sample::select(vec![Study, Live]),
         mut traffic in traffic(150, 1, 12),
         script in losses(400),
@@ -112,7 +112,7 @@ fn a_lost_tail_is_noticed() {
 /// On a link with little loss, most blocks need one parity; a lossless return channel would give the residual loss of
 /// h parities (8 of 12 frames), so it stays below RSE's.
 #[test]
-fn fewer_parities_repair_more() {
+fn adaptive_parity_repairs_more_with_fewer_parities() {
     let run = |scheme: &str| {
         let setup = Setup::new(Study)
             .rate("1 Mbit/s")

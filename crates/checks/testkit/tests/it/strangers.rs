@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(cases(48))]
 
     #[test]
-    fn any_list_is_refused_or_kept_inside(
+    fn any_list_is_refused_or_stored_inside_the_folder(
         entries in lists(),
         overwrite: bool,
         interrupted in 0_u64..100,
@@ -65,12 +65,12 @@ proptest! {
 
 proptest! {
     #[test]
-    fn any_request_is_refused_or_answered_whole(request in requests(), cut in 0_usize..200) {
+    fn any_request_is_refused_or_answered_completely(request in requests(), cut in 0_usize..200) {
         laws::request_of(&request, cut);
     }
 
     #[test]
-    fn any_bytes_of_a_test_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_sent_to_a_test_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         laws::probe(&bytes);
     }
 }

@@ -117,7 +117,7 @@ fn a_lost_request_is_repeated() {
 
 /// The repairs of a fade leave one after the other, so that the last ones arrive long after a round trip.
 #[test]
-fn what_is_being_answered_is_not_asked_for_again() {
+fn no_request_is_repeated_while_its_answer_is_in_flight() {
     for lasts in [20, 60, 120] {
         let scheme = "kind = \"sr-m2\", window = 4096, repeat-naks = true";
         let mut pair = warm(scheme, fade(MS(lasts)));
@@ -152,7 +152,7 @@ fn keepalives_end_when_nobody_answers() {
 }
 
 #[test]
-fn a_copy_outlives_a_fade_without_being_asked_for() {
+fn a_copy_survives_a_fade_without_a_request() {
     // Packets every 20 ms and a fade of 30 ms: it hits one or two originals, and no copy after 40 ms.
     let scheme = "kind = \"rlp-oos\", copies = { after = \"40 ms\" }";
     let mut pair = warm(scheme, fade(MS(30)));
@@ -264,7 +264,7 @@ fn delays(scheme: &str, loss: f64, packets: u64) -> Vec<Duration> {
 
 /// TCP's minimum round trip must be close to that of most packets.
 #[test]
-fn a_dejitter_buffer_evens_what_repairs_make_uneven() {
+fn a_dejitter_buffer_smooths_repair_jitter() {
     let scheme = "kind = \"sr-m2\", repeat-naks = true, dejitter = true";
     let plain = "kind = \"sr-m2\", repeat-naks = true";
     let packets = 5_000;
@@ -285,7 +285,7 @@ fn a_dejitter_buffer_evens_what_repairs_make_uneven() {
 }
 
 #[test]
-fn a_clean_link_is_soon_left_alone() {
+fn a_clean_link_is_soon_not_dejittered() {
     let scheme = "kind = \"sr-m2\", dejitter = true";
     let delays = delays(scheme, 0.0, 2_000);
     // The first packets are held, because the link is unknown.
@@ -320,7 +320,7 @@ fn with_budget(kind: &str, budget: &str) -> Setup {
 }
 
 #[test]
-fn what_has_waited_past_its_budget_is_dropped_and_counted() {
+fn packets_queued_past_their_budget_are_dropped_and_counted() {
     let mut pair = Pair::new(
         &with_budget("rlp-oos", "60 ms"),
         RandomAdversary::losing(1, 0.0),
@@ -357,7 +357,7 @@ fn a_request_for_a_packet_past_its_budget_is_not_answered() {
 
 /// An outage of 500 packets causes 500 requests, which take 2.4 s on this link: most are outdated before they leave.
 #[test]
-fn a_call_goes_on_behind_an_outage_before_all_is_asked_for() {
+fn a_call_resumes_after_an_outage_without_outdated_requests() {
     let over = Instant::ORIGIN + Duration::from_secs(10);
     let mut setup = with_budget("rlp-oos", "300 ms").rate("128 kbit/s");
     setup.config.frame_overhead = 66;
@@ -383,7 +383,7 @@ proptest! {
     /// No packet is delivered later than its budget, except for the time of a frame or two being sent, and every
     /// packet is accounted for.
     #[test]
-    fn nothing_comes_past_its_budget(
+    fn no_packet_is_delivered_past_its_budget(
         kind in prop::sample::select(vec!["rlp", "rlp-oos"]),
         budget_ms in 40u64..200,
         offers in traffic(150, 2, 10),

@@ -50,7 +50,7 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
 
 /// A new epoch begins while a frame is being sent: waiting packets leave after it.
 #[test]
-fn what_waits_survives_a_new_epoch() {
+fn waiting_packets_survive_a_new_epoch() {
     let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
     let setup = Setup::new(Study).service(0, 1.0, "kind = \"default\"", queue);
     let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
@@ -65,7 +65,7 @@ fn what_waits_survives_a_new_epoch() {
 
 /// Packets waiting at IP wait there and then use their service: they are visible, and sent or counted as dropped.
 #[test]
-fn what_waits_at_ip_is_in_the_books_of_its_service() {
+fn packets_waiting_at_ip_are_in_the_ledger_of_their_service() {
     let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
     let mut setup = Setup::new(Study)
         .service(0, 1.0, "kind = \"default\"", queue)

@@ -67,7 +67,7 @@ proptest! {
     /// Section 18, item 7 of docs/spec/multi-service.md: exactly the blocks with one missing packet and their parity
     /// are recovered, each packet intact and once.
     #[test]
-    fn exactly_the_blocks_with_one_hole_come_back(
+    fn exactly_the_blocks_with_one_hole_are_repaired(
         which in 0..2usize,
         header in prop::sample::select(vec![Study, Live]),
         traffic in traffic(200, 1, 25),

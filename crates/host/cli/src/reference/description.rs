@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_description_is_taken_apart_at_its_sentences() {
+    fn a_description_is_split_into_sentences() {
         let schema = serde_json::json!({
             "description": "How long\nit waits. Left out: 1.5 s, of `rlp` 2 s. Source: RFC 6298. Live only.",
         });

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_checks_have_their_meaning() {
+    fn names_in_checks_are_explained() {
         let metrics = [("radio", "radio.down.frames"), ("time", "file.time_s")];
         let metrics = metrics.map(|(name, metric)| (name.to_owned(), metric.to_owned()));
         let axes = ["scheme", "path"].map(|name| (name.to_owned(), vec![]));

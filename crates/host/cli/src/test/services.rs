@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_delivered_most_while_it_ran_carried_it() {
+    fn an_application_used_the_service_that_delivered_most() {
         let marks = [
             (None, status(&[(0, "default", 0), (1, "files", 0)])),
             (
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_unprotected_is_said() {
+    fn unprotected_applications_are_named() {
         let used = |app, number, service: &str, scheme: &str| Used {
             app,
             number,

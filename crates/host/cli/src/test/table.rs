@@ -264,7 +264,7 @@ From 10.7.0.1 over the link right: 10 s each, behind 2 s of warm-up, TCP cubic
     }
 
     #[test]
-    fn what_was_not_measured_has_no_line() {
+    fn unmeasured_applications_have_no_line() {
         let mut after = path(16e6, 0);
         after.together = None;
         after.alone = BTreeMap::from([(App::Voice, traffic(0.0, 0))]);

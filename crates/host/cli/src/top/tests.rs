@@ -15,7 +15,7 @@ fn two_peers(at_s: u64, sent_bytes: u64) -> Status {
 }
 
 #[test]
-fn of_several_peers_each_has_a_line_and_one_its_services() {
+fn each_peer_has_a_line_and_the_chosen_one_its_services() {
     let mut view = View::default();
     view.take(Ok(two_peers(10, 0)));
     view.take(Ok(two_peers(12, 500_000)));
@@ -49,7 +49,7 @@ fn screen(view: &View, width: u16, height: u16) -> String {
 }
 
 #[test]
-fn a_turn_shows_rates_costs_and_losses() {
+fn an_update_shows_rates_costs_and_losses() {
     let mut view = View::default();
     view.take(Ok(status(10, 0)));
     view.take(Ok(status(12, 500_000)));
@@ -70,7 +70,7 @@ fn a_turn_shows_rates_costs_and_losses() {
 }
 
 #[test]
-fn sixty_columns_show_what_matters_whole() {
+fn sixty_columns_show_essential_columns_whole() {
     let mut view = View::default();
     view.take(Ok(status(10, 0)));
     view.take(Ok(status(12, 500_000)));
@@ -134,7 +134,7 @@ fn many(peers: usize, services: usize) -> Status {
 /// On any screen with room for the heading, each service is shown or the foot says that some are
 /// hidden, and all of them can be reached.
 #[test]
-fn nothing_is_hidden_without_a_word() {
+fn hidden_services_are_announced_and_reachable() {
     for peers in [1, 2, 30] {
         for (width, height) in [(80, 24), (60, 20), (200, 60), (80, 18)] {
             for flows in [false, true] {
@@ -173,7 +173,7 @@ fn nothing_is_hidden_without_a_word() {
 }
 
 #[test]
-fn flows_take_the_place_of_rates_and_what_matters_least_goes_where_there_is_no_room() {
+fn flows_replace_rates_and_the_least_important_columns_go_first() {
     let mut view = View::default();
     view.take(Ok(status(10, 0)));
     let flow = FlowStatus {

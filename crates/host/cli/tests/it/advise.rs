@@ -120,7 +120,7 @@ fn a_recording_becomes_a_link_and_advice_for_it() {
 }
 
 #[test]
-fn what_gives_no_advice_is_refused() {
+fn recordings_without_advice_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let refused = |arguments: &[&str], part: &str| {

@@ -108,7 +108,7 @@ fn help_shows_examples_and_exit_codes() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2() {
+fn wrong_usage_exits_with_2() {
     for arguments in [
         &[][..],
         &["sim"],
@@ -193,7 +193,7 @@ fn a_link_that_cannot_work_is_refused_before_it_is_up() {
 }
 
 #[test]
-fn what_is_wrong_is_named_whatever_it_is() {
+fn every_kind_of_error_is_named() {
     for (good, bad, place, expected) in [
         (
             "delay",
@@ -464,7 +464,7 @@ fn json_is_the_same_on_any_number_of_threads_and_has_no_colours() {
 }
 
 #[test]
-fn a_seed_changes_the_run_and_is_told() {
+fn a_seed_changes_the_run_and_is_printed() {
     let file = file(SMALL);
     let run = |seed| airlane(&["sim", "run", &file.path, "--json", "--seed", seed]);
     assert_eq!(run("5").stdout, run("5").stdout);
@@ -516,7 +516,7 @@ fn captures_are_written_and_change_no_result() {
 }
 
 #[test]
-fn captures_of_nothing_are_refused_before_anything_is_written() {
+fn empty_captures_are_refused_before_anything_is_written() {
     let file = file(SMALL);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("air.pcapng");
@@ -706,7 +706,7 @@ fn services_that_no_traffic_reaches_are_named() {
 }
 
 #[test]
-fn losses_that_a_service_cannot_see_are_not_none() {
+fn losses_invisible_to_a_service_are_not_shown_as_zero() {
     let raw = file(&SMALL.replace("sr-m2", "default"));
     let output = airlane(&["sim", "run", &raw.path]);
     let offers = stdout(&output).split("path  ").nth(1).unwrap();
@@ -723,7 +723,7 @@ fn losses_that_a_service_cannot_see_are_not_none() {
 }
 
 #[test]
-fn compare_says_what_it_cannot_pair_and_refuses_what_has_nothing_in_common() {
+fn compare_names_unpaired_flows_and_refuses_unrelated_files() {
     let one = file(SMALL);
     let talk = "[[flows]]\nname = \"talk\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"udp\" }\n\
                 app = { kind = \"conferencing\", rate = \"8 kbit/s\", talk = \"1 s\", silence = \"1 s\" }\n";
@@ -792,7 +792,7 @@ fn one_run_can_be_captured_and_its_events_written() {
 }
 
 #[test]
-fn the_setting_that_was_given_is_to_blame() {
+fn conflicts_are_blamed_on_the_setting_that_was_given() {
     for (there, instead, needles) in [
         (
             "{ kind = \"tcp\", profile = \"ns2-1999\" }",
@@ -1003,7 +1003,7 @@ fn compare_refuses_an_odd_list_of_values() {
 }
 
 #[test]
-fn status_of_nobody_says_so_and_ends_with_1() {
+fn status_without_a_node_names_the_socket_and_exits_with_1() {
     let output = airlane(&["status", "/nowhere/at-all.sock"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -1089,7 +1089,7 @@ fn trace(folder: &Path) -> String {
 }
 
 #[test]
-fn a_trace_takes_the_place_of_a_links_errors() {
+fn a_trace_replaces_the_errors_of_a_link() {
     let file = file(SMALL);
     let trace = trace(file.folder.path());
     let run = |arguments: &[&str]| airlane(&[&["sim", "run", &file.path], arguments].concat());
@@ -1159,7 +1159,7 @@ fn a_trace_takes_the_place_of_a_links_errors() {
 }
 
 #[test]
-fn services_are_read_before_a_link_is_asked() {
+fn services_are_parsed_before_the_node_is_asked() {
     let inline = "{ number = 4, name = \"games\", goal = \"interactive\" }";
     let nowhere = ["--link", "/nowhere/node.sock"];
     let fragment = file(
@@ -1325,7 +1325,7 @@ fn every_verb_has_a_manual_page() {
 /// Alternating bursts of four and gaps of sixty blocks are not random, so no model of ours makes
 /// them.
 #[test]
-fn a_trace_is_fitted_and_what_no_model_made_is_said() {
+fn a_trace_is_fitted_and_a_poor_fit_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("radio.blocks");
     let path = file.to_str().unwrap();
@@ -1369,7 +1369,7 @@ fn a_trace_without_erasures_is_made_with_a_warning() {
 }
 
 #[test]
-fn traces_of_blocks_are_made_converted_and_asked() {
+fn block_traces_are_generated_converted_and_queried() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (rows, characters) = (path("rows.blocks"), path("characters.blocks"));

@@ -153,8 +153,8 @@ const GAMES: &str = "[[link.services]]\nnumber = 2\nname = \"games\"\nrate = 0.1
                      scheme = { kind = \"rlp-oos\" }\n";
 
 #[test]
-fn a_hangup_is_a_reload_and_what_is_wrong_with_the_file_changes_nothing() {
-    if !can_run("a_hangup_is_a_reload_and_what_is_wrong_with_the_file_changes_nothing") {
+fn a_hangup_reloads_and_a_wrong_file_changes_nothing() {
+    if !can_run("a_hangup_reloads_and_a_wrong_file_changes_nothing") {
         return;
     }
     let site = Site::connected();
@@ -176,8 +176,8 @@ fn a_hangup_is_a_reload_and_what_is_wrong_with_the_file_changes_nothing() {
 }
 
 #[test]
-fn a_user_signal_writes_where_it_stands_and_quit_ends_it_well() {
-    if !can_run("a_user_signal_writes_where_it_stands_and_quit_ends_it_well") {
+fn a_user_signal_logs_the_status_and_quit_ends_the_node_cleanly() {
+    if !can_run("a_user_signal_logs_the_status_and_quit_ends_the_node_cleanly") {
         return;
     }
     let site = Site::connected();
@@ -196,8 +196,8 @@ fn a_user_signal_writes_where_it_stands_and_quit_ends_it_well() {
 
 /// People type `kill PID; airlane up`.
 #[test]
-fn a_node_can_be_started_again_as_soon_as_it_was_told_to_end() {
-    if !can_run("a_node_can_be_started_again_as_soon_as_it_was_told_to_end") {
+fn a_node_can_be_restarted_while_it_is_ending() {
+    if !can_run("a_node_can_be_restarted_while_it_is_ending") {
         return;
     }
     let site = Site::connected();
@@ -219,8 +219,8 @@ fn a_node_can_be_started_again_as_soon_as_it_was_told_to_end() {
 }
 
 #[test]
-fn a_log_that_nobody_takes_neither_ends_nor_blocks_the_link() {
-    if !can_run("a_log_that_nobody_takes_neither_ends_nor_blocks_the_link") {
+fn an_unread_log_neither_ends_nor_blocks_the_link() {
+    if !can_run("an_unread_log_neither_ends_nor_blocks_the_link") {
         return;
     }
     // A full disk, a closed reader, and a reader that has stopped reading.
@@ -252,8 +252,8 @@ fn a_log_that_nobody_takes_neither_ends_nor_blocks_the_link() {
 }
 
 #[test]
-fn a_link_comes_up_before_there_is_a_way_and_goes_on_when_there_is_one() {
-    if !can_run("a_link_comes_up_before_there_is_a_way_and_goes_on_when_there_is_one") {
+fn a_link_starts_without_a_route_and_connects_when_one_appears() {
+    if !can_run("a_link_starts_without_a_route_and_connects_when_one_appears") {
         return;
     }
     let site = Site::new();
@@ -271,8 +271,8 @@ fn a_link_comes_up_before_there_is_a_way_and_goes_on_when_there_is_one() {
 }
 
 #[test]
-fn one_peer_without_a_way_keeps_no_other_from_its_link() {
-    if !can_run("one_peer_without_a_way_keeps_no_other_from_its_link") {
+fn one_peer_without_a_route_does_not_block_the_others() {
+    if !can_run("one_peer_without_a_route_does_not_block_the_others") {
         return;
     }
     let site = Site::connected();
@@ -352,8 +352,8 @@ fn says(text: &str, key: &str) -> String {
 const KEPT: u64 = 1 << 12;
 
 #[test]
-fn a_running_link_has_given_up_what_it_does_not_need_and_can_still_reload() {
-    if !can_run("a_running_link_has_given_up_what_it_does_not_need_and_can_still_reload") {
+fn a_running_link_has_dropped_privileges_and_can_still_reload() {
+    if !can_run("a_running_link_has_dropped_privileges_and_can_still_reload") {
         return;
     }
     for user in [None, Some("nobody")] {

@@ -174,7 +174,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_command_in_a_shell_excerpt_is_one_that_there_is() {
+fn every_command_in_a_shell_excerpt_exists() {
     let makefile = std::fs::read_to_string(sources().join("Makefile")).unwrap();
     let mut seen = 0;
     for excerpt in excerpts("sh") {

@@ -64,8 +64,8 @@ impl Managed {
 }
 
 #[test]
-fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
-    if !can_run("the_manager_hears_when_the_link_is_up_turns_and_ends") {
+fn the_manager_is_notified_of_start_watchdog_and_end() {
+    if !can_run("the_manager_is_notified_of_start_watchdog_and_end") {
         return;
     }
     let site = Managed::new(
@@ -119,11 +119,11 @@ fn unit(key: &str) -> &'static str {
 
 /// systemd may be missing where Airlane is built.
 #[test]
-fn systemd_takes_the_unit_and_finds_little_exposed() {
+fn systemd_accepts_the_unit_and_rates_its_exposure_low() {
     let analyze = |arguments: &[&str]| Command::new("systemd-analyze").args(arguments).output();
     if analyze(&["--version"]).is_err() {
         let skipped =
-            "SKIPPED systemd_takes_the_unit_and_finds_little_exposed: no systemd-analyze\n";
+            "SKIPPED systemd_accepts_the_unit_and_rates_its_exposure_low: no systemd-analyze\n";
         let _ = std::io::stderr().write_all(skipped.as_bytes());
         return;
     }

@@ -50,7 +50,7 @@ const FILE: &str = "schema = 1\nname = \"left\"\ncontrol = { socket = \"FOLDER/l
     security = { private-key = \"FOLDER/no.key\", peer-key = \"TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=\" }\n";
 
 #[test]
-fn a_rate_is_set_by_the_name_of_its_link_as_status_is_asked() {
+fn rate_finds_a_node_by_link_name_as_status_does() {
     for (arguments, code, part) in [
         (
             &["/nowhere/a.sock", "rate=20Mbit/s"][..],
@@ -77,7 +77,7 @@ fn a_rate_is_set_by_the_name_of_its_link_as_status_is_asked() {
 }
 
 #[test]
-fn a_rate_that_is_found_is_auto_in_what_is_explained() {
+fn a_found_rate_is_explained_as_auto() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("left.toml");
     fs::write(&path, FILE.replace("rate = \"20 Mbit/s\"\n", "")).unwrap();
@@ -96,7 +96,7 @@ fn a_rate_that_is_found_is_auto_in_what_is_explained() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_json_where_the_log_is() {
+fn file_errors_are_json_when_the_log_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("left.toml");
     fs::write(&path, "schema = 1\nnaem = \"left\"\n[link]\nrate = 20\n").unwrap();
@@ -120,8 +120,8 @@ fn what_is_wrong_with_a_file_is_json_where_the_log_is() {
 }
 
 #[test]
-fn all_that_is_in_the_way_of_a_start_is_said_at_once() {
-    if !can_run("all_that_is_in_the_way_of_a_start_is_said_at_once") {
+fn all_obstacles_to_a_start_are_reported_at_once() {
+    if !can_run("all_obstacles_to_a_start_are_reported_at_once") {
         return;
     }
     let host = Namespace::new("host").unwrap();
@@ -159,8 +159,8 @@ fn all_that_is_in_the_way_of_a_start_is_said_at_once() {
 }
 
 #[test]
-fn who_may_not_look_is_told_so() {
-    if !can_run("who_may_not_look_is_told_so") {
+fn missing_permission_is_reported() {
+    if !can_run("missing_permission_is_reported") {
         return;
     }
     // A folder for root alone, in a mount namespace that ends with the command.

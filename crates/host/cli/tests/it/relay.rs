@@ -63,7 +63,7 @@ fn allow_descriptors(needed: u64) {
 }
 
 #[test]
-fn of_a_thousand_connections_nothing_is_left() {
+fn a_thousand_connections_leave_no_descriptors_open() {
     allow_descriptors(4096);
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let (mut process, at) = relay(server.local_addr().unwrap(), &[]);
@@ -121,7 +121,7 @@ fn refused(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_cannot_work_is_said_in_a_line() {
+fn unworkable_relays_are_refused_in_one_line() {
     for (arguments, says) in [
         (&["--listen", "127.0.0.1:0"][..], "--to"),
         (

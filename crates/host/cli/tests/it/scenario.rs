@@ -39,7 +39,7 @@ fn throughput_bps(folder: &Path, file: &str, changes: &[&str]) -> f64 {
 }
 
 #[test]
-fn what_tc_shows_runs_at_once() {
+fn the_output_of_tc_runs_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let shown = "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 5ms  1ms rate 2Mbit\n";
     let arguments = ["scenario", "from-netem", "-", "--output", "eth0.toml"];
@@ -59,7 +59,7 @@ fn what_tc_shows_runs_at_once() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_place() {
+fn unsupported_input_is_refused_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = ["scenario", "from-netem", "netem delay 5ms lass 3%"];
     let output = airlane(folder.path(), &wrong, "");
@@ -184,7 +184,7 @@ fn a_point_of_a_study_has_the_results_of_the_study() {
 }
 
 #[test]
-fn a_point_that_is_none_is_refused_with_the_values_that_there_are() {
+fn an_unknown_point_is_refused_with_the_valid_values() {
     let studies = studies();
     let refusal = |arguments: &[&str]| {
         let arguments = [
@@ -229,7 +229,7 @@ fn a_point_that_is_none_is_refused_with_the_values_that_there_are() {
 }
 
 #[test]
-fn the_name_of_a_scenario_that_is_listed_stands_for_its_file() {
+fn a_listed_scenario_is_run_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| airlane(folder.path(), arguments, "");
     let (short, name) = (["--set", "duration=1 s", "--json"], "three-applications");
@@ -268,7 +268,7 @@ fn the_name_of_a_scenario_that_is_listed_stands_for_its_file() {
 }
 
 #[test]
-fn runs_without_chance_are_said_to_be_the_same() {
+fn deterministic_runs_are_reported_as_identical() {
     let folder = tempfile::tempdir().unwrap();
     let clean = [
         "sim",
@@ -448,7 +448,7 @@ fn tables_become_traces() {
 }
 
 #[test]
-fn rates_of_a_script_lie_beside_the_scenario_and_run() {
+fn rates_of_a_script_are_written_beside_the_scenario_and_run() {
     let folder = tempfile::tempdir().unwrap();
     let script = "tc qdisc add dev eth0 root netem delay 5ms rate 4mbit\nsleep 10\n\
                   tc qdisc change dev eth0 root netem delay 5ms rate 1mbit\nsleep 20\ntc qdisc del dev eth0 root\n";

@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn an_answer_that_is_of_no_use_is_asked_for_again() {
+fn an_invalid_answer_is_asked_for_again() {
     let folder = tempfile::tempdir().unwrap();
     let answers =
         "none\nno such/host\ngate.example.org\n10.7.0.0/99\n10.8.0.0/24\n70000\n0\n7009\n";
@@ -107,7 +107,7 @@ fn four_answers_make_the_files_of_both_ends_which_then_stay() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
+fn missing_or_wrong_answers_are_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, answers, part) in [
         (
@@ -185,8 +185,8 @@ fn what_was_tried_is_a_flow_that_the_link_knows(link: &str, there: &str) {
 
 /// With addresses of both ends, of one alone, and with a pre-shared key, the files work unchanged.
 #[test]
-fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
-    if !can_run("both_ends_come_up_on_what_was_written_and_reach_each_other") {
+fn both_ends_start_from_the_written_files_and_connect() {
+    if !can_run("both_ends_start_from_the_written_files_and_connect") {
         return;
     }
     let hosts = ["left", "right"].map(|name| Namespace::new(name).unwrap());

@@ -235,7 +235,7 @@ fn either_end_may_be_killed_and_started_again() {
 }
 
 #[test]
-fn what_cannot_be_sent_or_kept_is_said_before_anything_is_sent() {
+fn unreadable_or_unwritable_files_are_named_before_sending() {
     let fails = |args: &[&str], part: &str| {
         let out = Command::new(AIRLANE)
             .args(args)

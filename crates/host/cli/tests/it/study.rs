@@ -91,7 +91,7 @@ fn ends_with(code: i32, output: &Output) -> String {
 }
 
 #[test]
-fn verdicts_that_got_worse_or_are_new_end_with_1() {
+fn worse_or_new_verdicts_exit_with_1() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let small = |options: &[&str]| run(folder, &["small"], options);
@@ -246,7 +246,7 @@ fn chain(folder: &Path) -> impl Fn(&[&str]) -> Output {
 }
 
 #[test]
-fn what_runs_is_said_first_and_can_be_the_figure_alone() {
+fn the_studies_to_run_are_named_and_can_be_one_figure() {
     let folder = tempfile::tempdir().unwrap();
     let study = chain(folder.path());
     let all = ends_with(
@@ -319,7 +319,7 @@ fn a_miss_is_explained_where_it_is_printed() {
 }
 
 #[test]
-fn a_study_that_is_not_there_is_one_that_was_meant() {
+fn a_misspelt_study_gets_a_suggestion() {
     let folder = tempfile::tempdir().unwrap();
     let study = chain(folder.path());
     for (written, meant) in [
@@ -339,7 +339,7 @@ fn a_study_that_is_not_there_is_one_that_was_meant() {
 }
 
 #[test]
-fn what_a_page_says_to_run_gives_that_page_again() {
+fn the_command_on_a_page_reproduces_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let options = [
@@ -370,7 +370,7 @@ fn what_a_page_says_to_run_gives_that_page_again() {
 }
 
 #[test]
-fn a_folder_of_ones_own_hides_no_work_of_the_program() {
+fn a_local_folder_does_not_hide_built_in_works() {
     let folder = tempfile::tempdir().unwrap();
     let list = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_airlane"));

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_leaves_at_the_rate_that_the_link_has_by_then() {
+    fn a_queue_drains_at_the_current_rate() {
         let steps = |rates: &str| format!("{{ kind = 'steps', every = '1 s', rates = {rates} }}");
         // 400 kbit: 200 kbit in the first second and the rest in 10 ms, or all in 20 ms.
         assert_eq!(last_of_forty(&steps("['0.2 Mbit/s', '20 Mbit/s']")), 1_035);
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_crosses_in_an_outage_and_it_is_no_error_of_the_link() {
+    fn an_outage_blocks_all_frames_and_is_not_counted_as_link_errors() {
         let mut direction = direction_at(
             "'20 Mbit/s'\noutages = [{ from = '1 s', to = '2 s' }]\n\
              police = { rate = '1 kbit/s', burst = '1514 B' }",
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused_and_said_once() {
+    fn unsendable_frames_are_refused_and_logged_once() {
         let mut direction = direction();
         let plain = VnetHeader::default();
         let too_long = Err(Refusal::TooLong {

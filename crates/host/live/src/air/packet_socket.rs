@@ -145,8 +145,8 @@ mod tests {
 
     /// The kernel strips tags before any socket receives the frame.
     #[test]
-    fn a_tagged_frame_comes_with_its_tag_beside_it() {
-        if !can_run("a_tagged_frame_comes_with_its_tag_beside_it") {
+    fn the_vlan_tag_is_delivered_beside_the_frame() {
+        if !can_run("the_vlan_tag_is_delivered_beside_the_frame") {
             return;
         }
         let namespace = Namespace::new("tag").unwrap();

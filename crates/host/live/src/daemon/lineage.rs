@@ -95,7 +95,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_sleep_is_seen_once_and_a_pause_between_two_clocks_never() {
+    fn a_suspend_is_seen_once_and_a_scheduling_pause_never() {
         let start = Instant::ORIGIN + SECOND * 100;
         // It has been suspended for 60 s before.
         let mut lineage = Lineage::new(start, start - SECOND * 60);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_kernel_s_word_for_it_says_that_a_machine_is_a_copy() {
+    fn only_the_vm_generation_event_marks_a_cloned_machine() {
         let message = b"change@/devices/platform/QEMUVGID:00\0ACTION=change\0SUBSYSTEM=platform\0NEW_VMGENID=1\0SEQNUM=7\0";
         assert!(says_copy(message));
         let other = b"change@/devices/NEW_VMGENID=1/x\0ACTION=change\0SEQNUM=8\0";

@@ -78,7 +78,7 @@ mod tests {
     use crate::underlay::Udp;
 
     #[test]
-    fn what_the_kernel_does_not_send_is_said_once_a_minute_with_its_word() {
+    fn send_errors_are_logged_once_a_minute_with_their_cause() {
         let bound = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let underlay = Underlay::Udp(bound);
         let mut said = Quiet::NEW;

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_does_not_answer_is_no_reason_to_end() {
+    fn the_exporter_survives_a_silent_node() {
         let mut silent = Source {
             socket: "/nowhere/node.sock".into(),
             kept: None,
@@ -442,7 +442,7 @@ mod tests {
     proptest! {
         /// A request with another host name is refused, wherever the header is.
         #[test]
-        fn a_name_from_elsewhere_reads_nothing(
+        fn requests_with_foreign_host_names_are_refused(
             host in "[Hh][Oo][Ss][Tt]",
             name in prop_oneof!["[a-z]{1,9}\\.example(:[0-9]{1,5})?", Just("127.0.0.1.example".to_owned()), Just("192.0.2.1:9107".to_owned())],
             at in 0_usize..4,

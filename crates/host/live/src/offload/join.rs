@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_super_packet_never_exceeds_what_ip_can_say() {
+    fn a_super_packet_never_exceeds_the_ip_length_field() {
         let train: Vec<_> = (0..200u32)
             .map(|i| {
                 packet(

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_behind_the_ip_packet_is_not_payload() {
+    fn padding_after_the_ip_packet_is_not_payload() {
         let mut frame = super_packet(false, false, None, &[7; 100]);
         frame.extend_from_slice(&[0; 6]);
         let frames = cut(&frame, Transport::Udp, 60).unwrap();

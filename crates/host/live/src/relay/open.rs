@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relay_that_calls_itself_is_known_however_it_is_written() {
+    fn a_relay_to_itself_is_detected_in_every_notation() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         for (target, listen, itself) in [
             ("127.0.0.1:80", "127.0.0.1:80", true),

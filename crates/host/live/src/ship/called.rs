@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_counts_once_it_has_answered_what_went_there() {
+    fn an_address_is_used_once_it_has_answered() {
         let at = |seconds| Instant::ORIGIN + Duration::from_secs(seconds);
         let mut called = Called::new(at(0), address(1));
         // Other source addresses have no effect while the called address is heard.

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_replaced_only_if_that_is_wanted() {
+    fn existing_files_are_replaced_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let inbox = Inbox::open(folder.path()).unwrap();
         let (work, _) = inbox.private(".parts").unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_folder_is_nobody_elses_and_another_process_takes_the_next() {
+    fn a_private_folder_is_locked_and_another_process_gets_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let inbox = Inbox::open(folder.path()).unwrap();
         let first = inbox.private(".parts").unwrap();

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_counts_before_its_first_node_while_it_is_fresh_and_only_to_its_end() {
+    fn a_path_offer_counts_only_while_fresh_and_complete() {
         let told = |age_ms: u64, complete: bool| {
             let offer = FlowOffer {
                 peer: "farm".to_owned(),

@@ -379,7 +379,7 @@ mod tests {
 
     /// The other end has moved, and answers from its new address.
     #[test]
-    fn a_sender_follows_who_has_answered_elsewhere() {
+    fn a_sender_follows_a_receiver_that_answers_from_a_new_address() {
         let [_, elsewhere] = says_from_elsewhere(true, |_, _, elsewhere| elsewhere >= 20);
         assert!(elsewhere >= 20, "{elsewhere}");
     }

@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_falls_silent_is_waited_for_as_long_as_was_asked() {
+    fn a_silent_sender_is_waited_for_as_long_as_configured() {
         let receiver = Staying::waiting(Some(Duration::from_secs(2)));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("long");
@@ -589,7 +589,7 @@ mod tests {
 
     /// A job whose files cannot be stored fails for its sender, and the receiver goes on.
     #[test]
-    fn a_job_that_fails_is_no_end_of_who_stays() {
+    fn a_failed_job_does_not_end_a_staying_receiver() {
         let receiver = Staying::new();
         std::fs::write(receiver.folder.path().join("a"), "mine").unwrap();
         let refused = receiver.send("a", b"hello").unwrap_err().to_string();

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_that_has_no_room_is_the_last_or_none() {
+    fn file_times_out_of_range_are_clamped() {
         assert_eq!(nanoseconds(1, 7), 1_000_000_007);
         assert_eq!(nanoseconds(20_000_000_000, 999_999_999), u64::MAX);
         assert_eq!(nanoseconds(i64::MAX, u64::MAX), u64::MAX);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_bytes_goes_over_files_and_folders_in_the_order_of_names() {
+    fn bytes_are_ordered_by_the_names_of_files_and_folders() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
         fs::create_dir_all(root.join("b/empty")).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_skipped_in_a_folder_and_refused_where_it_is_named() {
+    fn unsendable_files_are_skipped_in_folders_and_refused_by_name() {
         use std::os::unix::fs::PermissionsExt as _;
         use std::os::unix::net::UnixListener;
         let folder = tempfile::tempdir().unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn missing_files_are_named() {
         let error = Source::new(&["/nowhere/at/all".into()])
             .unwrap_err()
             .to_string();

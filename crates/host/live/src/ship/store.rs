@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_in_any_order_and_a_later_try_goes_on() {
+    fn files_arrive_in_any_order_and_a_later_attempt_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let (mut store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
         assert_eq!(missing, Ranges::all(10));
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_to_be_there_meanwhile_stays_and_so_does_the_part() {
+    fn a_file_created_meanwhile_is_kept_and_so_is_the_partial_one() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = fill(folder.path());
         fs::create_dir(folder.path().join("d")).unwrap();
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_that_was_killed_while_files_got_their_names_goes_on() {
+    fn an_attempt_killed_during_renames_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = fill(folder.path());
         store.save(&Ranges::none()).unwrap();
@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_nobody_goes_on_with_are_gone_after_a_week() {
+    fn abandoned_parts_are_removed_after_a_week() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = fill(folder.path());
         store.save(&Ranges::none()).unwrap();
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_remembered_wrongly_is_not_believed() {
+    fn an_inconsistent_resume_state_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(folder.path(), &manifest(), false).unwrap();
         drop(store);
@@ -672,7 +672,7 @@ mod tests {
 
         /// The work directory may hold data of another version or of unknown origin: they are used only if valid.
         #[test]
-        fn any_remains_are_believed_or_not(
+        fn any_leftover_state_is_used_or_ignored(
             files in prop::collection::vec((prop_oneof![
                 Just(LIST.to_owned()), Just(MISSING.to_owned()), "[a-f0-9]{32}(\\.missing)?",
             ], prop_oneof![

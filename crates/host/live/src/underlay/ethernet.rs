@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_as_they_were_sent_whatever_their_length() {
+    fn frames_of_any_length_arrive_unchanged() {
         with_cable("frames_come_as_they_were_sent", |_| {
             let [one, two] =
                 ["one", "two"].map(|name| Ethernet::open(name, EtherType(0x88b6)).unwrap());
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_up_is_cut_and_what_is_not_ours_is_not_heard() {
+    fn padding_is_removed_and_foreign_frames_are_ignored() {
         with_cable("what_is_filled_up_is_cut", |namespace| {
             let two = Ethernet::open("two", EtherType::default()).unwrap();
             let one = PacketSocket::open(SocketType::RAW).unwrap();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_too_many_parts_is_not_cut() {
+    fn a_frame_of_too_many_parts_is_not_split() {
         assert!(messages(&[0; 1600], 104, 0).is_some());
         assert!(messages(&[0; 1601], 104, 0).is_none());
         for mtu in 0..=PART {

@@ -217,8 +217,8 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
 
 /// The MTU of one path affects only that peer, and a path MTU that the kernel was told affects none.
 #[test]
-fn a_narrow_path_is_one_peers_affair() {
-    let Some(site) = plain_site("a_narrow_path_is_one_peers_affair") else {
+fn a_narrow_path_affects_only_its_peer() {
+    let Some(site) = plain_site("a_narrow_path_affects_only_its_peer") else {
         return;
     };
     let entries = [0, 1, 2].map(|station| Entry::of(station, 1));
@@ -564,8 +564,8 @@ impl SharedAir {
 const RATE: &str = "2 Mbit/s";
 
 #[test]
-fn stations_share_by_weight_and_who_loses_much_pays_alone() {
-    let test = "stations_share_by_weight_and_who_loses_much_pays_alone";
+fn stations_share_by_weight_and_repairs_count_against_the_lossy_one() {
+    let test = "stations_share_by_weight_and_repairs_count_against_the_lossy_one";
     let Some(mut air) = SharedAir::new(test) else {
         return;
     };
@@ -633,8 +633,8 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
 
 /// The capacity of the shared link is not configured: the base has to detect that two stations share it.
 #[test]
-fn weights_hold_over_a_rate_that_is_found() {
-    let Some(air) = SharedAir::new("weights_hold_over_a_rate_that_is_found") else {
+fn weights_hold_under_an_estimated_rate() {
+    let Some(air) = SharedAir::new("weights_hold_under_an_estimated_rate") else {
         return;
     };
     let base = (air.site).start_base("auto", &[Entry::of(0, 3), Entry::of(1, 1)]);

@@ -44,8 +44,8 @@ fn find<'a>(checks: &'a [Check], what: &str) -> &'a Check {
 }
 
 #[test]
-fn what_is_wrong_is_found_and_nothing_is_left_behind() {
-    if !can_run("what_is_wrong_is_found_and_nothing_is_left_behind") {
+fn faults_are_found_and_nothing_is_left_over() {
+    if !can_run("faults_are_found_and_nothing_is_left_over") {
         return;
     }
     let (left, right) = (Namespace::new("left"), Namespace::new("right"));
@@ -182,8 +182,8 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
 
 /// A session existed; then the other end comes back with another key.
 #[test]
-fn what_the_log_knows_of_a_silent_peer_is_told() {
-    if !can_run("what_the_log_knows_of_a_silent_peer_is_told") {
+fn doctor_reports_what_the_log_knows_of_a_silent_peer() {
+    if !can_run("doctor_reports_what_the_log_knows_of_a_silent_peer") {
         return;
     }
     let (left, right, folder, public) = two_hosts();
@@ -292,8 +292,8 @@ fn keys_at_one_end_only_are_named_at_both() {
 }
 
 #[test]
-fn an_end_that_the_peer_does_not_hear_is_told_so() {
-    let Some(pair) = Pair::new("an_end_that_the_peer_does_not_hear_is_told_so") else {
+fn an_end_that_the_peer_does_not_hear_is_reported() {
+    let Some(pair) = Pair::new("an_end_that_the_peer_does_not_hear_is_reported") else {
         return;
     };
     let nodes = [0, 1].map(|end| pair.start(end));
@@ -334,8 +334,8 @@ fn an_end_that_the_peer_does_not_hear_is_told_so() {
 }
 
 #[test]
-fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
-    let Some(pair) = Pair::new("an_answer_from_elsewhere_than_the_file_says_is_a_warning") else {
+fn an_answer_from_another_address_is_a_warning() {
+    let Some(pair) = Pair::new("an_answer_from_another_address_is_a_warning") else {
         return;
     };
     // It calls, while this end seeks it elsewhere.
@@ -358,9 +358,8 @@ fn an_answer_from_elsewhere_than_the_file_says_is_a_warning() {
 }
 
 #[test]
-fn a_file_that_is_not_what_runs_is_a_warning_that_names_what_differs() {
-    let Some(pair) = Pair::new("a_file_that_is_not_what_runs_is_a_warning_that_names_what_differs")
-    else {
+fn a_file_that_differs_from_the_running_node_is_a_warning() {
+    let Some(pair) = Pair::new("a_file_that_differs_from_the_running_node_is_a_warning") else {
         return;
     };
     let nodes = [0, 1].map(|end| pair.start(end));

@@ -218,8 +218,8 @@ fn check_losses(status: &Status, session: Option<u32>, losses: u64) {
 }
 
 #[test]
-fn an_interface_goes_and_comes_back_under_another_number_and_address() {
-    let test = "an_interface_goes_and_comes_back_under_another_number_and_address";
+fn an_interface_returns_with_another_index_and_address() {
+    let test = "an_interface_returns_with_another_index_and_address";
     let Some(site) = Site::new(test) else { return };
     site.bridge(&["one", "two"]);
     for keys in [false, true] {
@@ -329,8 +329,8 @@ fn strangers_on_the_segment_change_nothing_and_are_counted() {
 }
 
 #[test]
-fn an_interface_that_becomes_narrower_costs_nothing_but_its_width() {
-    let test = "an_interface_that_becomes_narrower_costs_nothing_but_its_width";
+fn a_smaller_interface_mtu_only_shortens_frames() {
+    let test = "a_smaller_interface_mtu_only_shortens_frames";
     let Some(site) = Site::new(test) else { return };
     site.bridge(&["one", "two"]);
     let nodes = site.start(true);
@@ -400,8 +400,8 @@ fn a_reload_moves_the_peer_and_nothing_else() {
 }
 
 #[test]
-fn what_is_wrong_with_an_interface_is_said() {
-    let test = "what_is_wrong_with_an_interface_is_said";
+fn interface_faults_are_reported() {
+    let test = "interface_faults_are_reported";
     let Some(site) = Site::new(test) else { return };
     site.bridge(&["one", "two"]);
     let file = site.file(0, true);

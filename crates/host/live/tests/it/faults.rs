@@ -25,8 +25,8 @@ fn until_delivering(node: &Running) {
 }
 
 #[test]
-fn an_outage_costs_its_own_time_and_little_more() {
-    let Some(pair) = Pair::new("an_outage_costs_its_own_time_and_little_more") else {
+fn recovery_after_an_outage_takes_little_time() {
+    let Some(pair) = Pair::new("recovery_after_an_outage_takes_little_time") else {
         return;
     };
     let nodes = [0, 1].map(|end| pair.start(end));
@@ -53,8 +53,8 @@ fn an_outage_costs_its_own_time_and_little_more() {
 }
 
 #[test]
-fn a_new_cable_is_as_good_as_the_old() {
-    let Some(pair) = Pair::new("a_new_cable_is_as_good_as_the_old") else {
+fn a_replaced_interface_carries_on() {
+    let Some(pair) = Pair::new("a_replaced_interface_carries_on") else {
         return;
     };
     let nodes = [0, 1].map(|end| pair.start(end));
@@ -102,8 +102,8 @@ fn lines_with(log: &Log, part: &str) -> Vec<String> {
 
 /// A log entry about unsent datagrams helps only if it names the interface.
 #[test]
-fn the_log_names_the_interface_that_nothing_leaves_by() {
-    let Some(pair) = Pair::new("the_log_names_the_interface_that_nothing_leaves_by") else {
+fn the_log_names_an_interface_that_sends_nothing() {
+    let Some(pair) = Pair::new("the_log_names_an_interface_that_sends_nothing") else {
         return;
     };
     let log = Log::default();

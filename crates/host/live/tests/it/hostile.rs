@@ -265,7 +265,7 @@ fn frames_of_an_earlier_session_are_stale() {
 
 /// Whatever the queues admit, the memory of all packets is limited, and the drops are reported.
 #[test]
-fn packets_take_no_more_memory_than_they_may() {
+fn packet_memory_stays_within_its_limit() {
     const MOST: usize = 64 << 20;
     let file = FILE.replace("100 Mbit/s", "100 kbit/s").replace(
         "[[link.services]]",

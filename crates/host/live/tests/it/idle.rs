@@ -17,8 +17,8 @@ fn on_cable(end: &Namespace) -> u64 {
 }
 
 #[test]
-fn a_link_that_idles_costs_next_to_nothing() {
-    let Some(pair) = Pair::new("a_link_that_idles_costs_next_to_nothing") else {
+fn an_idle_link_costs_next_to_nothing() {
+    let Some(pair) = Pair::new("an_idle_link_costs_next_to_nothing") else {
         return;
     };
     let nodes = [0, 1].map(|end| pair.start(end));

@@ -56,8 +56,8 @@ fn scrape() -> String {
 }
 
 #[test]
-fn a_base_of_many_peers_and_services_is_seen_whole() {
-    if !can_run("a_base_of_many_peers_and_services_is_seen_whole") {
+fn status_shows_all_peers_and_services_of_a_large_base() {
+    if !can_run("status_shows_all_peers_and_services_of_a_large_base") {
         return;
     }
     let host = Namespace::new("base");

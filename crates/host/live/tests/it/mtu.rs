@@ -54,8 +54,8 @@ fn start(left: &Namespace, right: &Namespace, directory: &std::path::Path) -> [R
 }
 
 #[test]
-fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
-    if !can_run("a_path_that_becomes_narrower_costs_nothing_but_its_width") {
+fn a_smaller_path_mtu_only_shortens_frames() {
+    if !can_run("a_smaller_path_mtu_only_shortens_frames") {
         return;
     }
     let (left, right) = router_pair();
@@ -147,21 +147,21 @@ fn find_a_black_hole(name: &str, here: [&str; 2], to: [&str; 2]) {
 }
 
 #[test]
-fn a_black_hole_is_left_and_left_behind_again() {
-    let name = "a_black_hole_is_left_and_left_behind_again";
+fn a_black_hole_is_detected_and_recovered_from() {
+    let name = "a_black_hole_is_detected_and_recovered_from";
     find_a_black_hole(name, ["192.0.2.1", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]);
 }
 
 #[test]
-fn a_black_hole_of_ipv6_is_left_and_left_behind_again() {
-    let name = "a_black_hole_of_ipv6_is_left_and_left_behind_again";
+fn a_black_hole_is_detected_and_recovered_from_over_ipv6() {
+    let name = "a_black_hole_is_detected_and_recovered_from_over_ipv6";
     let ends = ["[2001:db8::1]", "[2001:db8::2]"];
     find_a_black_hole(name, ends, [ends[1], ends[0]]);
 }
 
 #[test]
-fn a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4() {
-    let name = "a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4";
+fn a_dual_stack_socket_detects_a_black_hole_of_an_ipv4_peer() {
+    let name = "a_dual_stack_socket_detects_a_black_hole_of_an_ipv4_peer";
     find_a_black_hole(name, ["[::]", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]);
 }
 

@@ -150,8 +150,8 @@ fn a_peer_is_found_by_its_name_and_found_again_when_it_has_moved() {
 }
 
 #[test]
-fn a_name_of_the_systems_own_is_found_and_one_of_another_family_is_not() {
-    if !can_run("a_name_of_the_systems_own_is_found_and_one_of_another_family_is_not") {
+fn localhost_is_resolved_and_an_address_of_another_family_is_not_used() {
+    if !can_run("localhost_is_resolved_and_an_address_of_another_family_is_not_used") {
         return;
     }
     let ends = Ends::new();

@@ -240,9 +240,8 @@ fn services_come_change_and_go_while_a_connection_stays() {
 }
 
 #[test]
-fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
-    let Some(pair) = Pair::new("a_reload_takes_over_services_and_what_is_wrong_changes_nothing")
-    else {
+fn a_reload_applies_services_and_a_wrong_file_changes_nothing() {
+    let Some(pair) = Pair::new("a_reload_applies_services_and_a_wrong_file_changes_nothing") else {
         return;
     };
     let nodes = pair.start(FILES);
@@ -322,9 +321,8 @@ fn carried(pair: &Pair, left: &Running) -> f64 {
 }
 
 #[test]
-fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
-    let Some(pair) = Pair::new("the_rate_changes_by_reload_and_by_word_and_the_session_goes_on")
-    else {
+fn the_rate_changes_by_reload_and_command_within_the_session() {
+    let Some(pair) = Pair::new("the_rate_changes_by_reload_and_command_within_the_session") else {
         return;
     };
     let nodes = pair.start(FILES);

@@ -113,7 +113,7 @@ fn is_reset_at_once(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn all_that_goes_in_comes_out_once_and_each_end_behind_it() {
+fn all_bytes_are_relayed_once_and_each_close_follows_them() {
     let server = TcpListener::bind(ANY).unwrap();
     let relay = Running::start(config(Target::Address(server.local_addr().unwrap())));
     let sent = bytes(3_000_000);
@@ -159,7 +159,7 @@ fn a_half_closed_connection_goes_on() {
 
 /// Bytes that the server does not read are not read from the client: the relay fills its pool, and the source stalls.
 #[test]
-fn a_server_that_takes_nothing_stands_its_client_still() {
+fn a_server_that_reads_nothing_stalls_its_client() {
     let server = TcpListener::bind(ANY).unwrap();
     let relay = Running::start(RelayConfig {
         pool: Size::from_bytes(20_000),
@@ -232,7 +232,7 @@ fn a_side_that_dies_resets_the_other() {
 }
 
 #[test]
-fn a_target_that_is_not_there_resets_the_client() {
+fn an_unreachable_target_resets_the_client() {
     let nobody = TcpListener::bind(ANY).unwrap().local_addr().unwrap();
     let relay = Running::start(config(Target::Address(nobody)));
     assert!(says_reset(relay.connect().read(&mut [0; 10])));
@@ -326,7 +326,7 @@ fn a_relay_that_ends_resets_what_it_has() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_before_it_starts() {
+fn unworkable_relays_are_refused_before_they_start() {
     let address = TcpListener::bind(ANY).unwrap().local_addr().unwrap();
     let loops = RelayConfig {
         listen: address,
@@ -359,7 +359,7 @@ fn what_cannot_work_is_refused_before_it_starts() {
 /// A base station between two networks relays every connection to one port, whatever its destination, and
 /// each side sees the other's address.
 #[test]
-fn connections_of_others_go_on_to_where_they_lead() {
+fn intercepted_connections_reach_their_original_target() {
     if !can_run("relay of connections of others") {
         return;
     }

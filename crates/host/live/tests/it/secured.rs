@@ -124,8 +124,8 @@ fn a_peer_may_call_from_anywhere() {
 }
 
 #[test]
-fn another_key_is_nobodys() {
-    let Some(pair) = Pair::new("another_key_is_nobodys") else {
+fn an_unknown_key_is_refused() {
+    let Some(pair) = Pair::new("an_unknown_key_is_refused") else {
         return;
     };
     let other = new_key(&pair.directory.path().join("other.key")).unwrap();
@@ -140,8 +140,8 @@ fn another_key_is_nobodys() {
 
 /// Ends with different pre-shared keys have no session, and at least one says why; with the same key they have one.
 #[test]
-fn pre_shared_keys_are_the_same_or_somebody_says_that_they_are_not() {
-    let name = "pre_shared_keys_are_the_same_or_somebody_says_that_they_are_not";
+fn different_pre_shared_keys_are_reported() {
+    let name = "different_pre_shared_keys_are_reported";
     let Some(pair) = Pair::new(name) else {
         return;
     };

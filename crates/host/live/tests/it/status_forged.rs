@@ -13,7 +13,7 @@ use crate::common::traffic::address;
 
 /// Probes of a flow of the farm whose ends everybody knows: forward and returning, and who may send each.
 #[test]
-fn only_who_has_an_end_of_a_flow_speaks_of_its_path() {
+fn only_the_ends_of_a_flow_may_send_its_status_probes() {
     let mut cell = Cell::new();
     let begun = std::time::Instant::now();
     let [farm, mill, pier] = &mut cell.stations;

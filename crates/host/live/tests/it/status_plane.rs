@@ -56,9 +56,8 @@ impl Client {
 }
 
 #[test]
-fn a_flow_is_told_of_its_service_and_of_the_least_on_its_path() {
-    let Some(site) = plain_site("a_flow_is_told_of_its_service_and_of_the_least_on_its_path")
-    else {
+fn a_flow_gets_its_service_and_the_least_offer_on_its_path() {
+    let Some(site) = plain_site("a_flow_gets_its_service_and_the_least_offer_on_its_path") else {
         return;
     };
     let slow = Entry {

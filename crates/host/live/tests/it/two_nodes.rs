@@ -200,8 +200,8 @@ fn classes_on_the_wire(namespace: &Namespace, count: usize) -> std::thread::Join
 }
 
 #[test]
-fn marks_of_a_packet_stand_on_its_datagram() {
-    let Some(pair) = Pair::new("marks_of_a_packet_stand_on_its_datagram") else {
+fn packet_marks_are_copied_to_the_datagram() {
+    let Some(pair) = Pair::new("packet_marks_are_copied_to_the_datagram") else {
         return;
     };
     let outer = "security = \"none\"\nouter = { dscp = \"copy\", ecn = true }";
@@ -291,8 +291,8 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
 }
 
 #[test]
-fn different_services_exchange_nothing_and_say_so() {
-    let Some(pair) = Pair::new("different_services_exchange_nothing_and_say_so") else {
+fn different_services_exchange_nothing_and_are_reported() {
+    let Some(pair) = Pair::new("different_services_exchange_nothing_and_are_reported") else {
         return;
     };
     let other = services().replace("sr-m2", "rlp");
@@ -319,8 +319,8 @@ fn different_services_exchange_nothing_and_say_so() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_before_anything_is_left_behind() {
-    let Some(pair) = Pair::new("what_cannot_work_is_refused_before_anything_is_left_behind") else {
+fn unworkable_files_are_refused_without_leftovers() {
+    let Some(pair) = Pair::new("unworkable_files_are_refused_without_leftovers") else {
         return;
     };
     let good = pair.file(0, false, &services());
@@ -365,8 +365,8 @@ fn a_port_that_is_taken_for_a_moment_is_waited_for() {
 }
 
 #[test]
-fn an_interface_may_go_down_but_not_away() {
-    let Some(pair) = Pair::new("an_interface_may_go_down_but_not_away") else {
+fn a_link_survives_an_interface_down_but_not_its_removal() {
+    let Some(pair) = Pair::new("a_link_survives_an_interface_down_but_not_its_removal") else {
         return;
     };
     let [left, mut right] = pair.start(false);

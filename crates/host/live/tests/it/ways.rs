@@ -55,8 +55,8 @@ fn ask_outside(pair: &Pair) {
 }
 
 #[test]
-fn a_default_route_carries_everything_and_goes_past_itself() {
-    let test = "a_default_route_carries_everything_and_goes_past_itself";
+fn a_default_route_carries_everything_but_the_underlay() {
+    let test = "a_default_route_carries_everything_but_the_underlay";
     let wide = "routes = [\"0.0.0.0/0\", \"::/0\"]";
     let Some((pair, files)) = pair(test, wide) else {
         return;
@@ -127,8 +127,8 @@ fn a_default_route_carries_everything_and_goes_past_itself() {
 
 /// Strict filters block peers that the default route leads to, and no others.
 #[test]
-fn a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer() {
-    let test = "a_strict_filter_is_bad_where_it_would_drop_what_comes_from_the_peer";
+fn a_strict_rp_filter_is_reported_where_it_would_drop_the_peer() {
+    let test = "a_strict_rp_filter_is_reported_where_it_would_drop_the_peer";
     let Some((pair, files)) = pair(test, "routes = [\"0.0.0.0/0\"]") else {
         return;
     };
@@ -243,8 +243,8 @@ fn a_peer_is_answered_from_the_address_that_it_called() {
 
 /// A NAT may have lost its mapping of a port, and drop datagrams to it as long as datagrams arrive.
 #[test]
-fn a_port_that_the_path_swallows_is_left_for_another() {
-    let Some(pair) = Pair::new("a_port_that_the_path_swallows_is_left_for_another") else {
+fn a_port_that_the_path_drops_is_replaced() {
+    let Some(pair) = Pair::new("a_port_that_the_path_drops_is_replaced") else {
         return;
     };
     let [left, right] = &pair.ends;
@@ -278,8 +278,8 @@ fn a_port_that_the_path_swallows_is_left_for_another() {
 
 /// Without this finding, an operator whose own filter blocks datagrams would search at the other end.
 #[test]
-fn a_filter_of_this_machine_is_told_from_silence() {
-    let Some(pair) = Pair::new("a_filter_of_this_machine_is_told_from_silence") else {
+fn a_local_packet_filter_is_distinguished_from_silence() {
+    let Some(pair) = Pair::new("a_local_packet_filter_is_distinguished_from_silence") else {
         return;
     };
     let [left, _right] = &pair.ends;
@@ -300,8 +300,8 @@ fn a_filter_of_this_machine_is_told_from_silence() {
 
 /// A common WireGuard setup: a client that sends all traffic through its server, with a pre-shared key.
 #[test]
-fn an_imported_full_tunnel_reaches_its_server_and_what_lies_beyond() {
-    let test = "an_imported_full_tunnel_reaches_its_server_and_what_lies_beyond";
+fn an_imported_full_tunnel_reaches_its_server_and_beyond() {
+    let test = "an_imported_full_tunnel_reaches_its_server_and_beyond";
     let Some((pair, _)) = pair(test, "") else {
         return;
     };

@@ -36,7 +36,7 @@ fn a_report_is_what_the_program_prints() {
 }
 
 #[test]
-fn a_watched_run_is_the_run_and_has_its_course() {
+fn a_watched_run_equals_the_plain_run_and_has_a_time_series() {
     let set = ["duration=3 s"];
     let plain = asked(&json!({ "ask": "run", "world": world(&set), "run": 1 }));
     let watched =
@@ -66,7 +66,7 @@ fn a_watched_run_is_the_run_and_has_its_course() {
 }
 
 #[test]
-fn what_is_wrong_is_said_as_the_program_says_it() {
+fn errors_match_those_of_the_program() {
     let wrong = |world: Value| asked(&json!({ "ask": "outline", "world": world }))["error"].clone();
     let error = wrong(
         json!({ "text": text("unlabelled").replace("20 Mbit/s", "20 Mbits"), "file": "x.toml" }),
@@ -124,7 +124,7 @@ fn estimates_are_paired_run_by_run() {
 }
 
 #[test]
-fn events_of_a_stretch_of_time_are_those_of_the_run() {
+fn events_of_an_interval_are_those_of_the_run() {
     let question = json!({
         "ask": "events", "world": world(&["duration=3 s"]), "run": 0, "from_ns": 1_000_000_000_u64,
         "to_ns": 1_100_000_000_u64, "flows": ["file"], "links": [], "kinds": ["frame-lost"],

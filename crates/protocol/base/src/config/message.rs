@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn serde_messages_lose_their_rust() {
+    fn serde_messages_are_cleaned_of_rust_terms() {
         let text = of_serde("invalid value: integer `300`, expected u8", Some("number"));
         assert_eq!(text.message, "`number` cannot be 300");
         assert_eq!(text.help, "write a whole number from 0 to 255");

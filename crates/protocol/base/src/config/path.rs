@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_one_place_whichever_way_they_are_written() {
+    fn a_name_and_an_index_lead_to_the_same_entry() {
         let table =
             DeTable::parse("s = [{ name = \"tcp\" }, { name = \"voice\", x = 1 }]").unwrap();
         let steps = |text: &str| KeyPath::parse(text).unwrap().steps(&table);
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asterisk_leads_to_every_place_that_fits() {
+    fn an_asterisk_matches_every_entry() {
         let file = "l.r1 = { s = [{ name = \"tcp\", x = 1 }, { name = \"voice\" }] }\nl.r2.y = 1\nl.w.s = [{}]";
         let root = DeTable::parse(file).unwrap();
         let places = |text: &str| -> Vec<String> {
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for text in [
             ".",
             "a..b",

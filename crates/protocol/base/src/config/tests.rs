@@ -195,7 +195,7 @@ fn all_missing_keys_of_a_table_are_reported_at_once_with_examples() {
 }
 
 #[test]
-fn what_is_wrong_is_not_called_missing_as_well() {
+fn a_wrong_key_is_not_reported_as_missing_too() {
     let text = "schema = 1\n[links.radio]\nrate = 20\nservices = [{ nmae = \"a\", scheme = 9 }]\n";
     let error = load::<World>(text, "w.toml").unwrap_err().to_string();
     let expected = [
@@ -209,7 +209,7 @@ fn what_is_wrong_is_not_called_missing_as_well() {
 }
 
 #[test]
-fn a_misspelt_key_is_taken_for_what_was_meant() {
+fn a_misspelt_key_gets_a_suggestion() {
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields, try_from = "Written")]
     #[schemars(!try_from)]
@@ -263,7 +263,7 @@ fn a_misspelt_key_is_taken_for_what_was_meant() {
 }
 
 #[test]
-fn a_key_that_nobody_can_give_an_example_of_is_missing_all_the_same() {
+fn a_missing_key_without_an_example_is_reported() {
     #[derive(Debug, Deserialize)]
     #[serde(transparent)]
     struct Anything(#[expect(dead_code, reason = "only read")] u32);
@@ -399,7 +399,7 @@ fn a_bad_assignment_is_shown_as_it_was_written() {
 }
 
 #[test]
-fn an_entry_that_nothing_makes_is_misspelt() {
+fn an_unknown_entry_in_an_assignment_is_reported_with_the_known_ones() {
     let read = |assignments: &[&str]| {
         let mut document = Document::parse(WORLD, "w.toml").unwrap();
         for assignment in assignments {
@@ -431,7 +431,7 @@ fn an_entry_that_nothing_makes_is_misspelt() {
 }
 
 #[test]
-fn a_document_knows_what_it_has() {
+fn a_document_tells_which_keys_it_has() {
     let document = Document::parse(WORLD, "w.toml").unwrap();
     assert!(document.has("links.radio.services[1].scheme.kind"));
     assert!(!document.has("tun") && !document.has("links.radio.services[2]"));

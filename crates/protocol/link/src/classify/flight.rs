@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_that_is_paced_is_no_model() {
+    fn paced_slow_start_is_not_taken_for_model_based_control() {
         for near_ms in [0, 1, 10, 25, 30] {
             for together in [1, 2] {
                 assert!(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_clock_is_not_paced() {
+    fn ack_clocked_packets_are_not_paced() {
         let mut flight = Flight::default();
         for n in 0..1_000u64 {
             let now = Instant::ORIGIN + Duration::from_micros(n * 1_200);

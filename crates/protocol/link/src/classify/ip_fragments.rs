@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_again_and_are_forgotten() {
+    fn reused_fragment_numbers_replace_old_ones_and_expire() {
         let mut fragments = IpFragments::default();
         let [one, other] = [5004, 6000].map(|port| sample::flow(UDP, port, 9));
         let at = |seconds| Instant::ORIGIN + Duration::from_secs(seconds);

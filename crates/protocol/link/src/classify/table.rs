@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flow_is_judged_by_another_and_many_take_no_more_memory() {
+    fn flows_are_judged_separately_in_bounded_memory() {
         let mut table = Table::new(7);
         let mut now = Instant::ORIGIN;
         for n in 0..40_000u32 {

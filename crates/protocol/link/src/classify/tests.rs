@@ -80,7 +80,7 @@ fn the_first_rule_that_matches_decides() {
 }
 
 #[test]
-fn a_service_that_is_not_there_leaves_its_packets_to_the_next_rule() {
+fn a_rule_for_a_missing_service_is_skipped() {
     let text = r#"
         [[classes]]
         match = { dscp = "AF41" }
@@ -100,7 +100,7 @@ fn a_service_that_is_not_there_leaves_its_packets_to_the_next_rule() {
 }
 
 #[test]
-fn a_file_is_written_back_as_it_was_read() {
+fn rules_round_trip_through_a_file() {
     let file = File {
         classes: classes(RULES),
     };
@@ -234,7 +234,7 @@ proptest! {
 }
 
 #[test]
-fn what_only_answers_goes_by_the_service_that_brings_what_it_answers() {
+fn pure_acknowledgments_take_the_service_of_their_data() {
     let behaves = |behaves: &str, service: &str| {
         format!(
             "{{ match = {{ protocol = \"tcp\", behaves = \"{behaves}\" }}, service = \"{service}\" }}"

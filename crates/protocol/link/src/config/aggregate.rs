@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_share_frames_is_refused() {
+    fn services_that_cannot_share_frames_are_refused() {
         use HeaderProfile::{Live, Sealed, Study};
         let sr = "kind = \"sr-m2\"";
         let snoop = "kind = \"snoop\", base-station = \"here\"";
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn live_services_that_can_share_frames_by_default() {
+    fn live_services_share_frames_by_default_where_they_can() {
         let resolved = |header, scheme: &str| {
             let service: ServiceConfig = toml::from_str(&format!(
                 "number = 1\nname = \"one\"\nrate = 1.0\nscheme = {{ {scheme} }}"

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn how_often_to_ask_is_said_once() {
+    fn retries_and_residual_exclude_each_other() {
         for (options, field) in [
             ("residual = 0.001", None),
             ("residual = 0.001, retries = 3", Some("retries")),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_goes_up_as_it_comes_can_hold_repeats() {
+    fn only_out_of_order_delivery_can_hold_repeats() {
         let [live, study] = [HeaderProfile::Live, HeaderProfile::Study];
         for (kind, header, right) in [
             ("rlp-oos", live, true),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_live_headers_can_say_is_refused_with_others() {
+    fn options_of_live_headers_are_refused_with_others() {
         let options = [
             "copies = {}",
             "keepalives = 8",
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_budgets_that_cannot_be_are_refused() {
+    fn impossible_copies_and_budgets_are_refused() {
         for (copies, field) in [
             ("number = 0", "number"),
             ("number = 5", "number"),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_are_measured_where_they_can_be() {
+    fn measured_timers_are_refused_where_headers_cannot_measure() {
         for (kind, study) in [
             ("gbn", false),
             ("sr", false),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_cannot_be_is_refused() {
+    fn an_impossible_agent_is_refused() {
         let agent = |more: &str| {
             let scheme = format!("kind = \"snoop\", base-station = \"here\", {more}");
             paths(HeaderProfile::Study, &scheme, "")

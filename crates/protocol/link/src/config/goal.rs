@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn traffic_goes_by_the_goal_whatever_its_scheme_is() {
+    fn traffic_follows_the_goal_whatever_its_scheme() {
         let own = "number = 1\nname = \"a\"\ngoal = \"web\"\nscheme = { kind = \"sr-m2\" }";
         assert_eq!(read(own).unwrap().goal(), Some(Goal::Web));
         let none = "number = 1\nname = \"a\"\nrate = 1.0\nscheme = { kind = \"sr-m2\" }";
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_beside_a_goal_counts() {
+    fn settings_beside_a_goal_override_it() {
         let service = read(
             "number = 1\nname = \"a\"\ngoal = \"bulk\"\nrate = 0.25\n\
              scheme = { kind = \"gbn\" }\nqueue = { kind = \"drop-tail\", limit = \"9 packets\" }",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_neither_the_file_nor_a_goal_gives_is_missing() {
+    fn a_key_given_by_neither_file_nor_goal_is_missing() {
         let start = "number = 1\nname = \"a\"\n";
         let error = read(&format!("{start}rate = 1")).unwrap_err();
         assert!(error.contains("missing field `scheme`"), "{error}");

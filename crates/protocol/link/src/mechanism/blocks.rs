@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_jumped_over_is_lost() {
+    fn skipped_frames_count_as_lost() {
         let mut study = Blocks::new(28, Some(8), false);
         assert_eq!(lost(&mut study, &[(0, 0), (0, 1), (0, 7)]), 0);
         assert_eq!(lost(&mut study, &[(1, 0)]), 5);

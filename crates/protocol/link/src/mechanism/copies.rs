@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn they_leave_after_their_time_and_again_after_that() {
+    fn copies_leave_after_their_delay_and_again_after_another() {
         let mut copies = copies(2, 1.0);
         copies.on_left(7, at(10));
         copies.on_left(8, at(12));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_has_gets_none() {
+    fn acknowledged_frames_get_no_copy() {
         let mut copies = copies(1, 1.0);
         for seq in 0..3 {
             copies.on_left(seq, at(0));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bucket_cannot_pay_is_not_sent_later_either() {
+    fn copies_beyond_the_bucket_are_not_sent_later() {
         // 250 ms at 0.1 Mbit/s are 3125 B: 31 frames of 100 B.
         let mut copies = copies(1, 0.1);
         for seq in 0..40 {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn long_packets_and_clean_links_need_none() {
+    fn long_packets_and_clean_links_get_no_copies() {
         let mut copies = copies(1, 1.0);
         (copies.longest, copies.above) = (90, 0.0);
         copies.on_left(0, at(0));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_spaced_by_fades_and_by_what_comes_in_time() {
+    fn copies_are_spaced_by_fade_length_and_by_the_time_to_help() {
         let mut copies = copies(1, 1.0);
         // Fade length, time to answer a request, time within which a copy helps; expected times of both
         // copies.
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_waited_for() {
+    fn only_the_newest_frames_get_copies() {
         let mut copies = copies(1, 1.0);
         for seq in 0..100 {
             copies.on_left(seq, at(0));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hole_held_up_goes_up_as_evenly_as_it_came() {
+    fn packets_held_by_a_hole_are_delivered_evenly() {
         let mut buffer = buffer(100);
         // Packet 0 has been missing since 10 ms and arrives at 60; the others arrive every 10 ms meanwhile.
         let came = |packet: u32| at(10 * u64::from(packet.max(1)));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_gives_its_oldest_early_and_keeps_the_order() {
+    fn a_full_buffer_releases_its_oldest_early_in_order() {
         let mut buffer = buffer(3);
         let mut out = Vec::new();
         for packet in 0..10 {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_is_held_for_what_it_meets() {
+    fn each_flow_is_held_for_its_own_delay() {
         let mut buffer = buffer(1_000);
         // Three of four packets of flow 0 wait for a repair, none of flow 1.
         for n in 0..1_000u32 {

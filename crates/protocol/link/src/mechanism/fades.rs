@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_last_as_long_as_what_is_lost_together() {
+    fn a_fade_lasts_as_long_as_consecutive_losses() {
         let space = SeqSpace::new(1 << 16);
         let mut fades = Fades::default();
         let lose = |fades: &mut Fades, seq: u32| {

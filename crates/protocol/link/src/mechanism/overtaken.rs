@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_where_nothing_is_overtaken() {
+    fn requests_do_not_wait_without_reordering() {
         let mut overtaken = Overtaken::default();
         for ms in 0..1_000 {
             assert!(!overtaken.defer(at(ms), ROUND_TRIP, [0, 1], None));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_as_long_as_frames_are_late_and_ends_with_that() {
+    fn the_wait_follows_the_lateness_of_frames() {
         let mut overtaken = Overtaken::default();
         for ms in 0..200 {
             overtaken.note_late(at(ms), MS * 16, overtaken.wait(ROUND_TRIP) < MS * 16);

@@ -182,7 +182,7 @@ mod tests {
 
         /// Arbitrary frames from a peer yield an error or packets, never a panic.
         #[test]
-        fn any_frames_are_survived(
+        fn any_frames_decode_without_panic(
             frames in prop::collection::vec(
                 (0..6u32, prop::collection::vec(any::<u8>(), 0..9), any::<u16>()), 0..8),
         ) {

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_is_a_repeat_and_nothing_else() {
+    fn only_bytes_sent_before_are_a_repeat() {
         let mut repeats = Repeats::<u32>::new(MS(50));
         let start = u32::MAX - 1_500;
         let mut is =
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_as_long_as_a_repair_takes() {
+    fn repeats_are_held_as_long_as_a_repair_takes() {
         let mut repeats = Repeats::new(MS(50));
         assert_eq!(repeats.hold(at(0), 1), None);
         assert_eq!(

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_has_the_room_that_it_needs_and_no_more() {
+    fn a_ring_has_exactly_the_room_of_its_window() {
         for (span, slots) in [(1, 1), (127, 128), (1_024, 1_024), (4_096, 4_096)] {
             let ring = Ring::<u8>::for_span(span, SeqSpace::new(1 << 16));
             assert_eq!(ring.capacity, slots);

@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_one_packet_comes_back(
+        fn any_one_packet_is_recovered(
             packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..20),
             which: prop::sample::Index,
         ) {

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn values_by_hand_may_count_round_trips() {
+    fn manual_timers_may_be_in_round_trips() {
         let timing = timing("14.4 kbit/s", 100, 50, 2);
         let written = "ack = \"57 ms\"\nnak = 4\nkeepalive = 2.5\nrto = \"0.5 s\"\n";
         let config: FixedTimers = toml::from_str(written).unwrap();

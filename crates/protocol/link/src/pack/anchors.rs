@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_pays_little_once_it_is_acknowledged() {
+    fn file_headers_are_short_once_acknowledged() {
         let (mut anchors, mut expander) = (Anchors::new(REACH), Expander::default());
         let mut segment = Segment::new(1);
         let mut pass = |segment: &Segment, anchors: &mut Anchors| {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_may_be_what_was_acknowledged() {
+    fn only_acknowledged_unrepeated_segments_become_anchors() {
         let mut anchors = Anchors::new(REACH);
         let first = Segment::new(1);
         let whole = anchors.shorten(first.packet()).len();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_are_taken_again_when_nothing_names_them_any_more() {
+    fn unreferenced_contexts_are_reused() {
         let mut anchors = Anchors::new(REACH);
         let mut opened = 0;
         for port in 0..200u16 {
@@ -301,7 +301,7 @@ mod tests {
     proptest! {
         /// Frames are lost, reordered and delayed; hosts retransmit data that arrived and data that did not.
         #[test]
-        fn whatever_comes_comes_out_as_it_was(
+        fn any_packets_are_expanded_unchanged(
             steps in prop::collection::vec(
                 (0u16..20, any::<bool>(), 0u8..10, 0u64..u64::from(REACH), 0u32..400, any::<u16>()), 1..600,
             ),

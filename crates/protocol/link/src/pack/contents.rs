@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_malformed() {
+    fn invalid_contents_are_malformed() {
         let packet = [0x45; 20];
         let aggregate = |packets: &[&[u8]]| {
             let mut buf = [0; 3_000];

@@ -504,7 +504,7 @@ mod tests {
 
     /// Also one that did not fit the previous frame.
     #[test]
-    fn a_frame_endures_where_one_of_its_packets_does() {
+    fn a_frame_is_durable_if_one_of_its_packets_is() {
         let options = AggregateOptions {
             largest: "1 kB".parse().unwrap(),
             wait: Duration::ZERO,
@@ -526,7 +526,7 @@ mod tests {
 
     /// The maximum number of the shortest fragments would not hold all of a long packet.
     #[test]
-    fn no_part_is_longer_than_a_frame_may_be_however_short_they_should_be() {
+    fn no_fragment_exceeds_the_frame_size() {
         for aim in [None, Some(60), Some(900)] {
             let mut packer = Packer::new(1_400, None, Shortening::None, None, 0, None);
             aim.into_iter().for_each(|aim| packer.set_aim(aim));

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_there_with_its_last_fragment_in_whatever_order() {
+    fn a_packet_completes_with_its_last_fragment_in_any_order() {
         for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
             let mut reassembly = Reassembly::new(false);
             for (n, index) in order.into_iter().enumerate() {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_vain_is_given_up_and_counted() {
+    fn incomplete_packets_are_given_up_and_counted() {
         let mut reassembly = Reassembly::new(false);
         for packet in 0..1_000 {
             let (_, ledger) = reassembly.arrives(packet.into(), packet, 0, false);

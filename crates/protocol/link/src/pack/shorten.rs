@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_pays_seven_bytes_a_segment() {
+    fn a_file_segment_costs_seven_header_bytes() {
         for v6 in [false, true] {
             let mut link = Link::default();
             let mut segment = Segment {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgment_pays_ten() {
+    fn an_acknowledgment_costs_ten_bytes() {
         let mut link = Link::default();
         let mut ack = Segment {
             data: 0,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_opens_anew() {
+    fn a_retransmission_opens_the_context_anew() {
         let mut link = Link::default();
         let first = Segment::new(1);
         link.pass(&first.packet());
@@ -269,7 +269,7 @@ mod tests {
 
     /// Packets of several connections may be restored in any order, except one that takes over a context.
     #[test]
-    fn who_takes_over_a_context_says_so() {
+    fn taking_over_a_context_is_signalled() {
         let mut shortener = Shortener::default();
         let mut takes_over = |port| shortener.shorten(Segment::new(port).packet()).1;
         for port in 0..CONTEXTS as u16 {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_spoils_nothing_for_long() {
+    fn a_missed_header_spoils_few_packets() {
         let mut link = Link::default();
         let mut segment = Segment::new(1);
         link.pass(&segment.packet());
@@ -339,7 +339,7 @@ mod tests {
     proptest! {
         /// Arbitrary traffic from hosts: consecutive segments, jumps, truncated packets.
         #[test]
-        fn everything_comes_out_as_it_went_in(
+        fn any_packets_round_trip(
             flows in prop::collection::vec((flow(), 0u8..8, any::<u32>()), 1..80), marks in any::<bool>(),
         ) {
             let mut link = Link::default();

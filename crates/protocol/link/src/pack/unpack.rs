@@ -307,7 +307,7 @@ mod tests {
 
     /// A peer may fragment a packet whose context does not exist: two frames arrived, and no packet.
     #[test]
-    fn a_packet_that_nobody_can_expand_is_not_delivered_in_parts_either() {
+    fn an_unexpandable_packet_is_not_delivered_in_fragments() {
         let mut unpacker = Unpacker::new(Holds::Nothing, true);
         let (mut up, mut ledger) = (VecDeque::new(), ServiceLedger::default());
         for (index, last) in [(0, false), (1, true)] {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_every_frame_has_may_count() {
+    fn frame_overhead_may_count() {
         // At 8 kbit/s a byte takes a millisecond.
         let rate: Rate = "8 kbit/s".parse().unwrap();
         let limit = QueueLimit::Packets(2);

@@ -115,7 +115,7 @@ fn overflow_takes_the_oldest_of_the_fattest_flow() {
 }
 
 #[test]
-fn a_packet_longer_than_the_limit_pushes_nobody_out() {
+fn a_packet_longer_than_the_limit_evicts_none() {
     let mut queue = IngressQueue::new(&fair(QueueLimit::Bytes(1_000), 4), MTU, 1);
     queue.push(ms(0), packet(1, 0, 900), &mut never);
     let mut dropped = Vec::new();
@@ -356,7 +356,7 @@ proptest! {
     /// For all operations on a queue: each packet leaves once, the packets of a flow in order, the limit
     /// holds, and memory stays within it.
     #[test]
-    fn nothing_is_lost_doubled_or_overtaken(
+    fn no_packet_is_lost_duplicated_or_reordered(
         kind in 0..3,
         in_bytes: bool,
         limit in 1u64..60,
@@ -417,7 +417,7 @@ proptest! {
 }
 
 #[test]
-fn bounds_that_are_left_out_follow_the_link() {
+fn default_bounds_follow_the_link() {
     let [fast, slow] = [40_000_000, 64_000].map(|bps| Rate::from_bps(bps).unwrap());
     let round_trip = Duration::from_millis(600);
     let bounds = |config: QueueConfig, rate| {

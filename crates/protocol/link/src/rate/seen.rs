@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_full_queue_drops_is_no_rate() {
+    fn drops_at_a_full_queue_are_not_measured_as_rate() {
         // 64 kbit/s: 1200 B every 150 ms, and once 9600 B of which only the mark arrives.
         let marks = [
             (0, 0),

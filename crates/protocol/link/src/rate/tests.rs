@@ -224,7 +224,7 @@ fn a_link_that_changes_is_followed_up_and_down() {
 }
 
 #[test]
-fn a_longer_path_is_no_queue() {
+fn a_longer_path_is_not_taken_for_a_queue() {
     let mut world = World::new(20.0, 25);
     world.run(10.0);
     for delay in [45, 30, 60] {
@@ -236,7 +236,7 @@ fn a_longer_path_is_no_queue() {
 }
 
 #[test]
-fn what_was_small_for_long_is_quick_again() {
+fn a_rate_recovers_quickly_after_low_demand() {
     let mut world = World::new(20.0, 25);
     world.run(5.0);
     world.offered_mbps = 0.1;
@@ -250,7 +250,7 @@ fn what_was_small_for_long_is_quick_again() {
 }
 
 #[test]
-fn an_outage_is_over_when_it_is_over() {
+fn the_rate_recovers_as_soon_as_an_outage_ends() {
     let mut world = World::new(20.0, 25);
     world.run(5.0);
     world.loss = 0.999;
@@ -262,7 +262,7 @@ fn an_outage_is_over_when_it_is_over() {
 }
 
 #[test]
-fn what_was_sent_before_an_outage_is_soon_sent_again() {
+fn the_rate_before_an_outage_is_soon_restored() {
     for (mbps, delay, loss) in [(2.0, 25, 0.0), (20.0, 25, 0.05), (50.0, 75, 0.0)] {
         // A host that is busy when the link returns delays the first mark.
         for stall in [0, 15, 40] {
@@ -282,7 +282,7 @@ fn what_was_sent_before_an_outage_is_soon_sent_again() {
 
 /// A fade takes everything sent during it at any rate, and ends by itself.
 #[test]
-fn fades_are_no_reason_to_send_less() {
+fn fades_do_not_lower_the_rate() {
     for (fades_ms, delay) in [(50, 25), (100, 25), (150, 75)] {
         let mut world = World::new(20.0, delay);
         world.run(5.0);
@@ -325,7 +325,7 @@ fn a_link_that_becomes_six_times_as_fast_is_found_in_two_seconds() {
 
 /// Traffic long before a burst does not tell how fast the burst crosses the link.
 #[test]
-fn a_burst_behind_little_traffic_is_no_slow_link() {
+fn a_burst_after_little_traffic_is_not_a_slow_link() {
     for burst_ms in 3..12 {
         for (seed, pause_ms) in [(1, 40), (2, 40), (3, 100), (4, 100), (5, 250), (6, 250)] {
             let mut world = World::new(20.0, 25);
@@ -349,7 +349,7 @@ fn a_burst_behind_little_traffic_is_no_slow_link() {
 
 /// Volleys of a window smaller than the link holds: the queue of each is gone before the next.
 #[test]
-fn bursts_into_an_unknown_link_show_it() {
+fn bursts_into_an_unknown_link_measure_it() {
     for (delay, loss) in [(5, 0.0), (25, 0.0), (25, 0.1), (75, 0.05)] {
         let mut world = World::new(20.0, delay);
         (world.loss, world.room) = (loss, Duration::from_millis(50));
@@ -370,7 +370,7 @@ fn bursts_into_an_unknown_link_show_it() {
 /// A call never uses the initial rate of an unknown link. The first answer restores the rate that a silence
 /// reduced.
 #[test]
-fn a_call_finds_its_room_behind_an_outage() {
+fn a_call_finds_its_rate_after_an_outage() {
     for stops in [3.0, 10.0, 40.0] {
         let mut world = World::new(2.0, 25);
         world.offered_mbps = 0.1;
@@ -386,7 +386,7 @@ fn a_call_finds_its_room_behind_an_outage() {
 /// The same holds where the path is longer afterwards: the delay does not fall although next to nothing is
 /// sent.
 #[test]
-fn a_call_finds_its_room_on_a_longer_path_behind_an_outage() {
+fn a_call_finds_its_rate_after_an_outage_on_a_longer_path() {
     for (stops, longer) in [(3.0, 30), (10.0, 30), (3.0, 100), (3.0, 300)] {
         let mut world = World::new(20.0, 10);
         world.offered_mbps = 0.1;
@@ -451,7 +451,7 @@ fn links_of_any_kind_are_found() {
 /// A sender that keeps a queue full takes its share: this end yields for as long as the old minimum delay is
 /// remembered.
 #[test]
-fn others_are_given_way_to_but_not_for_ever() {
+fn cross_traffic_is_yielded_to_for_a_bounded_time() {
     let mut world = World::new(20.0, 25);
     world.run(5.0);
     // A queue of 40 ms stands regardless of this end.
@@ -474,7 +474,7 @@ fn little_leaves_before_the_first_answer() {
 
 /// On a long path a trial takes its own time and a few round trips, not a round trip for every few marks.
 #[test]
-fn a_trial_is_soon_over_on_a_long_path() {
+fn a_probe_of_the_rate_is_short_on_a_long_path() {
     let mut world = World::new(2.0, 350);
     world.room = Duration::from_millis(1);
     world.run(6.0);

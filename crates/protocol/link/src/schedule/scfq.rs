@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_is_not_charged() {
+    fn a_removed_packet_is_not_charged() {
         for taken in [0, 2, 5] {
             let mut scfq = Scfq::default();
             for service in [0, 2, 4, 5] {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_was_idle_has_no_claim_on_the_past() {
+    fn an_idle_service_gains_no_credit() {
         let mut scfq = Scfq::default();
         scfq.set_rate(1, 0.5);
         scfq.set_rate(2, 0.5);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_longer_is_charged_and_waits_for_it() {
+    fn a_packet_that_grew_is_charged_and_delayed() {
         let mut scfq = Scfq::default();
         for service in [1, 2, 3] {
             scfq.enqueue(service, 100, 0);

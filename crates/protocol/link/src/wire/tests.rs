@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn reports_travel_whole_whatever_the_service(which in 0usize..4, number: u32, received: u32, at_us: u32) {
+    fn reports_round_trip_for_every_service(which in 0usize..4, number: u32, received: u32, at_us: u32) {
         let codec = codecs()[which];
         let number = codec.space(&Layout::BARE).reduce(number);
         for body in [Body::<()>::Empty, Body::Report(Report { received, at_us })] {

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_one_and_everything_else_a_name() {
+    fn an_endpoint_is_an_address_or_a_name() {
         for address in ["192.0.2.7:7007", "[2001:db8::7]:7007", "02:00:00:00:00:02"] {
             let endpoint: PeerEndpoint = address.parse().unwrap();
             assert_eq!(endpoint.address(), address.parse().ok(), "{address}");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_refused_with_what_would_be_right() {
+    fn an_invalid_endpoint_is_refused_with_advice() {
         let long = format!("{}:7007", "a".repeat(64));
         for wrong in [
             "",

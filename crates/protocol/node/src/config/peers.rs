@@ -225,7 +225,7 @@ rate = "5 Mbit/s"
     }
 
     #[test]
-    fn a_file_without_a_list_has_one_peer_that_has_everything() {
+    fn a_file_without_a_peer_list_has_one_peer_for_all_prefixes() {
         let at = BASE.find("[[peers]]").unwrap();
         let only = BASE[..at].replace("7007\" }", "7007\", peer = \"192.0.2.2:7007\" }");
         let config = load(&only).unwrap();
@@ -336,7 +336,7 @@ rate = "5 Mbit/s"
     }
 
     #[test]
-    fn more_peers_than_a_link_has_turns_for_are_refused() {
+    fn too_many_peers_are_refused() {
         let mut text = BASE[..BASE.find("[[peers]]").unwrap()].to_owned();
         for i in 0..=MOST_PEERS {
             text += &format!(

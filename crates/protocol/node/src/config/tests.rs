@@ -151,7 +151,7 @@ const OVER_ETHERNET: &str =
     "{ kind = \"ethernet\", interface = \"wlan0\", peer = \"02:00:00:00:00:01\" }";
 
 #[test]
-fn frames_may_travel_straight_on_an_interface() {
+fn frames_may_be_sent_directly_on_an_interface() {
     let text = GOOD.replace(OVER_UDP, OVER_ETHERNET);
     let config = load(&text).unwrap();
     let UnderlayConfig::Ethernet { ether_type, .. } = &config.link.underlay else {
@@ -334,7 +334,7 @@ fn what_cannot_work_live_is_refused_with_its_line_and_the_reason() {
 }
 
 #[test]
-fn ready_made_classes_become_rules_that_stand_in_a_file() {
+fn predefined_classes_are_written_out_as_rules() {
     let rules = "[[link.classes]]\nmatch = { protocol = \"tcp\" }\nservice = \"files\"\n";
     assert!(GOOD.contains(rules));
     let named = |name: &str| {

@@ -174,7 +174,7 @@ fn blocks(bytes: &mut [u8], mut change: impl FnMut(&mut [u8])) {
 }
 
 #[test]
-fn what_ports_did_they_do_again() {
+fn replayed_ports_repeat_their_outputs() {
     let journals = journals(1 << 30);
     let replayed = journals.each_ref().map(|bytes| replay(bytes).unwrap());
     for end in replayed {
@@ -236,7 +236,7 @@ fn a_journal_ends_where_it_must_and_its_port_goes_on() {
 }
 
 #[test]
-fn a_sink_that_takes_no_more_ends_the_journal_alone() {
+fn a_full_sink_ends_only_the_journal() {
     let mut port = JournaledPort::new(config()).unwrap();
     port.keep_journal(Box::new(Kept::of(10_000))).unwrap();
     let pool = Pool::new(2_048, 64);
@@ -254,7 +254,7 @@ fn a_sink_that_takes_no_more_ends_the_journal_alone() {
 
 /// The salt that assigns flows to queues is drawn live and recorded, because it affects the outputs.
 #[test]
-fn flows_share_queues_as_the_journal_says() {
+fn replayed_flows_share_queues_as_recorded() {
     let kept = Kept::of(1 << 20);
     let mut port = JournaledPort::new(config()).unwrap();
     port.keep_journal(Box::new(kept.clone())).unwrap();
@@ -289,7 +289,7 @@ fn flows_share_queues_as_the_journal_says() {
 }
 
 #[test]
-fn what_is_no_journal_is_refused() {
+fn an_invalid_journal_is_refused() {
     let refusal = |bytes: &[u8]| replay(bytes).unwrap_err().to_string();
     assert!(refusal(b"airtrace").contains("no journal"));
     assert!(refusal(b"airjrnal\x09").contains("version 9"));

@@ -132,7 +132,7 @@ mod tests {
     const MAC: (Reason, Option<&PublicKey>) = (Reason::SecureMac, None);
 
     #[test]
-    fn the_log_speaks_of_a_caller_once_a_minute() {
+    fn a_caller_is_logged_once_a_minute() {
         let mut callers = Callers::default();
         let told = (0..180).filter(|&s| callers.note(at(s), address(2), MAC, true).is_some());
         assert_eq!(told.collect::<Vec<_>>(), [0, 60, 120]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_from_everywhere_is_bounded_and_hides_no_peer() {
+    fn a_flood_from_many_addresses_is_bounded_and_hides_no_peer() {
         let mut callers = Callers::default();
         let key = "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=";
         let key = key.parse().unwrap();

@@ -335,7 +335,7 @@ mod tests {
 
     /// Hyphenated words in the operators' documents are counters or file keys.
     #[test]
-    fn the_documents_name_no_counter_that_there_is_not() {
+    fn the_documents_name_only_existing_counters() {
         let reference = include_str!("../../../../../docs/reference/live.md");
         let of_packets = airlane_link::DropReason::ALL
             .iter()

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn with_one_peer_that_has_everything_nothing_is_looked_up() {
+    fn a_single_peer_for_all_prefixes_needs_no_lookup() {
         let all = peer(&["0.0.0.0/0", "::/0"]);
         let one = prefixes(std::slice::from_ref(&all));
         assert_eq!(one.toward(&[]), Ok(0));
@@ -316,7 +316,7 @@ mod tests {
     proptest! {
         /// The table gives the same result as a linear search of all prefixes.
         #[test]
-        fn a_look_finds_what_a_search_does(
+        fn a_table_lookup_equals_a_linear_search(
             all in prop::collection::vec((0..=32u8, any::<[u8; 4]>(), 0..4usize), 1..20),
             near in 0..20usize,
             flip in 0..32u32,

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_peer_is_looked_up_again_and_ever_more_patiently() {
+    fn a_silent_peer_is_looked_up_with_backoff() {
         let all = asked(&mut lookup(), 0, 300_000, |_| false);
         assert_eq!(
             all,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolver_that_takes_its_time_is_asked_one_thing_at_a_time() {
+    fn a_slow_resolver_gets_one_query_at_a_time() {
         let all = asked(&mut lookup(), 10_000, 60_000, |_| false);
         assert_eq!(all, [0, 13_000, 29_000, 51_000]);
     }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_what_was_not_asked_is_none() {
+    fn an_unsolicited_answer_is_ignored() {
         let found = lookup().handle_answer(
             at(0),
             false,

@@ -63,7 +63,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_looked_at(packet in prop::collection::vec(any::<u8>(), 0..60), port: u16) {
+        fn any_packet_is_examined_without_panic(packet in prop::collection::vec(any::<u8>(), 0..60), port: u16) {
             let _no_panic = from_port(&packet, port);
         }
     }

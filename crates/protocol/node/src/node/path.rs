@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_moves_all_the_time_is_asked_for_once_a_second() {
+    fn the_path_of_a_moving_peer_is_queried_once_a_second() {
         let mut path = Path::of_interface(at(0), facts(1500, 1500));
         let mut asked = 0;
         for ms in 0..10_000 {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_is_believed_and_hearsay_is_not() {
+    fn an_interface_mtu_applies_and_a_reported_path_mtu_does_not() {
         let mut path = Path::probed(at(0), facts(1500, 1500), 1500, 7);
         path.follow(at(1), facts(1500, 552));
         assert_eq!((path.take_change(), path.mtu()), (None, 1500));

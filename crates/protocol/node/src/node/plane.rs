@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_is_what_was_taken_since_the_last_and_as_long_as_all() {
+    fn an_interval_holds_the_difference_since_the_last_report() {
         let at = |ms: u64| Instant::ORIGIN + Duration::from_millis(ms);
         let counts = |packets: u64, dry: u64, is_idle: bool| Interface {
             taken_packets: packets,

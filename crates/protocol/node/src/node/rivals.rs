@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_that_is_robbed_knows_by_itself() {
+    fn a_host_detects_that_its_own_key_is_shared() {
         let mut rivals = Rivals::new();
         for turn in 0..2 {
             rivals.on_left(at(turn * 28));
@@ -115,7 +115,7 @@ mod tests {
     proptest! {
         /// One host that restarts, at whatever address, never looks like two.
         #[test]
-        fn one_host_is_never_two(restarts in prop::collection::vec(any::<bool>(), 0..40)) {
+        fn one_restarting_host_never_looks_like_two(restarts in prop::collection::vec(any::<bool>(), 0..40)) {
             let (mut rivals, mut place) = (Rivals::new(), 0);
             for (n, moves) in restarts.iter().enumerate() {
                 place += u8::from(*moves);

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn hellos_count_too() {
+    fn hellos_count_against_the_share() {
         let mut spent = Spent::default();
         let hellos = (0..BATCH).take_while(|_| {
             spent.add(HELLO);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_many_packets_get_a_share_and_others_are_never_short() {
+    fn large_aggregates_get_a_share_and_others_their_full_batch() {
         let busy = Pressure::after(BATCH, 2);
         // The most datagrams that a turn may take.
         let most = BATCH + 8 * 64 - 1;

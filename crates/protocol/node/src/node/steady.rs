@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_within_the_time_is_not_said_and_what_stays_is_said_once() {
+    fn a_brief_change_is_not_reported_and_a_lasting_one_once() {
         let mut steady = Steady::new(at(0), false);
         let said = |steady: &mut Steady<bool>, from: u64, to: u64, value| {
             (from..to)
@@ -57,7 +57,7 @@ mod tests {
     proptest! {
         /// However fast the value changes, the log has at most one entry in that time.
         #[test]
-        fn a_change_is_said_no_more_often_than_it_has_to_hold(
+        fn changes_are_reported_at_most_once_per_hold_time(
             values in prop::collection::vec(0..3u8, 0..200),
         ) {
             let mut steady = Steady::new(at(0), 0);

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_the_longest_until_it_is_full() {
+    fn a_batch_has_room_for_the_longest_until_full() {
         for longest in [1500, 65_000] {
             let mut transmit = TransmitBatch::new(longest);
             let mut pushed = 0;

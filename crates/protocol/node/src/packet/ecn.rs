@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outer_header_has_what_was_asked_for() {
+    fn the_outer_header_has_the_requested_mark() {
         let ef_ect0 = 46 << 2 | 0b10;
         let outer = |dscp, ecn| Outer { dscp, ecn };
         let cs1 = OuterDscp::Fixed(Dscp::new(8).unwrap());

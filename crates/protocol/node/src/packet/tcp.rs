@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_is_found_behind_other_options_and_none_in_what_is_none() {
+    fn the_first_sack_block_is_found_after_other_options() {
         let timestamps = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let sack = [5, 18, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0];
         let options = [&[1, 1], &timestamps[..], &sack].concat();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_longer_than_its_segment_is_none() {
+    fn a_header_longer_than_its_segment_is_refused() {
         let mut bytes = packet(false, TcpHeader::new(1, 2, 3, 4), &[]);
         bytes[20 + 12] = 0xf0;
         assert_eq!(view(&bytes), None);

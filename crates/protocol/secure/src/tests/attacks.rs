@@ -159,7 +159,7 @@ proptest! {
 }
 
 #[test]
-fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
+fn a_bound_message_opens_only_with_the_same_binding() {
     let mut world = World::established();
     assert_eq!(
         world.seal_bound(0, b"early").err(),
@@ -200,7 +200,7 @@ fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
 /// An initiation recorded before a restart is answered, because its age cannot be known. It must not change the peer's
 /// address, nor replace a session.
 #[test]
-fn initiations_from_before_a_restart_move_and_replace_nothing() {
+fn replayed_initiations_move_no_peer_and_replace_no_session() {
     let mut world = World::established();
     let peer = world.peer(1);
     world.ends[0].rekey(world.now, world.peer(0));
@@ -222,7 +222,7 @@ fn initiations_from_before_a_restart_move_and_replace_nothing() {
 
 /// A peer that has never called has the address of its data, not that of a replayed initiation.
 #[test]
-fn a_silent_peer_is_not_sought_where_its_initiation_was_repeated() {
+fn a_silent_peer_is_not_sought_at_a_replayed_address() {
     let mut world = World::established();
     let peer = world.peer(1);
     world.ends[0].rekey(world.now, world.peer(0));
@@ -280,7 +280,7 @@ fn strangers_are_refused() {
 }
 
 #[test]
-fn a_flood_costs_few_exchanges_and_the_session_goes_on() {
+fn a_flood_costs_few_exchanges_and_the_session_survives() {
     let mut world = World::established();
     let counters = *world.ends[1].counters();
     let flood: Vec<_> = (1..20).map(stranger).collect();
@@ -441,7 +441,7 @@ fn flood_with_cookies(world: &mut World, from: &[PeerAddress], messages: usize) 
 }
 
 #[test]
-fn an_address_that_shows_cookies_is_worth_few_exchanges() {
+fn exchanges_per_address_are_limited_even_with_cookies() {
     let mut world = loaded();
     world.run_for(SECOND * 6);
     assert!(world.is_established());

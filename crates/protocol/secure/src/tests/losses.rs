@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(cases(64))]
 
     #[test]
-    fn what_is_opened_was_sent_once_and_the_session_recovers(
+    fn only_sent_messages_open_once_and_the_session_recovers(
         knows in prop::sample::select(vec![[true, true], [true, false], [false, true]]),
         fates in fates(),
         acts in acts(true),

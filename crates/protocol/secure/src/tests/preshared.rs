@@ -27,7 +27,7 @@ fn ends_with_the_same_key_have_a_session_and_renew_it() {
 }
 
 #[test]
-fn another_key_at_one_end_is_no_session_and_the_end_that_calls_says_so() {
+fn a_different_psk_is_reported_by_the_calling_end() {
     let mut world = World::new([true, false]);
     world.preshare([Some(7), Some(8)]);
     world.run_for(SECOND * 60);
@@ -41,7 +41,7 @@ fn another_key_at_one_end_is_no_session_and_the_end_that_calls_says_so() {
 }
 
 #[test]
-fn a_key_at_one_end_alone_is_no_session_and_the_end_that_is_called_says_so() {
+fn a_psk_at_one_end_only_is_reported_by_the_called_end() {
     for keys in [[Some(7), None], [None, Some(7)]] {
         let mut world = World::new([true, false]);
         world.preshare(keys);

@@ -178,7 +178,7 @@ fn data_without_an_answer_is_answered_by_an_empty_message() {
 }
 
 #[test]
-fn initiations_stop_when_nobody_wants_them() {
+fn initiations_stop_without_traffic() {
     let mut world = World::new([true, false]);
     world.dead = true;
     world.run_for(SECOND * 1_000);
@@ -251,7 +251,7 @@ fn a_restarted_peer_that_knows_nobody_is_found_again() {
 }
 
 #[test]
-fn a_restarted_peer_whose_clock_is_behind_is_found_by_the_other() {
+fn a_restarted_peer_with_a_slow_clock_is_found_by_the_other() {
     let mut world = World::established();
     world.rekey_and_run(1);
     world.ends[1] = node(world.now, 1, Some(address(1)), Limits::default(), 200);
@@ -277,7 +277,7 @@ impl World {
 /// An end that only asks learns the same and leaves no trace. The peer continues to call, and the next end at that
 /// address need not wait until the peer has given up keys that are gone.
 #[test]
-fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
+fn a_probing_end_is_answered_and_leaves_no_session() {
     for (knows, psk) in [
         ([true, false], None),
         ([false, true], None),
@@ -314,7 +314,7 @@ fn an_end_that_only_asks_is_answered_and_leaves_no_session() {
 }
 
 #[test]
-fn an_initiation_that_comes_back_is_known_as_our_own() {
+fn a_reflected_initiation_is_recognised() {
     let mut world = World::new([true, false]);
     let wall = Wall::from_unix(Duration::from_secs(1));
     world.ends[0].handle_timeout(world.now, wall);
@@ -369,7 +369,7 @@ fn a_peer_that_moved_unseen_is_sought_where_it_is_configured() {
 }
 
 #[test]
-fn an_old_message_moves_nobody() {
+fn an_old_message_moves_no_peer() {
     let mut world = World::established();
     let peer = world.peer(1);
     let old = world.seal(0, b"before").unwrap();
@@ -499,7 +499,7 @@ fn bad_lists_of_peers_change_nothing() {
 }
 
 #[test]
-fn short_buffers_are_said_and_change_nothing() {
+fn short_buffers_are_reported_and_change_nothing() {
     let mut world = World::established();
     let (peer, before) = (world.peer(0), world.snapshot(0));
     let refused = world.ends[0].seal(world.now, peer, &[b"abc", b"de"], &mut [0; 28]);
@@ -531,7 +531,7 @@ fn payloads_are_put_together_from_parts() {
 }
 
 #[test]
-fn what_nobody_sends_is_bounded_and_counted() {
+fn unsent_messages_are_bounded_and_counted() {
     let mut world = World::established();
     let data = world.seal(1, b"x").unwrap();
     world.arrive(0, address(2), data.bytes()).unwrap();
@@ -547,7 +547,7 @@ fn what_nobody_sends_is_bounded_and_counted() {
 
 /// After a sleep, or in a copy of the machine, nothing old is left: no keys, and no way to derive the same ones.
 #[test]
-fn a_renewed_end_has_no_keys_of_before_and_draws_others() {
+fn a_renewed_end_has_no_old_keys_and_draws_new_ones() {
     let mut world = World::new([true, true]);
     world.run_for(SECOND);
     assert!(world.is_established());

@@ -117,7 +117,7 @@ fn an_idle_path_is_not_probed_and_is_confirmed_when_it_is_used_again() {
 }
 
 #[test]
-fn a_black_hole_is_left_at_once_and_what_it_takes_is_found() {
+fn a_black_hole_is_left_at_once_and_its_mtu_found() {
     let mut world = World::new(1500, 1500, 2);
     world.run(1_000);
     world.takes = 1400;
@@ -134,7 +134,7 @@ fn a_black_hole_is_left_at_once_and_what_it_takes_is_found() {
 }
 
 #[test]
-fn a_hint_is_looked_into_and_no_more() {
+fn a_hint_is_verified_by_a_probe() {
     let mut world = World::new(1500, 1500, 3);
     world.run(1_000);
     world.search.hear(at(world.now), 576);
@@ -185,7 +185,7 @@ fn a_path_that_becomes_wider_is_noticed_and_one_that_does_not_is_left_alone() {
 }
 
 #[test]
-fn a_path_is_used_down_to_the_least_and_said_to_be_too_narrow_below() {
+fn a_path_below_the_least_mtu_is_reported_as_too_narrow() {
     for takes in [600, 500, 300, LEAST] {
         let mut world = World::new(1500, takes, 6);
         world.run(60_000);
@@ -209,7 +209,7 @@ fn a_path_is_used_down_to_the_least_and_said_to_be_too_narrow_below() {
 }
 
 #[test]
-fn an_outage_decides_nothing() {
+fn an_outage_does_not_change_the_mtu() {
     let mut world = World::new(1500, 1500, 8);
     world.run(1_000);
     let sent = world.sent;
@@ -224,7 +224,7 @@ fn an_outage_decides_nothing() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_change_nothing() {
+fn unsolicited_answers_change_nothing() {
     let mut world = World::new(9000, 1400, 9);
     let mut random = Streams::new(9, 9).stream("guesses");
     for _ in 0..10_000 {
@@ -238,7 +238,7 @@ fn answers_that_nobody_asked_for_change_nothing() {
 }
 
 #[test]
-fn the_narrowest_path_is_left_once_it_becomes_wider() {
+fn the_narrowest_path_is_searched_again_once_it_widens() {
     let mut world = World::new(576, LEAST, 11);
     world.run(100_000);
     assert_eq!(world.mtu(), LEAST);
@@ -261,7 +261,7 @@ fn without_a_peer_nothing_is_sent() {
 
 /// The answer to a confirmation may arrive when the next search is due; it must not postpone that search.
 #[test]
-fn a_look_that_ends_when_a_search_is_due_does_not_put_it_off() {
+fn a_confirmation_does_not_postpone_a_due_search() {
     for delay in (100..5_000).step_by(100) {
         let mut world = World::new(1_500, 600, delay);
         world.search.set_pace(Some(MS * delay), Duration::ZERO);
@@ -278,7 +278,7 @@ proptest! {
     /// Whatever a path carries, loses and delays: once it stops changing, exactly its size is found, the size in use is
     /// within bounds at all times, and probes are few.
     #[test]
-    fn what_a_path_takes_is_found(
+    fn the_mtu_of_any_path_is_found(
         most in 576..9_001usize,
         paths in prop::collection::vec((0.0..1.0f64, 0.0..0.2f64, 1..120u64), 1..4),
         seed: u64,

@@ -208,7 +208,7 @@ impl World {
 }
 
 #[test]
-fn a_pause_says_nothing_of_the_path() {
+fn a_pause_is_not_a_measure_of_the_path() {
     let mut rate = PathRate::new(Rate::from_bps(1_000_000_000).unwrap());
     for n in 1..4_u32 {
         // One packet every three seconds.
@@ -225,7 +225,7 @@ fn a_pause_says_nothing_of_the_path() {
 }
 
 #[test]
-fn one_alone_uses_what_there_is_and_keeps_the_queue_short() {
+fn one_sender_uses_the_link_and_keeps_the_queue_short() {
     for (mbps, delay, loss) in [
         (20.0, 25, 0.0),
         (20.0, 25, 0.05),
@@ -248,7 +248,7 @@ fn one_alone_uses_what_there_is_and_keeps_the_queue_short() {
 }
 
 #[test]
-fn two_share() {
+fn two_senders_share_fairly() {
     for (mbps, delay, room, loss) in [
         (20.0, 25, 50, 0.0),
         (20.0, 25, 50, 0.05),

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_may_say_some_and_leave_out_the_rest() {
+    fn a_file_may_set_some_keys_only() {
         let config: ClapConfig = toml::from_str("version = \"beta\"\nbitmap = \"16 B\"").unwrap();
         let expected = ClapConfig {
             version: ClapVersion::Beta,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_its_key() {
+    fn impossible_values_are_refused_by_key() {
         let wrong = |change: fn(&mut ClapConfig)| {
             let mut config = ClapConfig::default();
             change(&mut config);

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_them_end_where_the_file_does() {
+    fn numbers_end_with_the_file() {
         for len in [0, 1, 63, 64, 65, 1_000] {
             let mut all = Numbers::all(len);
             assert_eq!(all.count(), len);
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_a_set(
+        fn numbers_agree_with_a_set(
             len in 1u32..300,
             steps in prop::collection::vec((any::<bool>(), 0u32..320, 0u32..320), 0..300),
         ) {

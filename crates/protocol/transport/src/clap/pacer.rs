@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_below_one_packet_an_interval_sends_all_the_same() {
+    fn a_rate_below_one_packet_per_interval_still_sends() {
         let mut pacer = pacer(FlowRule::Literal);
         pacer.set_local(status(0, 1, 1));
         assert_eq!(sends(&mut pacer, at(1_030)).len(), 5);
     }
 
     #[test]
-    fn nothing_leaves_before_anybody_has_said_what_the_interface_does() {
+    fn nothing_leaves_before_an_interface_report() {
         let mut pacer = pacer(FlowRule::Additive);
         assert!(sends(&mut pacer, at(500)).is_empty());
         pacer.set_local(status(0, 1, 100));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_path_is_found_to_carry_counts_at_once_and_before_all_that_is_said() {
+    fn a_found_rate_applies_at_once_and_overrides_reports() {
         let mut pacer = pacer(FlowRule::Additive);
         pacer.set_local(status(40, 0, 0));
         pacer.set_found(at(0), 1_000.0);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_is_late_whenever_a_rate_is_found_sends_no_less() {
+    fn a_late_driver_does_not_lower_the_found_rate() {
         let mut pacer = pacer(FlowRule::Additive);
         pacer.set_found(at(30), 1_000.0);
         let mut sent = 0;

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_reported_once_when_enough_has_come_behind_it() {
+    fn a_loss_is_reported_once_after_enough_later_packets() {
         let mut world = World::new(1_000);
         let reports: Vec<_> = (0..200)
             .filter(|n| ![10, 12, 100].contains(n))
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn pivots_go_on_for_as_long_as_is_asked_for() {
+    fn pivots_last_for_the_configured_time() {
         let mut world = World::new(1_000);
         world.pivots.sweep_last = Some(32);
         let mut said: Vec<_> = (0..967)

@@ -76,7 +76,7 @@ mod tests {
     use crate::clap::ClapVersion;
 
     #[test]
-    fn every_packet_behind_a_hole_says_so_and_silence_does() {
+    fn every_packet_after_a_hole_and_silence_report_it() {
         let at = |ms| Instant::ORIGIN + Duration::from_millis(ms);
         let mut spontaneous = Spontaneous::new(&ClapConfig {
             version: ClapVersion::Spontaneous,

@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_times_that_contradict_each_other_the_one_that_was_given_is_to_blame() {
+    fn contradictory_times_are_blamed_on_the_one_that_was_given() {
         for (text, blamed) in [
             (
                 "min-rto = \"70 s\"",
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_has_the_tcp_of_today() {
+    fn the_default_is_the_tcp_of_today() {
         let config: TcpConfig = toml::from_str("").unwrap();
         assert_eq!(config, TcpConfig::profile(Profile::Modern));
     }

@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_acknowledgments_one_leaves_and_none_is_missing_around_holes() {
+    fn acknowledgments_are_skipped_except_around_holes() {
         let acks = |holes, segments: &[u64]| -> Vec<u64> {
             let skip = format!(
                 "profile = \"ns2-1999\"\nskip-acks = {{ count = 1, from = 4, holes = \"{holes}\" }}"
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_beyond_the_window_takes_nobody_elses_slot() {
+    fn a_segment_beyond_the_window_takes_no_other_slot() {
         let config = TcpConfig {
             window: 20,
             ..TcpConfig::profile(Profile::Ns2In1999)

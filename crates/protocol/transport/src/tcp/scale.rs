@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_said_in_powers_of_two_and_never_too_large() {
+    fn scaled_windows_are_rounded_and_never_too_large() {
         let config: TcpConfig = toml::from_str("profile = \"modern\"\nwindow = 4096").unwrap();
         let scale = Scale::new(&config, 1_460);
         // 4096 * 1460 = 5,980,160 needs 7 bits, and is a multiple of 128.

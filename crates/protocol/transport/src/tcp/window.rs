@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_window_is_not_the_end_of_what_was_written() {
+    fn a_full_window_is_not_the_end_of_the_written_data() {
         let mut window = SendWindow::new(1_000, 4, 0);
         window.write(6_000);
         let left = |window: &mut SendWindow| std::iter::from_fn(|| window.take_next(4)).count();

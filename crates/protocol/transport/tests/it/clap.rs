@@ -215,7 +215,7 @@ fn a_sweep_over_a_long_file_travels_in_several_packets() {
 }
 
 #[test]
-fn a_sender_without_losses_hears_that_somebody_is_there() {
+fn a_sender_without_losses_gets_signs_of_life() {
     // 100 s with nothing to report: the sender would give up after 64 s.
     for version in ALL {
         let mut world = World::new(&config(version), 60_000, CLEAN, 1);
@@ -225,7 +225,7 @@ fn a_sender_without_losses_hears_that_somebody_is_there() {
 }
 
 #[test]
-fn nobody_waits_for_ever_for_a_peer_that_is_gone() {
+fn no_end_waits_for_ever_for_a_vanished_peer() {
     for version in ALL {
         for (cut, failures) in [
             (0, [Some(Failure::NoAnswer), None]),
@@ -266,7 +266,7 @@ fn files_that_no_end_keeps_bits_for_are_refused_at_both_ends() {
 
 proptest! {
     #[test]
-    fn any_path_brings_the_file_or_an_error(
+    fn any_path_delivers_the_file_or_an_error(
         version in prop::sample::select(&ALL[..]),
         count in 1u32..600,
         loss in 0.0f64..0.6,

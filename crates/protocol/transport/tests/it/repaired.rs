@@ -105,7 +105,7 @@ const UNTIMED: &str = "timestamps = false\neifel = false";
 /// room for the spread of runs. The upper bounds leave none: more goodput would mean a sender that its window was
 /// given back to.
 #[test]
-fn repairs_that_a_copy_has_overtaken_are_dropped_and_cost_the_file_its_window() {
+fn repairs_overtaken_by_a_copy_are_dropped_and_cost_cwnd() {
     let timed = file("", 12);
     assert!(timed.outdated > 30.0, "{}", timed.outdated);
     assert!((3.0..5.7).contains(&timed.rate), "{}", timed.rate);
@@ -118,7 +118,7 @@ fn repairs_that_a_copy_has_overtaken_are_dropped_and_cost_the_file_its_window() 
 /// The other mechanism that keeps such a transfer going is the reordering window that grows with reported duplicates
 /// (RFC 8985, section 6.2): without it each repair costs a cut that nothing undoes.
 #[test]
-fn reported_duplicates_keep_copies_from_leaving_before_repairs_come() {
+fn reported_duplicates_delay_copies_until_repairs_arrive() {
     let [told, silent] = ["", "\ndsack = false"].map(|more| file(&format!("{UNTIMED}{more}"), 12));
     assert!(silent.undone == 0.0);
     assert!(
@@ -132,7 +132,7 @@ fn reported_duplicates_keep_copies_from_leaving_before_repairs_come() {
 /// Segments received after holes are outstanding but were not part of the window. So RFC 4015 gives back more than
 /// was taken, and the excess over path and queue is lost and sent again.
 #[test]
-fn a_window_given_back_is_no_larger_than_the_one_that_was_cut() {
+fn a_restored_window_does_not_exceed_the_one_before_the_cut() {
     let [flight, window] =
         ["rfc4015", "rfc9438"].map(|undo| file(&format!("undo = \"{undo}\"\n{UNTIMED}"), 30));
     assert!(window.cwnd < flight.cwnd, "{} {}", window.cwnd, flight.cwnd);

@@ -240,7 +240,7 @@ proptest! {
     /// settings and at most one more timeout later. Then no event is left, and nothing was delivered that was not
     /// written.
     #[test]
-    fn who_is_cut_off_gives_up(
+    fn a_disconnected_sender_gives_up(
         fates in fates(),
         mut config in settings(),
         bytes in 1u64..20_000,

@@ -163,7 +163,7 @@ fn in_turn(models: [&str; 2], len: u32) -> Blocks {
 
 /// Konrad et al.'s model of a trace, and all its erasures in one run (docs/spec/gsm-rlp.md, section 5.5).
 #[test]
-fn comparators_are_drawn_after_a_trace() {
+fn comparators_match_the_statistics_of_a_trace() {
     for (name, change_of_state) in [("onoff-c", 16.5), ("onoff-b", 20.6)] {
         let blocks = generated(name, 6_000_000);
         let mta = Mta::extract(&blocks).unwrap();
@@ -291,7 +291,7 @@ proptest! {
     }
 
     #[test]
-    fn sweeps_are_as_one_counts_by_hand(
+    fn sweeps_agree_with_a_direct_count(
         erased in prop::collection::vec(prop::bool::weighted(0.2), 1..400), n in 1u32..20, phase in 0u32..20,
     ) {
         let blocks = Blocks::from_blocks(BlocksHeader::default(), erased.iter().copied());
@@ -317,7 +317,7 @@ proptest! {
     }
 
     #[test]
-    fn halves_are_the_whole(erased in prop::collection::vec(any::<bool>(), 2..200), at in 0u32..200) {
+    fn two_halves_make_the_whole(erased in prop::collection::vec(any::<bool>(), 2..200), at in 0u32..200) {
         let blocks = Blocks::from_blocks(BlocksHeader::default(), erased.iter().copied());
         let halves = blocks.split(at);
         prop_assert_eq!(halves[0].len() + halves[1].len(), blocks.len());
@@ -325,7 +325,7 @@ proptest! {
     }
 
     #[test]
-    fn replays_lose_what_overlaps(
+    fn replays_lose_frames_that_overlap_erasures(
         erased in prop::collection::vec(prop::bool::weighted(0.1), 1..60),
         sends in prop::collection::vec((0u64..300, 0u64..90), 1..80),
     ) {
@@ -347,7 +347,7 @@ proptest! {
 
 /// A model's loss rate agrees with its closed form, wherever frames begin.
 #[test]
-fn models_lose_what_they_promise() {
+fn models_lose_their_nominal_share() {
     let config = ErrorModelConfig::Blocks(BlocksConfig::of_model(model("gilbert 0.02 0.3"), None));
     let rate = Rate::from_bps(12_000).unwrap();
     let mut errors = ErrorModel::new(&config, rate, Streams::new(1, 0), "down");

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_replayed_is_refused() {
+    fn unreplayable_traces_are_refused() {
         let refusal = |text: &str| loaded(text).unwrap_err().to_string();
         let said = refusal("errors = { kind = 'trace', file = 'left.trace' }");
         assert_eq!(said, "left.trace: no such file");

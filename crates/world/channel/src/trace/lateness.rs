@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_differ_and_drift_make_no_delay() {
+    fn clock_offset_and_drift_add_no_delay() {
         let mut waits = Streams::new(1, 0).stream("waits");
         for (offset_ms, drift) in [(5_000i64, 0.0), (-300, 40e-6), (0, -90e-6)] {
             // A minute of frames, most of which wait.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_is_no_drift() {
+    fn a_growing_queue_is_not_drift() {
         let frames: Vec<_> = (0..1_000)
             .map(|i| (i * MS, i * MS + i * MS / 100))
             .collect();

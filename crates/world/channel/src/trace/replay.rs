@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_sent_the_mean_holds() {
+    fn the_mean_applies_where_nothing_was_sent() {
         let replay = Replay::new(&path(&[false, true], MS * 1_000), MS * 2_000);
         assert_eq!(replay.loss_at(Duration::ZERO, at(500_000)), 0.5);
         assert_eq!(replay.loss_at(Duration::ZERO, at(10_000)), 0.25);

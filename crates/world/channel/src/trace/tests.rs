@@ -205,7 +205,7 @@ fn two_ends(frames: u64, lose: u64, late: u64) -> [Trace; 2] {
 }
 
 #[test]
-fn two_views_tell_what_became_of_each_frame() {
+fn two_recordings_tell_the_fate_of_each_frame() {
     let [left, right] = two_ends(1_000, 20, 7);
     let joined = Trace::join(left.clone(), right.clone()).unwrap();
     let back = Trace::read(&joined.to_bytes()).unwrap();
@@ -237,7 +237,7 @@ fn two_views_tell_what_became_of_each_frame() {
 }
 
 #[test]
-fn one_view_knows_what_was_lost_on_the_way_to_it() {
+fn one_recording_knows_the_losses_towards_it() {
     let [left, right] = two_ends(1_000, 20, 7);
     assert_eq!(right.path(Way::Out), None);
     let path = right.path(Way::In).unwrap();
@@ -254,7 +254,7 @@ fn one_view_knows_what_was_lost_on_the_way_to_it() {
 }
 
 #[test]
-fn what_was_not_recorded_is_not_lost() {
+fn unrecorded_frames_are_not_lost() {
     let [left, mut right] = two_ends(1_000, 20, 7);
     // The right end started later, stopped earlier, and missed some records.
     let at = |record: &TraceRecord| record.at().as_nanos() / 10_000_000;
@@ -287,7 +287,7 @@ fn what_was_not_recorded_is_not_lost() {
 }
 
 #[test]
-fn numbers_out_of_all_proportion_are_no_losses() {
+fn implausible_numbers_are_not_losses() {
     let received = |ms, number| TraceRecord::Received {
         at: Duration::from_millis(ms),
         frame: FrameId { key: 1, number },

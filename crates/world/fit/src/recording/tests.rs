@@ -194,7 +194,7 @@ fn bursts_have_two_states() {
 }
 
 #[test]
-fn a_queue_that_stands_shows_the_capacity() {
+fn a_standing_queue_shows_the_capacity() {
     let text = "rate = '20 Mbit/s'\nerrors = { kind = 'uniform', rate = 0.02 }";
     // The load is near the capacity, so that a queue comes and goes.
     let (_, out) = fit(text, 19.5, 20, 5);
@@ -211,7 +211,7 @@ fn a_queue_that_stands_shows_the_capacity() {
 }
 
 #[test]
-fn a_queue_that_stands_at_the_end_makes_no_faster_link() {
+fn a_standing_queue_at_the_end_does_not_raise_the_capacity() {
     let text = "rate = '2 Mbit/s'\nerrors = { kind = 'none' }";
     for seconds in [20, 21, 30] {
         let (_, out) = fit(text, 2.5, seconds, 5);
@@ -223,7 +223,7 @@ fn a_queue_that_stands_at_the_end_makes_no_faster_link() {
 }
 
 #[test]
-fn losses_at_a_full_queue_are_not_the_links() {
+fn losses_at_a_full_queue_are_not_link_losses() {
     let text = "rate = { kind = 'steps', every = '10 s', rates = ['20 Mbit/s', '10 Mbit/s'] }\n\
                 errors = { kind = 'uniform', rate = 0.02 }";
     let (_, out) = fit(text, 12.0, 60, 6);
@@ -242,7 +242,7 @@ fn losses_at_a_full_queue_are_not_the_links() {
 }
 
 #[test]
-fn what_a_recording_cannot_tell_is_said() {
+fn the_limits_of_a_recording_are_reported() {
     let text = "rate = '20 Mbit/s'\nerrors = { kind = 'uniform', rate = 0.002 }";
     let (_, short) = fit(text, 10.0, 5, 1);
     let is_short = |n: &Note| matches!(n, Note::Short { bursts: false, .. });
@@ -256,7 +256,7 @@ fn what_a_recording_cannot_tell_is_said() {
 }
 
 #[test]
-fn what_changes_or_grows_with_load_is_said() {
+fn changes_and_load_dependence_are_reported() {
     let text =
         |rate: f64| format!("rate = '20 Mbit/s'\nerrors = {{ kind = 'uniform', rate = {rate} }}");
     let [first, second] = [0.01, 0.04].map(|rate| recording(&text(rate), 10.0, 30, 3, |_| 1.0));

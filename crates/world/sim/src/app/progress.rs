@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_stands_still_once() {
+    fn a_stall_is_measured() {
         let rto = Some(Duration::from_millis(1_000));
         let mut progress = Progress::new(&config(), Some(10_000), rto);
         progress.on_sent(ms(50));
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_never_ends() {
+    fn an_endless_flow_has_no_completion_time() {
         let mut progress = Progress::new(&config(), None, None);
         progress.on_sent(ms(0));
         progress.on_arrived(ms(10), ms(0), 1_000);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_which_nothing_left_measures_nothing() {
+    fn a_flow_that_sent_nothing_has_no_measures() {
         let mut progress = Progress::new(&config(), Some(1_000), None);
         progress.stop(ms(1_000));
         let result = progress.result(0, 0, 0);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_come_again() {
+    fn windows_recur() {
         let ms = Duration::from_millis;
         let window = WindowConfig {
             from: ms(1_000),

@@ -119,7 +119,7 @@ fn assignments_reach_into_tables_and_lists() {
 }
 
 #[test]
-fn what_is_no_world_is_refused_with_path_value_and_what_is_allowed() {
+fn an_invalid_scenario_is_refused_with_path_value_and_range() {
     for (assignment, needles) in [
         ("schema=2", &["schema 2", "schema = 1"][..]),
         ("duration=0 s", &["duration", "more than zero"]),
@@ -232,7 +232,7 @@ const BARE: &str = "schema = 1\nname = \"bare\"\nduration = \"5 s\"\nnodes = { a
     [[flows]]\nname = \"f\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"tcp\" }\n";
 
 #[test]
-fn constant_rates_and_on_off_sources_go_by_their_names() {
+fn constant_rate_and_on_off_sources_are_chosen_by_name() {
     let read = |app: &str| {
         let text = BARE.replace("\"tcp\"", "\"udp\"") + app;
         Scenario::from_toml(&text, "w").map_err(|e| e.to_string())
@@ -298,7 +298,7 @@ fn numbers_that_no_file_can_hold_are_refused_without_a_line() {
 }
 
 #[test]
-fn ready_made_classes_become_rules() {
+fn predefined_classes_become_rules() {
     let read = |name: &str| {
         let classes = format!("links.radio.classes={name}");
         Scenario::from_toml_with(WORLD, "world.toml", &[classes]).unwrap()

@@ -202,7 +202,7 @@ fn packets_on_their_way_at_the_end_are_not_lost() {
 }
 
 #[test]
-fn a_flow_starts_when_it_is_told_to() {
+fn a_flow_starts_at_its_configured_time() {
     let late = two_hosts(
         "",
         "start = \"99 s\"\ntransport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\" }\n",
@@ -214,7 +214,7 @@ fn a_flow_starts_when_it_is_told_to() {
 }
 
 #[test]
-fn a_run_that_may_not_finish_says_so() {
+fn a_run_that_may_not_finish_is_reported() {
     let bulk = "transport = { kind = \"tcp\", profile = \"ns2-1999\" }\napp = { kind = \"bulk\", size = \"1 GB\" }\n";
     let result = run(&two_hosts("until = \"flow\"", bulk), 1, 0).unwrap();
     assert!(!result.finished);
@@ -284,7 +284,7 @@ fn unmatched_packets_take_the_raw_service() {
 }
 
 #[test]
-fn a_path_offers_what_its_links_measured() {
+fn a_path_combines_the_measures_of_its_links() {
     let result = run(&load("mixed-cellular-wan2", &["duration=600 s"]), 1, 0).unwrap();
     let [path] = &result.paths[..] else {
         panic!("all flows join the same ends: {:?}", result.paths);
@@ -335,7 +335,7 @@ fn an_end_that_only_receives_measures() {
 
 /// The same source on an underloaded link, and on one that it overloads while it talks.
 #[test]
-fn a_loaded_path_says_that_packets_wait() {
+fn a_loaded_path_reports_queueing() {
     let path = |source: &str| {
         let rate = format!("flows[talk].app.rate={source}");
         let changes = ["duration=300 s", "links.radio.errors.rate=0", &rate];
@@ -357,7 +357,7 @@ fn a_loaded_path_says_that_packets_wait() {
 /// On a link without repair, on one whose parities carry the blocks of acknowledgments, and on one that delivers in
 /// order.
 #[test]
-fn every_recovery_brings_the_file_over() {
+fn every_recovery_completes_the_file() {
     let schemes = [
         "{ kind = \"default\" }",
         "{ kind = \"xor\" }",

@@ -210,7 +210,7 @@ fn one_end_sees_what_it_sends_and_what_arrives() {
 }
 
 #[test]
-fn what_a_full_queue_refuses_is_said_at_the_senders_end() {
+fn drops_at_a_full_queue_are_marked_at_the_sending_end() {
     let scenario = load(
         "cellular-lan1-sr-m2",
         &[
@@ -309,7 +309,7 @@ fn watching_changes_nothing() {
 }
 
 #[test]
-fn a_writer_that_fails_is_told() {
+fn a_write_error_is_reported() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -38,7 +38,7 @@ const REPAIRED: &str = "errors = { kind = \"uniform\", rate = 0.02 }\nclasses = 
     services = [{ number = 1, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } }]\n";
 
 #[test]
-fn a_receive_window_that_cannot_fill_the_path_is_said() {
+fn a_receive_window_that_cannot_fill_the_path_is_reported() {
     let hurt = world("queue = \"400 packets\"", ", window = 40", &[]);
     let advised = world("queue = \"400 packets\"", ", window = 140", &[]);
     heeded(
@@ -53,7 +53,7 @@ fn a_receive_window_that_cannot_fill_the_path_is_said() {
 }
 
 #[test]
-fn a_window_of_a_service_that_cannot_fill_the_link_is_said() {
+fn a_service_window_that_cannot_fill_the_link_is_reported() {
     let study = world(
         &format!("{REPAIRED}header = \"study\"\nqueue = \"400 packets\""),
         "",
@@ -88,7 +88,7 @@ fn a_window_of_a_service_that_cannot_fill_the_link_is_said() {
 }
 
 #[test]
-fn a_queue_that_runs_dry_is_said() {
+fn a_queue_that_runs_dry_is_reported() {
     let hurt = world("queue = \"6 packets\"", "", &["duration=60 s"]);
     let advised = world("queue = \"135 packets\"", "", &["duration=60 s"]);
     heeded(
@@ -100,7 +100,7 @@ fn a_queue_that_runs_dry_is_said() {
 }
 
 #[test]
-fn bbr_over_a_service_in_order_is_said() {
+fn bbr_over_an_in_order_service_is_reported() {
     let bbr = ", congestion = \"bbr\", pacing = true";
     let losses = &["links.radio.errors.rate=0.05"];
     let hurt = world(REPAIRED, bbr, losses);
@@ -130,7 +130,7 @@ fn bbr_over_a_service_in_order_is_said() {
 }
 
 #[test]
-fn a_queue_without_effect_is_said() {
+fn a_queue_without_effect_is_reported() {
     let hurt = world(&format!("{REPAIRED}queue = \"400 packets\""), "", &[]);
     let [said] = &hurt.warnings()[..] else {
         panic!("{:?}", hurt.warnings());
@@ -155,13 +155,13 @@ fn a_queue_without_effect_is_said() {
 }
 
 #[test]
-fn losses_that_nobody_repairs_are_no_matter_of_windows() {
+fn unrepaired_losses_are_not_blamed_on_windows() {
     let lossy = "errors = { kind = \"uniform\", rate = 0.02 }\nqueue = \"6 packets\"";
     assert_eq!(world(lossy, ", window = 40", &[]).warnings(), [""; 0]);
 }
 
 #[test]
-fn what_is_shipped_is_not_warned_of() {
+fn shipped_scenarios_cause_no_warning() {
     for (name, text) in common::shipped() {
         let scenario = Scenario::from_toml(&text, &name).unwrap();
         assert_eq!(scenario.warnings(), [""; 0], "{name}");

@@ -69,7 +69,7 @@ impl Application for File {
 }
 
 #[test]
-fn an_application_that_sends_a_file_meets_what_bulk_meets() {
+fn a_custom_file_application_equals_bulk() {
     let errors = "links.radio.errors.mean=16384 B";
     let world = load("wlan-lan1", &["flows[file].app.size=300 kB", errors]);
     let expected = Prepared::new(&world).unwrap().run(3, 2);
@@ -200,7 +200,7 @@ fn weights_move_the_link_from_one_service_to_another() {
 }
 
 #[test]
-fn pieces_for_what_there_is_not_are_refused() {
+fn custom_pieces_without_a_place_are_refused() {
     let world = load("handoff-wlan-cellular", &[]);
     let bare = world
         .links

@@ -68,7 +68,7 @@ fn worlds() -> [Scenario; 5] {
 }
 
 #[test]
-fn a_watched_run_is_the_run_that_nobody_watches() {
+fn watching_does_not_change_a_run() {
     for world in worlds() {
         let (result, keeper) = watched(&world);
         assert_eq!(result, Prepared::new(&world).unwrap().run(7, 1));
@@ -84,7 +84,7 @@ fn a_watched_run_is_the_run_that_nobody_watches() {
 /// A frame arrives at a port at the very instant at which its link becomes free: an observer must not make the port
 /// send early.
 #[test]
-fn who_watches_keeps_the_order_of_what_happens_at_once() {
+fn watching_keeps_the_order_of_simultaneous_events() {
     let text = "schema = 1\nname = \"at once\"\nduration = \"1 s\"\n[nodes.a]\n[nodes.relay]\n[nodes.b]\n\
         [links.l1]\nends = [\"relay\", \"a\"]\nrate = { down = \"1281 kbit/s\", up = \"91 kbit/s\" }\n\
         delay = \"7 ms\"\nframe = \"80 B\"\nerrors = { kind = \"uniform\", rate = 0.03283569663912895 }\n\
@@ -102,7 +102,7 @@ fn who_watches_keeps_the_order_of_what_happens_at_once() {
 }
 
 #[test]
-fn events_add_up_to_the_books_of_links() {
+fn events_add_up_to_the_ledger_of_links() {
     let mut gave_up = 0;
     for world in worlds() {
         let (result, keeper) = watched(&world);
@@ -187,7 +187,7 @@ fn a_packet_is_known_by_its_role_and_number() {
 
 /// A file's receiver counts segments and their time, without the SYN.
 #[test]
-fn files_count_the_segments_that_came() {
+fn files_count_the_segments_that_arrived() {
     let mut files = 0;
     for world in worlds() {
         let (result, keeper) = watched(&world);
@@ -218,7 +218,7 @@ fn files_count_the_segments_that_came() {
 }
 
 #[test]
-fn events_add_up_to_the_books_of_flows() {
+fn events_add_up_to_the_ledger_of_flows() {
     for world in worlds() {
         let (result, keeper) = watched(&world);
         for (index, flow) in result.flows.iter().enumerate() {
@@ -298,7 +298,7 @@ fn a_watcher_may_end_the_run() {
 }
 
 #[test]
-fn filters_admit_by_name_and_refuse_names_that_there_are_not() {
+fn filters_admit_by_name_and_refuse_unknown_names() {
     let world = &worlds()[0];
     let names = Prepared::new(world).unwrap().names();
     let (_, keeper) = watched(world);

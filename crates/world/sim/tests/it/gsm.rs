@@ -36,7 +36,7 @@ fn a_clean_circuit_is_as_fast_as_its_frames_allow() {
 
 /// Erasures on the radio cost time but no packets.
 #[test]
-fn only_a_new_beginning_loses_packets() {
+fn only_a_reset_loses_packets() {
     let radio = "errors = { kind = \"blocks\", model = \"onoff-c\" }";
     for gsm in [
         "",
@@ -55,7 +55,7 @@ fn only_a_new_beginning_loses_packets() {
 }
 
 #[test]
-fn an_outage_beyond_what_the_link_persists_spoils_what_was_under_way() {
+fn an_outage_beyond_the_persistence_loses_frames_in_flight() {
     for (to, resets) in [("14 s", 0), ("15.2 s", 1)] {
         let outage = format!("outages = [{{ from = \"10 s\", to = \"{to}\" }}]");
         let result = sent(&outage, "");
@@ -122,7 +122,7 @@ fn a_handover_loses_nothing_where_the_circuit_is_carried_over() {
 }
 
 #[test]
-fn a_circuit_that_no_phone_has_is_refused() {
+fn an_impossible_circuit_is_refused() {
     for (gsm, says) in [
         ("frame = { blocks = 129 }", "1 to 128"),
         ("window = 62", "1 to 61"),

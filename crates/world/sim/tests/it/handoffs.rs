@@ -46,7 +46,7 @@ impl Windows {
 }
 
 #[test]
-fn routes_follow_and_what_was_on_the_old_link_is_lost_with_a_reason() {
+fn routes_follow_and_packets_on_the_old_link_are_lost_with_a_reason() {
     follows_routes(&[]);
     follows_routes(&[MODERN]);
 }
@@ -102,7 +102,7 @@ fn follows_routes(assignments: &[&str]) {
 }
 
 #[test]
-fn packets_without_a_link_have_no_way_and_tcp_that_is_told_sends_none() {
+fn packets_without_a_link_have_no_route_and_informed_tcp_sends_none() {
     // Without a gap there are no hints: the first handoff costs both the same. With a gap below a timeout, freezing
     // would only add to the timer.
     let long = [
@@ -142,7 +142,7 @@ fn handoffs_are_repeatable() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_handoffs_are_refused() {
     let text = load(NAME, &[]).to_toml();
     for (assignment, expected) in [
         ("handoffs[0].node=phon", "there is no node \"phon\""),

@@ -47,7 +47,7 @@ fn refused_at(refusal: impl Fn(&str) -> String, cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn what_netem_says_exactly_is_said_exactly() {
+fn exact_netem_settings_are_converted_exactly() {
     let (scenario, notes) =
         netem("tc qdisc add dev eth0 root netem delay 25ms rate 20mbit limit 100");
     let link = &scenario.links["link"];
@@ -75,7 +75,7 @@ fn what_netem_says_exactly_is_said_exactly() {
 
 /// What the author of a script looks for: each setting is in the file, or noted as left out.
 #[test]
-fn what_chooses_a_class_is_named_and_a_refusal_stands_where_the_tree_does() {
+fn class_selectors_are_named_and_a_refusal_points_at_the_tree() {
     let script = "#!/bin/sh\n# two classes\ntc qdisc add dev e root handle 1: htb default 20\n\
                   tc class add dev e parent 1: classid 1:10 htb rate 5mbit prio 1\n\
                   tc class add dev e parent 1: classid 1:20 htb rate 1mbit prio 2\n\
@@ -193,7 +193,7 @@ fn jitter_and_reordering_are_those_of_netem() {
 }
 
 #[test]
-fn what_tc_prints_is_read_and_what_differs_is_said() {
+fn tc_output_is_read_and_differences_are_named() {
     let text = "qdisc noqueue 0: dev lo root refcnt 2 \n\
         qdisc netem 1: dev eth0 root refcnt 2 limit 500 delay 25ms  5ms 25% loss gemodel p 1% r 10% \
         1-h 70% 1-k 0.1% duplicate 1% reorder 2% 50% corrupt 0.1% rate 20Mbit packetoverhead 20 slot 10ms 20ms gap 5\n \
@@ -324,7 +324,7 @@ fn shells_become_one_link() {
 }
 
 #[test]
-fn what_a_queue_was_told_and_does_not_do_here_is_named() {
+fn unsupported_queue_settings_are_named() {
     let (_, notes) = mahimahi(
         "mm-link --downlink-queue=codel --downlink-queue-args=packets=100,target=5,interval=100 \
          --uplink-queue-args=packets=7 U D",
@@ -542,7 +542,7 @@ proptest! {
 
     /// Any words are either refused or make a valid scenario.
     #[test]
-    fn whatever_is_accepted_runs(
+    fn any_accepted_import_runs(
         text in words(),
         start in prop::sample::select(&["", "netem", "tc qdisc add dev eth0 root netem", "mm-link U D"][..]),
         reverse in prop::option::of(words()),
@@ -558,7 +558,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_survived(text in any::<String>()) {
+    fn any_text_is_handled_without_panic(text in any::<String>()) {
         _ = from_netem(&text, None, &NetemChoice::default(), &[]);
         _ = from_mahimahi(&text, |_| Ok(TRACE.to_vec()), str::to_owned, &[]);
     }

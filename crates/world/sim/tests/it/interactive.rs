@@ -33,7 +33,7 @@ fn close(found: Option<f64>, exact: f64) {
 }
 
 #[test]
-fn an_echo_takes_two_ways_and_the_acknowledgment_before_it() {
+fn an_echo_takes_a_round_trip_after_the_acknowledgment() {
     let telnet = flow(&world(
         "kind = \"telnet\", interval = \"1000 s\", count = 20",
     ));
@@ -74,7 +74,7 @@ fn keys_are_typed_alike_in_all_repetitions() {
 }
 
 #[test]
-fn a_check_is_its_turns() {
+fn a_mail_check_takes_the_time_of_its_turns() {
     let mail = flow(&world(
         "kind = \"mail\", turns = 2, messages = 0, count = 10",
     ));

@@ -83,7 +83,7 @@ fn a_session_goes_on_where_a_node_roams() {
 
 /// High loss reveals the smaller MTU, and the rate recovers as soon as it is known.
 #[test]
-fn a_path_that_narrows_is_found_out() {
+fn a_smaller_path_mtu_is_detected() {
     let result = play("live-roaming", &[]);
     let mast = result.nodes.iter().find(|n| n.node == "mast").unwrap();
     let mtu = mast.status.peers[0].path_mtu_bytes;

@@ -121,7 +121,7 @@ fn a_call_is_measured_while_it_is_on() {
 }
 
 #[test]
-fn what_never_ends_is_measured_to_the_stop() {
+fn endless_flows_are_measured_to_the_stop() {
     let head = "duration = \"60 s\"";
     let gone = "outages = [{ from = \"5 s\", to = \"1000 s\" }]";
     for (kind, text) in kinds() {
@@ -139,7 +139,7 @@ fn what_never_ends_is_measured_to_the_stop() {
 
 /// The capacity is that of the opportunities that have passed, not their long-term average.
 #[test]
-fn a_link_with_opportunities_is_used_as_far_as_they_were() {
+fn utilisation_of_opportunities_counts_only_past_ones() {
     let used = |times: &str, rate: &str| {
         let call = format!("{CALL} }}\n").replace("2 Mbit/s", rate);
         let text = world("duration = \"10 s\"", "", &call).to_toml();
@@ -176,7 +176,7 @@ fn a_queue_leaves_at_the_rate_after_a_step() {
 
 /// Such a flow over CLAP once had a deadline that was never met: the run did not end.
 #[test]
-fn what_would_begin_after_the_stop_does_nothing() {
+fn a_flow_starting_after_the_stop_does_nothing() {
     for (kind, text) in kinds() {
         let head = "duration = \"2 s\"\ndrain = \"10 s\"";
         let late = flow(&of_kind(
@@ -190,7 +190,7 @@ fn what_would_begin_after_the_stop_does_nothing() {
 }
 
 #[test]
-fn nothing_arrived_is_nothing_and_not_unmeasured() {
+fn a_goodput_of_zero_is_not_unmeasured() {
     let lost = "errors = { kind = \"uniform\", rate = 1.0 }";
     for (kind, text) in kinds() {
         let scenario = of_kind(kind, "duration = \"20 s\"", lost, &text);
@@ -207,7 +207,7 @@ fn nothing_arrived_is_nothing_and_not_unmeasured() {
 }
 
 #[test]
-fn a_mean_has_the_runs_in_which_nothing_came() {
+fn a_mean_includes_runs_without_deliveries() {
     let lossy = "errors = { kind = \"uniform\", rate = 0.6 }";
     let file = format!("{TCP}app = {{ kind = \"bulk\", size = \"1 MB\", packet = \"1000 B\" }}\n");
     let scenario = world("duration = \"60 s\"", lossy, &file);
@@ -250,7 +250,7 @@ fn a_longer_drain_changes_no_number_of_a_flow() {
 
 /// A link that returns wakes a stalled sender, which may reduce its window: not after the stop.
 #[test]
-fn what_a_stopped_sender_hears_of_links_changes_nothing() {
+fn link_events_after_the_stop_change_nothing() {
     let at = |drain: u32| {
         let text = format!(
             "schema = 1\nname = \"hint\"\nduration = \"2 s\"\ndrain = \"{drain} s\"\n[nodes.n0]\n[nodes.n1]\n[nodes.n2]\n\
@@ -270,7 +270,7 @@ fn what_a_stopped_sender_hears_of_links_changes_nothing() {
 }
 
 #[test]
-fn what_waits_for_a_link_that_comes_back_is_under_way() {
+fn packets_waiting_for_a_returning_link_are_in_flight() {
     let call = format!("{CALL} }}\n").replace("2 Mbit/s", "80 kbit/s");
     let of = |to: &str| {
         let services = format!(
@@ -295,7 +295,7 @@ fn what_waits_for_a_link_that_comes_back_is_under_way() {
 }
 
 #[test]
-fn what_tcp_has_sent_and_nobody_got_is_under_way() {
+fn undelivered_tcp_segments_are_in_flight() {
     let file = format!("{TCP}app = {{ kind = \"bulk\", packet = \"1000 B\" }}\n");
     let whole =
         format!("{TCP}app = {{ kind = \"bulk\", packet = \"1000 B\", size = \"50 kB\" }}\n");
@@ -312,7 +312,7 @@ fn what_tcp_has_sent_and_nobody_got_is_under_way() {
 }
 
 #[test]
-fn pieces_are_measured_as_built_in_applications_are() {
+fn custom_pieces_are_measured_like_built_in_applications() {
     let call = format!("{CALL} }}\n");
     let of = |link: &str| {
         let scenario = world("duration = \"60 s\"\ndrain = \"0 s\"", link, &call);

@@ -59,7 +59,7 @@ fn stations_share_the_air_by_turns() {
 }
 
 #[test]
-fn what_is_wrong_with_a_medium_is_named() {
+fn faults_of_a_medium_are_named() {
     let wrong = |from: &str, to: &str| {
         let text = cell(&["a"], "", 1000).to_toml().replace(from, to);
         Scenario::from_toml(&text, "cell").unwrap_err().to_string()
@@ -94,7 +94,7 @@ fn on_a_full_duplex_medium_only_the_own_frames_take_time() {
 /// A blackout, as during a handoff, loses frames to one station. The others use the channel, and that station
 /// continues after it.
 #[test]
-fn a_blackout_on_shared_air_is_one_stations_own() {
+fn a_blackout_on_shared_air_affects_one_station() {
     let text = cell(&["a", "b"], "", 2_000_000).to_toml();
     let blackout = "links.to-a.outages=[{ from = \"2 s\", to = \"5 s\" }]";
     let [clear, dark] = [&[][..], &[blackout]].map(|changes| {

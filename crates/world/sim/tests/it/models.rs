@@ -259,7 +259,7 @@ fn services_of_one_link_get_their_max_min_shares() {
 /// Two links in a row, one flow across both: the link that gives this flow less determines its share, and the
 /// remainder of the other link goes to the flow that uses only that one.
 #[test]
-fn a_flow_over_two_links_leaves_what_its_own_share_of_the_narrower_leaves() {
+fn a_flow_over_two_links_is_limited_by_the_narrower_share() {
     let weights = [[0.2, 0.8], [0.5, 0.5]];
     let mut text = "schema = 1\nname = \"row\"\nduration = \"100 s\"\ndrain = \"0 s\"\n[nodes.a]\n[nodes.b]\n[nodes.c]\n".to_owned();
     text += &served("l1", ["a", "b"], &weights[0]);

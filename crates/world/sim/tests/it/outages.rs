@@ -62,7 +62,7 @@ fn freezing_saves_the_backoff_after_an_outage() {
 }
 
 #[test]
-fn a_distant_host_is_told_later() {
+fn a_distant_host_is_notified_later() {
     // Over the wide area the server learns of the outage 50 ms after the base station, and keeps sending meanwhile:
     // up to a window.
     let extra = [
@@ -114,7 +114,7 @@ fn pages_and_keys_wait_for_the_link_too() {
 }
 
 #[test]
-fn outages_that_are_none_are_refused() {
+fn impossible_outages_are_refused() {
     let text = load("wlan-lan1", &[]).to_toml();
     let down = "links.radio.outages=[{ from = \"30 s\", to = \"30 s\" }]";
     let e = Scenario::from_toml_with(&text, "w", &[down])

@@ -13,7 +13,7 @@ fn sum(result: &RunResult, of: impl Fn([&ServiceLedger; 2]) -> u64) -> u64 {
 }
 
 #[test]
-fn what_is_overtaken_is_neither_lost_nor_repaired() {
+fn overtaken_frames_are_neither_lost_nor_repaired() {
     let link = |more: &str| {
         format!("rate = \"20 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"125 kB\"\n{more}\n")
     };

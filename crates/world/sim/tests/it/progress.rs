@@ -58,7 +58,7 @@ fn a_flow_over_three_hops_loses_some_of_what_its_station_took() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn impossible_measures_are_refused() {
     for (progress, says) in [
         ("{ interval = \"0 s\" }", "intervals of 0 s are too short"),
         ("{ interval = \"1 us\" }", "are too short"),

@@ -54,7 +54,7 @@ fn the_source_sees_nothing_of_the_radio() {
 /// The radio is slower than the wire: the pool and a window bound what the relay holds, and so the data that the
 /// source believes delivered.
 #[test]
-fn a_full_pool_stands_the_source_still() {
+fn a_full_pool_stalls_the_source() {
     for (pool, most) in [("4 kB", 24_000), ("64 kB", 85_536)] {
         let split = result("reno", 0.0, pool);
         let file = &split.flows[0];
@@ -73,7 +73,7 @@ fn a_full_pool_stands_the_source_still() {
 }
 
 #[test]
-fn what_is_wrong_with_a_relay_is_named() {
+fn faults_of_a_relay_are_named() {
     let wrong = |from: &str, to: &str| {
         let text = world("reno", 0.0, "64 kB").replace(from, to);
         Scenario::from_toml(&text, "relay").unwrap_err().to_string()

@@ -41,7 +41,7 @@ fn delay(talk: &FlowResult) -> f64 {
 
 /// Table of section 12.3, T_rto 0.55 and 0.7 s: 0 at 1 and 2 %, 94 % and 625 s at 10 %.
 #[test]
-fn timers_from_hand_over_storm_under_much_loss() {
+fn timers_started_at_handover_storm_under_heavy_loss() {
     for rto in ["0.55 s", "0.7 s"] {
         for errors in [0.01, 0.02] {
             for (talk, ledger) in storm(errors, rto, "hand-over") {

@@ -48,7 +48,7 @@ fn throughput(transport: &str) -> f64 {
 
 /// Balakrishnan et al. 1997, section 4.3: the order of the end-to-end schemes in the LAN.
 #[test]
-fn what_a_link_destroys_costs_less_where_tcp_knows() {
+fn link_losses_cost_less_where_tcp_is_informed() {
     let reno = throughput("window = 23");
     let newreno = throughput("window = 23, recovery = \"newreno\"");
     let eln = throughput("window = 23, recovery = \"eln\"");
@@ -268,7 +268,7 @@ impl Watcher for Naive {
 
 /// The window probe agrees with the events, and changes nothing.
 #[test]
-fn windows_are_what_events_tell_of_them() {
+fn window_probes_agree_with_events() {
     for transport in [
         "profile = \"bsd-1997\"",
         "window = 23, recovery = \"newreno\"",

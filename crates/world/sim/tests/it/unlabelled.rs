@@ -49,7 +49,7 @@ fn a_file_is_no_worse_whatever_controls_it() {
 }
 
 #[test]
-fn what_the_link_repairs_a_model_of_the_path_need_not() {
+fn bbr_retransmits_little_of_what_the_link_repairs() {
     // Segments that TCP retransmits before they arrive: its receiver drops older ones (PAWS), and without a hold so
     // many are affected that TCP repairs most of the link's 5 % itself.
     let summary = summed("unlabelled", "bbr", 50, 0.05);

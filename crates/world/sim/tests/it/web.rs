@@ -84,7 +84,7 @@ fn every_object_is_requested_and_all_bytes_of_complete_pages_count() {
 }
 
 #[test]
-fn where_only_completed_transactions_count_the_one_at_the_end_adds_neither_bytes_nor_time() {
+fn an_unfinished_last_transaction_adds_neither_bytes_nor_time() {
     let app = "parallel = 1, throughput = \"completed\"";
     let mut scenario = with_tables(app, ["300 1 1", "2500 1 1", "5 1 1"]);
     let full = web(&scenario);
@@ -137,7 +137,7 @@ fn files_per_page_are_read_both_ways() {
 }
 
 #[test]
-fn nothing_stands_for_a_thousand_bytes_and_long_requests_are_split() {
+fn a_zero_size_means_a_thousand_bytes_and_long_requests_are_split() {
     let empty = web(&with_tables("count = 10", ["0 1 1", "0 1 1", "0 1 1"]));
     assert_eq!(empty.delivered_bytes, 10_000);
     assert_eq!(empty.packets_sent, 10 * 2);
@@ -266,7 +266,7 @@ fn a_request_may_be_one_packet_of_its_length() {
 }
 
 #[test]
-fn a_run_without_a_page_has_a_throughput_of_what_came_of_nothing_or_none_at_all() {
+fn a_run_without_a_page_has_zero_throughput_or_none() {
     let cut = |app: &str| {
         let mut scenario = world(app);
         scenario.duration = airlane_base::Duration::from_millis(5);

@@ -147,7 +147,7 @@ fn without_diagonals_a_row_is_three_hops() {
 }
 
 #[test]
-fn a_weak_signal_is_met_with_a_slower_rate() {
+fn a_weak_signal_lowers_the_rate() {
     let world = |more: &str| {
         let signal = "sense-range-m = 1500\nsignal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [[20, -28]] }] }";
         let result = play(&chain(1, 200, &format!("{signal}\n{more}"), SATURATING));
@@ -270,7 +270,7 @@ fn a_radio_that_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_no_number_of_attempts_is_one_problem_at_its_place() {
+fn an_invalid_number_of_attempts_is_one_problem_at_its_place() {
     for place in ["", "stations.n0."] {
         let text = chain(
             1,
@@ -311,7 +311,7 @@ fn cell(stations: usize, scheme: &str, medium: &str, bytes: u64) -> String {
 }
 
 #[test]
-fn ports_hear_from_their_station_what_became_of_each_frame() {
+fn ports_get_the_fate_of_each_frame_from_their_station() {
     for scheme in ["default", "sr-m2", "rlp", "gbn"] {
         let scheme = format!("kind = \"{scheme}\"");
         let noise = "retries = \"off\"\nnoise = [{ loss = 0.05, on = \"1 s\", off = \"0 s\", control = true }]";
@@ -353,7 +353,7 @@ fn ports_hear_from_their_station_what_became_of_each_frame() {
 }
 
 #[test]
-fn who_hears_that_a_frame_failed_repairs_as_stations_do() {
+fn services_informed_of_failed_frames_repair_as_stations_do() {
     let mean = |scheme: &str, medium: &str| {
         let text = cell(3, scheme, medium, 1_000_000);
         let result = play(&text);
@@ -389,7 +389,7 @@ fn ports_and_packets_share_a_station() {
 }
 
 #[test]
-fn what_a_link_through_the_air_cannot_have_is_refused() {
+fn impossible_settings_of_a_radio_link_are_refused() {
     let good = cell(2, "kind = \"rlp\"", "", 1_000);
     for (setting, says) in [
         (

@@ -86,12 +86,12 @@ fn no_flow_carries_more_than_a_link_of_its_path() {
 }
 
 #[test]
-fn every_packet_is_somewhere() {
+fn every_packet_is_accounted_for() {
     hold("packets-are-somewhere", laws::packets_are_somewhere);
 }
 
 #[test]
-fn how_long_somebody_watches_changes_nothing() {
+fn a_longer_drain_changes_nothing() {
     hold("drain-changes-nothing", laws::drain_changes_nothing);
 }
 

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_the_same_in_every_repetition_is_an_identity() {
+    fn a_count_equal_in_every_repetition_is_an_identity() {
         let column = [[1.0, 2.0], [3.0, 4.0], [5.0, 5.0]];
         let other = [[1.0, 2.0], [3.0, 5.0], [5.0, 6.0]];
         let check = ["check = [\"t[60] <= n[60]\", \"t[60] >= n[60]\"]"];
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_said_twice_is_named_however_it_is_written() {
+    fn a_repeated_claim_is_named_in_any_notation() {
         for (one, other, same) in [
             (
                 "check = \"t[60] > t[90]\"",

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_told_by_its_first_sentence() {
+    fn a_note_is_recognised_by_its_first_sentence() {
         for (text, first) in [
             (
                 "Here it is 1.2 of\n2. The rest follows.",

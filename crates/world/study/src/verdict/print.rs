@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_axis_shows_is_judged_by_its_own_size() {
+    fn a_value_without_an_axis_is_judged_by_its_own_size() {
         for (comparator, left, right, half, verdict) in [
             (Greater, 1.05, 1.0, 0.01, Holds),
             (Greater, 1.05, 1.0, 0.1, Consistent),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_a_value_is_from_what_is_asked() {
+    fn the_distance_of_a_value_from_its_bound() {
         let scale = Scale {
             axis: Some(100.0),
             half: 0.0,
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_misses_and_no_chance_takes_that_back() {
+    fn an_unmeasured_value_misses_regardless_of_chance() {
         for found in [
             value(f64::NAN, 1.0, None, f64::NAN),
             gain(f64::NAN, 1.1, f64::NAN),

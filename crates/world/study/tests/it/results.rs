@@ -269,7 +269,7 @@ fn claims_that_cannot_be_judged_are_found_before_anything_runs() {
 }
 
 #[test]
-fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
+fn alternatives_with_fewer_repetitions_are_compared_with_as_few() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[halved]\ntitle = \"half the time\"\nset = ['duration=\"10 s\"']\n";
     work(folder.path());
@@ -305,7 +305,7 @@ fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
 }
 
 #[test]
-fn what_misses_stands_under_its_cause() {
+fn misses_are_grouped_by_cause() {
     let folder = tempfile::tempdir().unwrap();
     work(folder.path());
     let small = folder.path().join("small");
@@ -339,7 +339,7 @@ fn what_misses_stands_under_its_cause() {
 }
 
 #[test]
-fn what_claims_nothing_is_a_table() {
+fn a_study_without_claims_is_a_table() {
     let folder = tempfile::tempdir().unwrap();
     work(folder.path());
     let small = folder.path().join("small");
@@ -399,7 +399,7 @@ metrics.later = "conf.good_bps until 1000 * F2.delay[rlp]"
 "#;
 
 #[test]
-fn what_goes_until_a_time_reads_the_same_repetition_of_another_world() {
+fn a_run_time_from_another_study_uses_the_same_repetition() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     drop(work(dir));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_used_like_without_and_without_a_queue() {
+    fn a_path_is_used_as_well_as_without_airlane_and_without_a_queue() {
         let good = PathFigures {
             sent_of_carried: 1.3,
             used: 0.93,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_radio_is_judged_by_what_is_gained() {
+    fn a_radio_is_judged_by_its_gain() {
         let of = |airlane| judged("verizon-lte", WITHOUT, airlane);
         let good = PathFigures {
             sent_of_carried: 1.0,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_later_than_all_that_does() {
+    fn a_lost_call_packet_counts_as_later_than_any_delivered() {
         let way = CallWay {
             sent: 100,
             lost: 5,

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_miss_and_a_spoilt_figure_are_marked_in_the_table_and_named_in_json() {
+    fn missed_and_spoilt_figures_are_marked_in_the_table_and_named_in_json() {
         let figures = PathFigures {
             sent_of_carried: 1.5,
             file_mbps: 2.0,

@@ -229,7 +229,7 @@ mod tests {
 
     /// CUBIC uses a share of a path of 2 Mbit/s, and never more than its capacity.
     #[test]
-    fn what_is_used_is_at_most_what_is_carried() {
+    fn used_capacity_never_exceeds_carried_capacity() {
         for name in ["police-2-50", "steps-2"] {
             let world = world(name);
             let times = world.times(None);

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_and_no_path_carries_nothing() {
+    fn path_names_are_unique_and_every_path_has_capacity() {
         let all = PathWorld::all();
         for world in &all {
             let of_this_name = all.iter().filter(|other| other.name == world.name);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_path_carries_is_computed_from_what_it_is() {
+    fn capacity_is_computed_from_the_path() {
         assert!((carries("police-2-50") - 2.0).abs() < 1e-9);
         assert!((carries("geo") - 40.0 * 0.997).abs() < 1e-9);
         // Whole rounds.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_up_is_followed_two_seconds_late() {
+    fn the_required_share_allows_two_seconds_after_a_step_up() {
         let asked = |name: &str| {
             let world = world(name);
             world.asked_part(&world.times(None))
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_paths_is_named_by_how_they_begin() {
+    fn paths_are_selected_by_the_beginning_of_their_names() {
         let named = |names: &[&str]| {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
             PathWorld::named(&names).map(|worlds| worlds.len())

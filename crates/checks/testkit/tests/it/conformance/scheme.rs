@@ -52,13 +52,13 @@ macro_rules! scheme_conformance {
             }
 
             #[test]
-            fn keeps_its_promises() {
-                scheme::keeps_its_promises($contract);
+            fn keeps_its_delivery_contract() {
+                scheme::keeps_its_delivery_contract($contract);
             }
 
             #[test]
-            fn keeps_its_books() {
-                scheme::keeps_its_books($contract);
+            fn keeps_its_ledger_balanced() {
+                scheme::keeps_its_ledger_balanced($contract);
             }
 
             #[test]
@@ -72,8 +72,8 @@ macro_rules! scheme_conformance {
             }
 
             #[test]
-            fn a_link_of_another_rate_is_as_if_it_had_always_been_so() {
-                scheme::a_link_of_another_rate_is_as_if_it_had_always_been_so($contract);
+            fn a_rate_change_equals_a_configured_rate() {
+                scheme::a_rate_change_equals_a_configured_rate($contract);
             }
 
             #[test]
@@ -87,8 +87,8 @@ macro_rules! scheme_conformance {
             }
 
             #[test]
-            fn is_alone_on_the_link_as_far_as_it_can_see() {
-                scheme::is_alone_on_the_link_as_far_as_it_can_see($contract);
+            fn is_isolated_from_other_services() {
+                scheme::is_isolated_from_other_services($contract);
             }
         }
     };
@@ -152,7 +152,7 @@ pub(crate) fn a_clean_link_needs_no_repair(contract: Contract) {
 }
 
 /// Order and uniqueness under loss, duplication and the reordering that the scheme tolerates.
-pub(crate) fn keeps_its_promises(contract: Contract) {
+pub(crate) fn keeps_its_delivery_contract(contract: Contract) {
     proptest!(cases(200), |(offers in offers(100, 20), script in fates(300, 100))| {
         let mut pair = contract.pair(ROOMY, script);
         play(&mut pair, &offers);
@@ -172,7 +172,7 @@ pub(crate) fn keeps_its_promises(contract: Contract) {
 
 /// At every moment: packets offered = sent + dropped by reason + waiting, likewise bytes, and the counters agree with
 /// an outside view. They never decrease.
-pub(crate) fn keeps_its_books(contract: Contract) {
+pub(crate) fn keeps_its_ledger_balanced(contract: Contract) {
     let queues = [
         "kind = \"none\"",
         "kind = \"drop-tail\", limit = \"3 packets\"",
@@ -325,7 +325,7 @@ pub(crate) fn repeats_itself(contract: Contract) {
 
 /// A port built for one rate and given another behaves like one built for that: its timers, its budgets, and
 /// everything computed from the rate.
-pub(crate) fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Contract) {
+pub(crate) fn a_rate_change_equals_a_configured_rate(contract: Contract) {
     proptest!(cases(100), |(
         offers in offers(80, 20),
         script in fates(200, 100),
@@ -434,7 +434,7 @@ pub(crate) fn survives_any_header(contract: Contract) {
 
 /// With any scheduler, and with other services present but idle: the same frames at the same times (XYL-R-9, and
 /// XYL-R-1 as far as idle services go).
-pub(crate) fn is_alone_on_the_link_as_far_as_it_can_see(contract: Contract) {
+pub(crate) fn is_isolated_from_other_services(contract: Contract) {
     proptest!(cases(200), |(offers in offers(80, 20), script in fates(200, 100))| {
         let run = |change: fn(Setup) -> Setup| {
             let setup = change(contract.setup(ROOMY));

@@ -225,7 +225,7 @@ fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
 
 /// The socket's buffer holds about 200 kB.
 #[test]
-fn an_answer_that_is_longer_than_the_socket_takes_comes_whole() {
+fn an_answer_longer_than_the_socket_buffer_arrives_whole() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
     let mut server = Server::bind(&path, None).unwrap();
@@ -253,7 +253,7 @@ fn an_answer_that_is_longer_than_the_socket_takes_comes_whole() {
 }
 
 #[test]
-fn a_file_goes_to_the_node_and_its_answer_comes_back() {
+fn a_reload_request_reaches_the_node_and_returns_its_answer() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
     let mut server = Server::bind(&path, None).unwrap();
@@ -323,7 +323,7 @@ fn a_recording_comes_whole_and_ends_with_its_reader() {
 }
 
 #[test]
-fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
+fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
     // The file of a listener that was closed.
@@ -347,7 +347,7 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
 
 /// A node that is shutting down answers no requests, and keeps its socket until its interface is gone.
 #[test]
-fn a_node_that_is_ending_is_waited_for_but_not_for_ever() {
+fn a_client_waits_a_bounded_time_for_a_node_that_is_ending() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
     let ending = Server::bind(&path, None).unwrap();
@@ -370,7 +370,7 @@ fn a_node_that_is_ending_is_waited_for_but_not_for_ever() {
 
 /// The owner of the directory, such as the user of another link, may replace the socket by any file meanwhile.
 #[test]
-fn nothing_else_than_the_own_socket_gets_other_rights() {
+fn only_the_own_socket_changes_permissions() {
     let directory = tempfile::tempdir().unwrap();
     let (path, precious) = (
         directory.path().join("sock"),
@@ -404,7 +404,7 @@ fn nothing_else_than_the_own_socket_gets_other_rights() {
 
 /// A listener whose queue is full accepts no connection: a plain connect would wait for ever.
 #[test]
-fn a_listener_that_does_not_accept_holds_nothing_up() {
+fn a_listener_that_does_not_accept_blocks_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
     let full = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();

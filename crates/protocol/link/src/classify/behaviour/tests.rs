@@ -92,7 +92,7 @@ fn a_paced_first_window_makes_a_paced_file_and_a_burst_does_not() {
 }
 
 #[test]
-fn a_game_is_none() {
+fn a_game_is_not_a_call() {
     let mut game = Watched::new(UDP, 27_015);
     // It sends 64 commands per second and receives as many states.
     for n in 0..3_000 {
@@ -113,7 +113,7 @@ fn a_game_is_none() {
 }
 
 #[test]
-fn a_transfer_is_a_page_until_it_has_sent_more_and_again_behind_a_pause() {
+fn a_transfer_is_a_page_until_it_grows_and_again_after_a_pause() {
     for (protocol, port) in [(TCP, 443), (UDP, 443), (UDP, 9_999)] {
         let mut file = Watched::new(protocol, port);
         let judged: Vec<_> = (0..2_000)
@@ -192,7 +192,7 @@ fn names_are_interactive_whatever_their_length() {
 proptest! {
     /// Arbitrary packets at arbitrary times.
     #[test]
-    fn nothing_is_too_odd(
+    fn any_packets_are_classified_without_panic(
         protocol in prop::sample::select(vec![TCP, UDP, 1, 50, 132, 255]),
         port: u16,
         packets in prop::collection::vec(

@@ -119,7 +119,7 @@ fn by_behaviour(
 }
 
 #[test]
-fn what_a_flow_does_says_which_goal_it_has() {
+fn the_behaviour_of_a_flow_selects_its_goal() {
     let packets = [
         (UDP, 5_006, 200, "BE"),
         (UDP, 5_007, 1_250, "BE"),
@@ -217,7 +217,7 @@ fn the_ds_classifier_reads_nothing_but_the_field() {
 }
 
 #[test]
-fn nothing_is_put_on_a_service_that_harms_it() {
+fn no_flow_is_assigned_a_harmful_service() {
     use ClassProfile::Heuristic;
     for (schemes, tcp, quic, speech) in [
         (&[SR, OOS][..], 1, 1, 2),
@@ -254,7 +254,7 @@ fn a_profile_without_a_choice_is_refused() {
 }
 
 #[test]
-fn files_say_a_name_or_a_list() {
+fn classes_are_a_name_or_a_list() {
     for (name, profile) in PROFILES {
         let file: File = toml::from_str(&format!("classes = \"{name}\"")).unwrap();
         assert_eq!(file.classes, ClassesConfig::Profile(profile));

@@ -74,7 +74,7 @@ fn every_scheme_runs_live_as_it_is() {
 }
 
 #[test]
-fn a_service_needs_a_place_where_packets_wait() {
+fn a_service_needs_a_queue() {
     for scheme in ARQ.iter().chain(&OTHERS) {
         let found = problems(scheme, "queue = { kind = \"none\" }");
         assert_eq!(found.len(), 1, "{scheme}: {found:?}");
@@ -90,7 +90,7 @@ fn a_service_needs_a_place_where_packets_wait() {
 }
 
 #[test]
-fn timers_by_hand_wait_for_a_round_trip() {
+fn manual_timers_must_exceed_a_round_trip() {
     for scheme in ARQ {
         let rlp = scheme.contains("\"rlp") || scheme.contains("rse");
         let (name, bad) = if rlp {
@@ -135,7 +135,7 @@ fn timers_that_follow_the_buffer_are_too_short_on_a_fast_and_long_link() {
 }
 
 #[test]
-fn what_is_measured_has_an_end() {
+fn measured_timers_have_an_upper_bound() {
     let far = LiveFacts {
         delay: Duration::from_secs(6),
         ..facts()

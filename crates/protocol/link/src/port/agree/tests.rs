@@ -229,7 +229,7 @@ fn a_service_opens_when_both_ends_have_it_and_closes_when_one_has_not() {
 }
 
 #[test]
-fn what_is_changed_drains_and_begins_anew() {
+fn a_changed_service_drains_and_restarts() {
     let mut world = World::new([&[(1, "sr-m2"), (2, "rlp")], &[(1, "sr-m2"), (2, "rlp")]]);
     let changes = world.set(0, &[(1, "sr-m2"), (2, "sr")]);
     assert_eq!(
@@ -261,7 +261,7 @@ fn what_is_changed_drains_and_begins_anew() {
 }
 
 #[test]
-fn service_0_stays_what_it_is() {
+fn service_0_never_changes() {
     let mut world = World::new([&[(0, "rlp")], &[(0, "rlp")]]);
     for table in [vec![], vec![service(0, "sr")]] {
         let refused = world.ends[0].set_services(world.now, &table, &[]);

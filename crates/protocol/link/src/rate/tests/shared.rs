@@ -301,7 +301,7 @@ fn most_shares_beside_cubic_are_fair() {
 
 /// Beside CUBIC this end sends as CUBIC does; once CUBIC is gone the queue goes too.
 #[test]
-fn who_competes_notices_that_it_is_alone() {
+fn a_competing_sender_notices_that_it_is_alone() {
     for (mbps, delay_ms, room_ms) in [(20.0, 25, 200), (50.0, 10, 40), (5.0, 50, 200)] {
         let mut world = Shared::new(mbps, delay_ms, room_ms);
         world.cubic();
@@ -326,7 +326,7 @@ fn who_competes_notices_that_it_is_alone() {
 
 /// Two ends that competed with CUBIC do not continue to compete with each other.
 #[test]
-fn two_that_compete_see_their_queue_go() {
+fn the_queue_of_two_competing_senders_drains() {
     for (mbps, delay_ms, room_ms) in [(20.0, 25, 200), (50.0, 10, 40)] {
         let mut world = Shared::new(mbps, delay_ms, room_ms);
         world.cubic();
@@ -352,7 +352,7 @@ fn two_that_compete_see_their_queue_go() {
 
 /// A path that becomes longer is soon distinguished from a rival; `docs/lab/rate.md` lists where this fails.
 #[test]
-fn longer_paths_are_no_rivals() {
+fn longer_paths_are_not_taken_for_competitors() {
     for more_ms in [20, 60, 120] {
         let mut world = Shared::new(20.0, 25, 200);
         world.found();

@@ -21,7 +21,7 @@ fn world(repair: Repair, window: u8, codec: Codec, inputs: (u8, u8), channel: Ch
 /// FIFO with any delay: half of the numbers may be in flight where out-of-order frames are kept, and all but
 /// one where they are not.
 #[test]
-fn as_many_numbers_as_may_be_under_way() {
+fn the_largest_windows_in_flight_are_safe() {
     for (repair, modulus, window) in [
         (Repair::Selective, 4, 2),
         (Repair::Selective, 5, 2),

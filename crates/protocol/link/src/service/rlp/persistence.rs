@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_requests_as_it_takes() {
+    fn requests_are_repeated_until_the_residual_target() {
         for (missed, in_vain, residual, requests) in [
             (10, 10, 0.02, 1),
             (10, 10, 0.002, 2),

@@ -156,7 +156,7 @@ fn at(start: u32, n: u32) -> u32 {
 }
 
 #[test]
-fn a_loss_behind_the_base_station_never_reaches_the_sender() {
+fn a_loss_after_the_base_station_never_reaches_the_sender() {
     for start in STARTS {
         let mut base = Base::new();
         (0..8).for_each(|n| base.data(at(start, n)));
@@ -215,7 +215,7 @@ fn the_timeout_follows_the_round_trip() {
 /// Segments after a hole are acknowledged when it is filled, however soon they arrived: if the timer learned
 /// from that, a burst of losses would delay the next repairs by seconds.
 #[test]
-fn what_waited_behind_a_hole_is_no_round_trip() {
+fn a_segment_held_by_a_hole_gives_no_round_trip_sample() {
     let mut base = Base::new();
     for n in 0..200 {
         base.data(at(0, n));
@@ -235,7 +235,7 @@ fn what_waited_behind_a_hole_is_no_round_trip() {
 }
 
 #[test]
-fn what_the_network_lost_is_left_to_the_sender() {
+fn network_losses_are_left_to_the_sender() {
     let mut base = Base::new();
     base.data(0);
     // Segment 1 never arrived here.
@@ -256,7 +256,7 @@ fn what_the_network_lost_is_left_to_the_sender() {
 }
 
 #[test]
-fn acknowledgments_that_say_more_are_no_duplicates() {
+fn acknowledgments_with_new_information_are_not_duplicates() {
     let mut base = Base::new();
     (0..6).for_each(|n| base.data(at(0, n)));
     assert!(base.ack(0));
@@ -294,7 +294,7 @@ fn a_new_connection_with_old_ports_begins_anew() {
 /// The first segment of one connection is lost while another one continues. It is repaired locally only where
 /// the agent distinguishes the two.
 #[test]
-fn connections_of_one_pair_of_hosts_share_a_state_only_where_told_to() {
+fn connections_of_a_host_pair_share_state_only_if_configured() {
     for (variant, repaired) in [(SnoopVariant::Standard, true), (SnoopVariant::Ns2, false)] {
         let mut base = Base::with(variant);
         base.send(base.segment(2, 0, LEN, None));
@@ -391,7 +391,7 @@ fn second_connection(variant: SnoopVariant, endpoints: u32) -> (bool, u64) {
 }
 
 #[test]
-fn what_a_connection_leaves_behind_is_as_the_release_has_it() {
+fn the_state_left_by_a_connection_is_as_in_the_release() {
     use SnoopVariant::{Ns2, Ns2Agents, Ns2Cleared, Ns2Connections};
     for (variant, same, other) in [
         (Ns2, (false, 0), (false, 0)),
@@ -405,7 +405,7 @@ fn what_a_connection_leaves_behind_is_as_the_release_has_it() {
 }
 
 #[test]
-fn counts_say_what_became_of_each_segment_and_acknowledgment() {
+fn every_segment_and_acknowledgment_is_counted_by_outcome() {
     let mut base = simulated(8);
     base.ack(1);
     for _ in 0..4 {
@@ -471,7 +471,7 @@ proptest! {
     /// acknowledgment is withheld, nor one whose segment is not cached, and every repair is a segment that
     /// was sent and not acknowledged.
     #[test]
-    fn never_in_the_way(
+    fn no_new_acknowledgment_is_withheld(
         start in prop::sample::select(STARTS.to_vec()),
         steps in prop::collection::vec((0..12u32, 1..4u32, 0..3u8, 0..300u64), 0..200),
     ) {
@@ -558,7 +558,7 @@ fn smart_repairs_all_holes_at_the_first_duplicate_and_each_once_in_a_round_trip(
 }
 
 #[test]
-fn threshold_and_least_timeout_are_as_they_are_told() {
+fn threshold_and_least_timeout_follow_the_configuration() {
     let mut base = Base::told(SnoopConfig {
         threshold: 1,
         min_timeout: Duration::from_secs(2),

@@ -14,7 +14,7 @@ fn bytes(packet: &Packet<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_nack_stands_as_the_format_says() {
+fn a_nack_is_laid_out_as_specified() {
     let nack = Nack {
         kind: NackKind::Sweep,
         seq: 0x0102_0304,
@@ -89,7 +89,7 @@ fn each_malformed_packet_has_its_reason() {
 }
 
 #[test]
-fn what_does_not_fit_says_how_much_it_takes() {
+fn a_short_buffer_error_names_the_length_needed() {
     let syn = Packet::Forward(Forward::Syn { first: 0, count: 9 }, &[]);
     assert_eq!(encode([1, 2], &syn, NOW(), &mut [0; 23]), Err(NoRoom(24)));
     let data = Data {
@@ -109,7 +109,7 @@ fn what_does_not_fit_says_how_much_it_takes() {
 
 proptest! {
     #[test]
-    fn any_packet_comes_back(
+    fn any_packet_round_trips(
         which in 0..6,
         seq: u32,
         number: u32,

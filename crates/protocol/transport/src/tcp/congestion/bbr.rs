@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn startup_drains_and_then_two_of_what_the_path_holds_may_be_on_their_way() {
+    fn startup_drains_and_then_cwnd_is_twice_the_bdp() {
         // 2 * 1000/s * 0.1 s, three bursts of two, and the batch of acknowledgments.
         for (parts, windows) in [(1, 300.0..=310.0), (10, 210.0..=220.0)] {
             let (mut bbr, mut cwnd) = fresh();

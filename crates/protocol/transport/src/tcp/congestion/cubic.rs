@@ -253,7 +253,7 @@ mod tests {
     /// Section 4.3: with a small window and a short round trip Reno grows faster, by ALPHA per round trip until its
     /// window is the one before the loss.
     #[test]
-    fn small_windows_are_renos() {
+    fn small_windows_grow_as_in_reno() {
         let mut cubic = lost_at(10);
         after(&mut cubic, 0, 40, 10);
         // From 7 on, four rounds of whole segments: slightly less than four times ALPHA.

@@ -39,7 +39,7 @@ mod tests {
     use crate::tcp::Profile;
 
     #[test]
-    fn slow_start_ends_at_the_window_or_where_the_file_says() {
+    fn ssthresh_starts_at_the_window_or_the_configured_value() {
         for (stated, ssthresh) in [(None, 100), (Some(64), 64), (Some(200), 100)] {
             let config = TcpConfig {
                 window: 100,

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_false_alarm_is_taken_back() {
+    fn a_false_exit_from_slow_start_is_undone() {
         let (mut hystart, mut una) = (plus_plus(), 0);
         round(&mut hystart, &mut una, 16, 100);
         round(&mut hystart, &mut una, 16, 100);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_timeout_linux_knows_no_shorter_round_trips() {
+    fn after_a_timeout_linux_forgets_the_shortest_round_trip() {
         let acks = |from: u64, rtt| (from..from + 60).map(move |n| (n / 20 * 100 + n % 20, rtt));
         let mut hystart = HyStart::Linux(Linux::new(true));
         assert_eq!(acknowledge(&mut hystart, 20, 1, acks(0, 20)), None);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_every_other_round_trip_and_ends_when_something_waits() {
+    fn slow_start_doubles_every_other_round_trip_and_ends_when_a_queue_forms() {
         let mut path = Path::new();
         let seen: Vec<f64> = (0..7).map(|_| path.round(100)).collect();
         assert_eq!(seen, [1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn two_intervals_of_one_rate_with_losses_are_a_policers_for_48_round_trips() {
+    fn two_lossy_intervals_of_equal_rate_mark_a_policer_for_48_round_trips() {
         let seen = rates(&[(100, 40); 62]);
         // The first loss begins the first interval; each has four round trips.
         assert_eq!(seen[6], None);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn few_losses_and_rates_that_differ_are_nobodys() {
+    fn few_losses_or_differing_rates_mark_no_policer() {
         assert!(rates(&[(100, 10); 100]).iter().all(Option::is_none));
         let falls: Vec<_> = (0..60)
             .map(|at| (400 >> (at / 4), 200 >> (at / 4)))

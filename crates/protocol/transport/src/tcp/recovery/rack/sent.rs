@@ -243,7 +243,7 @@ mod tests {
     type Naive = BTreeMap<u64, (Instant, bool, bool)>;
 
     #[test]
-    fn a_copy_of_the_oldest_that_is_lost_too_leaves_before_what_was_found_earlier() {
+    fn a_lost_retransmission_of_the_oldest_leaves_first() {
         let mut sent = Sent::default();
         (0..4).for_each(|seq| sent.on_sent(Instant::ORIGIN, seq));
         (0..3).for_each(|seq| sent.lose(seq));
