@@ -374,7 +374,7 @@ fn sentences(advice: &Advice, asked: &Asked) -> String {
         rate(advice.carried_bps),
         match recorded > 1.15 * advice.carried_bps {
             true =>
-                " Either --apps names less than uses the link, or senders here do better than those that are simulated.",
+                " Either --apps names fewer applications than use the link, or the real senders do better than the simulated ones.",
             false => "",
         }
     );

@@ -26,7 +26,7 @@ pub(crate) struct Told {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what is wrong is in the log")
+        f.write_str("the log says what is wrong")
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn left_out(verb: &str) -> Option<BadInput> {
 /// The error for something that needs a feature this build lacks.
 pub(crate) fn missing(what: &str, feature: &str) -> BadInput {
     BadInput(format!(
-        "{what} needs the feature `{feature}`, which this build of airlane is without; it has: {}",
+        "{what} needs the feature `{feature}`, which this build of airlane does not have; it has: {}",
         built().join(", ")
     ))
 }

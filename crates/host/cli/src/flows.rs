@@ -36,12 +36,11 @@ fn render(peers: &[PeerFlows], most: usize) -> String {
         let hidden = (flows.len() - shown) as u64 + others;
         text += &match (shown, hidden) {
             (0, 0) => format!(
-                "{STRONG}{peer}{STRONG:#}: no flow is known. Flows are looked at where classes ask what they do: \
-                 `classes` is left out, or has a rule with `behaves`.\n"
+                "{STRONG}{peer}{STRONG:#}: no flow is known. Flows are observed if `classes` is left out or has a rule with `behaves`.\n"
             ),
             (_, 0) => format!("{STRONG}{peer}{STRONG:#}: all flows\n"),
             _ => format!(
-                "{STRONG}{peer}{STRONG:#}: {shown} of {} flows, of the most bytes\n",
+                "{STRONG}{peer}{STRONG:#}: {shown} of {} flows, those with the most bytes\n",
                 shown as u64 + hidden
             ),
         };
@@ -50,8 +49,7 @@ fn render(peers: &[PeerFlows], most: usize) -> String {
         }
     }
     if peers.iter().any(|peer| !peer.flows.is_empty()) && most > 0 {
-        text += "\nA rule keeps a flow where it is: paste its line into [link], or put it first in the classes that are \
-                 there, and reload.\n";
+        text += "\nA rule keeps a flow where it is: paste its line into [link], or put it first in the existing classes, and reload.\n";
     }
     text
 }
@@ -128,11 +126,10 @@ mod tests {
         let text = anstream::adapter::strip_str(&render(&peers, 1)).to_string();
         assert_eq!(
             text,
-            "hill: 1 of 5 flows, of the most bytes\n\n  udp 10.0.0.1:5004 -> 10.0.0.2:6000: call, on voice\n    \
+            "hill: 1 of 5 flows, those with the most bytes\n\n  udp 10.0.0.1:5004 -> 10.0.0.2:6000: call, on voice\n    \
              Because.\n    10.0 kB sent, 0 B received in 1.50 s\n    \
              classes = [{ match = { src-port = \"5004\" }, service = \"voice\" }, \"behaviour\"]\n\n\
-             A rule keeps a flow where it is: paste its line into [link], or put it first in the classes that are \
-             there, and reload.\n"
+             A rule keeps a flow where it is: paste its line into [link], or put it first in the existing classes, and reload.\n"
         );
         assert!(render(&[], 1).is_empty());
         let parts = FlowStatus {

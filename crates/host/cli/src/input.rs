@@ -54,7 +54,7 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     let help = match path.to_str().and_then(|name| nearest(name, known)) {
         Some(meant) if bare => format!("; did you mean {meant}, which comes with the program?"),
         _ if bare && cfg!(feature = "lab") => {
-            "; `airlane scenario list` has the names that may stand here".to_owned()
+            "; `airlane scenario list` lists the names that are valid here".to_owned()
         }
         _ => String::new(),
     };
@@ -100,7 +100,7 @@ impl FileContent {
         } else {
             Err(document.refuse(
                 "",
-                "this is no file that airlane knows",
+                "airlane does not recognise this file",
                 "a scenario has [nodes], [links] and [[flows]]; a daemon file has [tun] and [link]; \
                  an emulator file has `interfaces`",
             ))

@@ -22,7 +22,7 @@ pub(crate) fn replay(args: &JournalReplayArgs) -> anyhow::Result<()> {
     }
     if let Some(cut) = replayed.cut_at_byte {
         output::warn(&format!(
-            "{shown} is cut off at byte {cut}; what is before it is good"
+            "{shown} is cut off at byte {cut}; everything before that is intact"
         ));
     }
     let lasted = Estimate::single(replayed.duration_ns as f64 / 1e9).show(Unit::Seconds);

@@ -105,7 +105,7 @@ fn reload_again(file: &Path, set: &[String], socket: &Path) {
 /// Handles SIGUSR1: logs a line for each peer.
 fn report(socket: &Path) {
     match control::status(socket) {
-        Err(error) => tracing::warn!(%error, "cannot say where it stands"),
+        Err(error) => tracing::warn!(%error, "cannot read status"),
         Ok(status) => {
             for peer in status.peers {
                 tracing::info!(
@@ -114,7 +114,7 @@ fn report(socket: &Path) {
                     sessions = peer.session.sessions,
                     sent_bytes = peer.sent_bytes,
                     received_bytes = peer.received_bytes,
-                    "where it stands"
+                    "status"
                 );
             }
         }
@@ -187,10 +187,8 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     loaded.map_err(|error| BadInput(error.to_string()))?;
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
-    on_wishes(|_| {
-        tracing::warn!("an emulator changes nothing while it runs: end it and start it again")
-    })
-    .context("cannot wait for signals")?;
+    on_wishes(|_| tracing::warn!("an emulator cannot be reloaded: end it and start it again"))
+        .context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
     output::print(&if args.json {
         serde_json::to_string(&report)? + "\n"
@@ -298,7 +296,7 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
         Err(error) => {
             let folder = directory();
             bail!(
-                "which links run cannot be seen: {} cannot be read: {error}; ask as root, or as a member of the group \
+                "cannot list the running links: {} cannot be read: {error}; ask as root, or as a member of the group \
                  that a link's file names, such as control = {{ group = \"airlane\" }}",
                 folder.display()
             );

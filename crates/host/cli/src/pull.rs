@@ -76,7 +76,7 @@ fn render(offer: &FlowOffer) -> String {
         }) => {
             let end = match complete {
                 true => "",
-                false => "; nobody knows the way on behind the last node",
+                false => "; the path past the last node is unknown",
             };
             let nodes = [*least_out_node, *least_room_node].map(Some);
             let age = Estimate::single(*age_ns as f64 / 1e9).show(Unit::Seconds);
@@ -84,7 +84,7 @@ fn render(offer: &FlowOffer) -> String {
         }
         None => "no probe has come back".to_owned(),
     };
-    format!("to {peer} on {service}{with}\n  here      {local}\n  on its way {path}\n")
+    format!("to {peer} on {service}{with}\n  here      {local}\n  path      {path}\n")
 }
 
 fn row(offer: &Offer, seconds: f64, nodes: [Option<u8>; 2]) -> String {
@@ -92,13 +92,13 @@ fn row(offer: &Offer, seconds: f64, nodes: [Option<u8>; 2]) -> String {
     let rate = Estimate::single(rate).show(Unit::BitsPerSecond);
     let room = Estimate::single(f64::from(offer.room_bytes)).show(Unit::Bytes);
     let dry = match offer.underflows {
-        0 => "always something to send".to_owned(),
+        0 => "never dry".to_owned(),
         1 => "dry once".to_owned(),
         times => format!("dry {times} times"),
     };
     let [by_out, by_room] = nodes.map(|node| match node {
         Some(0) => " (here)".to_owned(),
-        Some(node) => format!(" ({node} hops on)"),
+        Some(node) => format!(" ({node} hops away)"),
         None => String::new(),
     });
     format!("{rate}{by_out}, {dry}, room for {room}{by_room}")
@@ -136,9 +136,8 @@ mod tests {
         assert_eq!(
             render(&offer),
             "to hill on files, with 1 other flows\n  \
-             here      2.00 Mbit/s, always something to send, room for 3.00 kB\n  \
-             on its way 2.00 Mbit/s (1 hops on), dry 3 times, room for 3.00 kB (here), 40.0 ms ago; nobody knows the way \
-             on behind the last node\n"
+             here      2.00 Mbit/s, never dry, room for 3.00 kB\n  \
+             path      2.00 Mbit/s (1 hops away), dry 3 times, room for 3.00 kB (here), 40.0 ms ago; the path past the last node is unknown\n"
         );
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
             args.file.display(),
             args.max_size
         )),
-        Ended::Link => output::warn("the link went down, and the recording with it"),
+        Ended::Link => output::warn("the link went down, which ended the recording"),
         Ended::Time | Ended::Stopped => {}
     }
     recording::print(&args.file, args.json)
@@ -125,7 +125,7 @@ impl<'a> Out<'a> {
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.file.write_all(bytes).with_context(|| {
             format!(
-                "cannot write {}; the recording ended, and what is in the file is good",
+                "cannot write {}; the recording ended; what the file has is intact",
                 self.path.display()
             )
         })?;

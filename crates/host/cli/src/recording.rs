@@ -145,7 +145,7 @@ pub(crate) fn print(path: &Path, json: bool) -> anyhow::Result<()> {
     }
     if let Some(cut) = shown.cut_at_byte {
         output::warn(&format!(
-            "{} is cut off at byte {cut}; what is before it is good",
+            "{} is cut off at byte {cut}; everything before that is intact",
             path.display()
         ));
     }
@@ -189,8 +189,7 @@ pub(crate) fn print(path: &Path, json: bool) -> anyhow::Result<()> {
     );
     if shown.out.is_none() {
         text.push_str(
-            "\nwhat became of the frames sent from here the other end knows: record both ends and join \
-             them\n",
+            "\nonly the other end knows what became of the frames sent from here: record both ends and join them\n",
         );
     }
     output::print(&text)

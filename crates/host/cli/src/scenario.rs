@@ -157,7 +157,7 @@ pub(crate) fn of_study(args: &StudyScenarioArgs) -> anyhow::Result<()> {
     let works = world::works(&args.studies)?;
     let asked = study::select(works, std::slice::from_ref(&args.id))?;
     let [(work, ids)] = asked.as_slice() else {
-        return Err(BadInput(format!("{} is no single study", args.id)).into());
+        return Err(BadInput(format!("{} is not a single study", args.id)).into());
     };
     let [id] = ids.as_slice() else {
         let ids: Vec<&str> = work.studies.iter().map(|study| study.id.as_str()).collect();

@@ -96,7 +96,7 @@ fn ask<T>(
         return Ok(read(given).map_err(BadInput)?);
     }
     if json {
-        let text = format!("{option} is missing, and with --json nobody is asked");
+        let text = format!("{option} is missing, and --json asks no questions");
         return Err(BadInput(text).into());
     }
     loop {
@@ -127,7 +127,7 @@ fn answer(option: &str, question: &str, usual: &str) -> anyhow::Result<String> {
     let read = std::io::stdin().lock().read_line(&mut line);
     match read.context("cannot read an answer")? {
         0 => anyhow::bail!(BadInput(format!(
-            "there is nobody to answer: give {option} on the command line"
+            "standard input has ended: give {option} on the command line"
         ))),
         _ => Ok(line.trim().to_owned()),
     }
@@ -165,8 +165,8 @@ fn text(folder: &Path, plan: &LinkPlan, ends: &[PlannedEnd]) -> String {
             .collect();
         return format!(
             "This end:       {}\n{lists}\n\
-             All belong to you alone, and hold secret keys. Bring those of each station there by a way that nobody \n\
-             else reads, and run, as root,\n\n  \
+             All are readable by you alone, and hold secret keys. Copy those of each station there over a private \n\
+             channel, and run, as root,\n\n  \
              airlane up {}          here\n  \
              airlane up NAME.toml     at each station, in the folder of its files\n\n\
              Then each has its address: ping {}, or `airlane test`. Delete the stations' files here.\n",
@@ -178,13 +178,13 @@ fn text(folder: &Path, plan: &LinkPlan, ends: &[PlannedEnd]) -> String {
     let calls = plan.reached_at.iter().position(Option::is_none);
     let calls = calls.map_or(String::new(), |at| {
         let name = &[here, there][at].name;
-        format!("\n{name} is not reached by the other end, so it calls.\n")
+        format!("\n{name} cannot be reached from the other end, so it calls.\n")
     });
     format!(
         "This end:       {}\n\
          The other end:  {}\n\n\
-         Both belong to you alone, and hold secret keys. Bring those of the other end there by a way that nobody \n\
-         else reads, and run, as root,\n\n  \
+         Both are readable by you alone, and hold secret keys. Copy those of the other end there over a private \n\
+         channel, and run, as root,\n\n  \
          airlane up {}          here\n  \
          airlane up {}.toml     there, in the folder of its files\n\n\
          Then {} is the other end: ping it, or `airlane test`. Delete its files here.\n{calls}",

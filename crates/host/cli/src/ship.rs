@@ -37,7 +37,7 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
     let source = Source::new(&args.files).map_err(fault)?;
     let skipped = source.skipped().to_vec();
     for Skipped { path, why } in &skipped {
-        output::warn(&format!("{} stays here: {why}", path.display()));
+        output::warn(&format!("{} is not sent: {why}", path.display()));
     }
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let mut display = Display::new(args.json);
@@ -49,7 +49,7 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
     // As with rsync, an incomplete copy is a failure.
     anyhow::ensure!(
         skipped.is_empty(),
-        "{} of what was named stayed here, as said above; all else has arrived",
+        "{} of the files named were not sent, as listed above; everything else has arrived",
         skipped.len()
     );
     Ok(())
@@ -59,7 +59,10 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
 pub(crate) fn recv(args: &RecvArgs) -> anyhow::Result<()> {
     if !args.folder.is_dir() {
         let folder = args.folder.display();
-        return Err(BadInput(format!("{folder} is no folder: make it, or name another")).into());
+        return Err(BadInput(format!(
+            "{folder} is not a folder: make it, or name another"
+        ))
+        .into());
     }
     let given = ticket(&args.ticket)?;
     let is_new = given.is_none();
@@ -170,9 +173,9 @@ fn report(shipment: &Shipment, [verb, twice]: [&str; 2], json: bool) -> anyhow::
         0 => String::new(),
         some => format!(", {} of them before", DecimalBytes(*some)),
     };
-    let by = link.as_deref().map_or_else(String::new, |link| {
-        format!("; as fast as the link {link} said")
-    });
+    let by = link
+        .as_deref()
+        .map_or_else(String::new, |link| format!("; paced by the link {link}"));
     output::print(&format!(
         "{verb} {count}, {}{before}, in {took_s:.1} s: {goodput_mbps:.1} Mbit/s; {again} of {packets} packets {twice}{by}\n",
         DecimalBytes(*bytes),

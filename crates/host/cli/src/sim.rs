@@ -391,7 +391,7 @@ fn handoffs_text(run: &RunResult) -> String {
     }
     format!(
         "\n{}lost with a link, run 0: {air} frames on it, {ports} packets that waited or were not \
-         acknowledged; {} packets had no way\n",
+         acknowledged; {} packets had no route\n",
         table.render(),
         run.unroutable.frames,
     )

@@ -61,7 +61,7 @@ fn head(status: &Status) -> String {
     );
     let left = underlay.left_port.map_or(String::new(), |port| {
         format!(
-            "  {BAD}port {port} of the file is left{BAD:#}: what was sent from it had no answer\n"
+            "  {BAD}configured port {port} was abandoned{BAD:#}: nothing sent from it was answered\n"
         )
     });
     text + &left + &handshakes(status)
@@ -416,10 +416,7 @@ pub(crate) fn at_most(bps: u64) -> String {
 #[cfg(feature = "screen")]
 /// The peer's address.
 pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
-    peer.map_or_else(
-        || "nobody who has called yet".to_owned(),
-        |peer| peer.to_string(),
-    )
+    peer.map_or_else(|| "no peer yet".to_owned(), |peer| peer.to_string())
 }
 
 #[cfg(test)]

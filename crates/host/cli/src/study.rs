@@ -497,8 +497,8 @@ fn warn_few(plans: &[Plan], report: &Report) {
             .count();
         if runs < usual && open > 0 {
             output::warn(&format!(
-                "{}: {open} claims do not hold with {runs} repetitions, where the work has {usual}: so few may \
-                 decide it; leave out --runs to know",
+                "{}: {open} claims do not hold with {runs} repetitions, where the work has {usual}: so few runs may decide \
+                 this; leave out --runs for a firm verdict",
                 plan.work.id
             ));
         }
@@ -585,7 +585,7 @@ fn check(
             .map(|(id, why)| format!("{id}: {}", why.join("; ")));
         let lines = lines.collect::<Vec<_>>().join("\n");
         problems.push(format!(
-            "{} claims say nothing of their own:\n{lines}",
+            "{} claims are redundant or cannot fail:\n{lines}",
             findings.len()
         ));
     }

@@ -74,7 +74,7 @@ pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
         patience: PATIENCE,
     };
     if survey.times.measure.is_zero() {
-        return Err(BadInput("--duration must be longer than nothing".to_owned()).into());
+        return Err(BadInput("--duration must be longer than 0 s".to_owned()).into());
     }
     let bar = progress(survey.steps());
     let mut marks = Vec::new();
@@ -141,8 +141,9 @@ impl Ways {
         let address: Option<IpAddr> = peer.and_then(|peer| peer.parse().ok());
         let Some(address) = address else {
             if let (Some(peer), Some(link)) = (peer, &args.link) {
-                let text =
-                    format!("\"{peer}\" is no address: with --link {link} give one, or nothing");
+                let text = format!(
+                    "\"{peer}\" is not an address: with --link {link} give one, or nothing"
+                );
                 return Err(BadInput(text).into());
             }
             let link = link_named(peer.or(args.link.as_deref()))?;
@@ -179,7 +180,7 @@ impl Ways {
         let name = &link.name;
         let Some(peer) = toward(link, server) else {
             return Err(BadInput(format!(
-                "{server} is behind no peer of the link {name}: see `airlane status {name}`"
+                "{server} belongs to no peer of the link {name}: see `airlane status {name}`"
             ))
             .into());
         };
@@ -345,18 +346,18 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
     let peer = args.peer.as_deref();
     let (door, what) = match peer.and_then(|peer| peer.parse().ok()) {
         Some(address) => {
-            let what = format!("whoever reaches {address}");
+            let what = format!("any host that reaches {address}");
             (Door::Address(address), what)
         }
         None => {
             let link = link_named(peer.or(args.link.as_deref()))?;
             if link.underlay.security == "none" {
                 output::warn(&format!(
-                    "the link {} has no keys: nobody knows who is behind it",
+                    "the link {} has no keys: its peer is unauthenticated",
                     link.name
                 ));
             }
-            let what = format!("who is behind the link {}", link.name);
+            let what = format!("the peers of the link {}", link.name);
             (Door::Interface(link.tun.name), what)
         }
     };

@@ -71,7 +71,7 @@ pub(crate) fn use_channels(document: &mut Document, channels: &[String]) -> anyh
         let trace = read(Path::new(file))?;
         if trace.path(Way::Out).is_none() {
             output::warn(&format!(
-                "{file} knows the frames to \"{}\" alone: the other direction of {link} replays the \
+                "{file} has only the frames to \"{}\": the other direction of {link} replays the \
                  same losses, half the recording later; `airlane trace join` makes a trace of both ends",
                 trace.header.name
             ));

@@ -245,7 +245,7 @@ fn airlane_test_shows_what_a_link_gains() {
     let mut heard = BufReader::new(serving.child().stdout.take().unwrap());
     let mut line = String::new();
     heard.read_line(&mut line).unwrap();
-    assert!(line.contains("who is behind the link left"), "{line}");
+    assert!(line.contains("the peers of the link left"), "{line}");
 
     let cubic = ["--congestion-control", "cubic"];
     let short = ["--warmup", "500ms", "--duration", "2s"];

@@ -11,11 +11,11 @@
 //! -> {"command":"service","change":{"set":{"name":"voice","rate":0.3}}}
 //! <- {"changes":["service \"voice\" has rate 0.3, was 0.2"]}
 //! -> {"command":"register","from":"10.7.0.1:40000","to":"10.7.0.2:7008"}
-//! <- {"changes":["udp 10.7.0.1:40000 -> 10.7.0.2:7008 is told what it may send"]}
+//! <- {"changes":["udp 10.7.0.1:40000 -> 10.7.0.2:7008 is registered"]}
 //! -> {"command":"pull"}
 //! <- {"peer":"farm","service":"files","flows":1,"interval_ns":100000000,"local":{...},"route":{...}}
 //! -> {"command":"ask"}
-//! <- {"changes":["2 peers are asked whether they are there"]}
+//! <- {"changes":["2 peers are queried"]}
 //! -> {"command":"rate","rate":"30 Mbit/s"}
 //! <- {"changes":["the link has rate 30 Mbit/s, was 20 Mbit/s"]}
 //! <- {"error":"there is no command \"x\"; the commands are: status, flows, reload, record, ask, service, rate, register, pull"}
@@ -203,7 +203,7 @@ pub enum ControlError {
         error: String,
     },
     /// The answer cannot be parsed; the node may have another version.
-    #[error("the node at {path} gave an answer that this version does not read: {source}", path = path.display())]
+    #[error("the node at {path} gave an answer that this version cannot read: {source}", path = path.display())]
     Answer {
         /// The socket.
         path: PathBuf,

@@ -105,7 +105,7 @@ impl Daemon {
         loop {
             let ready = self.wait(now, supervisor.poll_timeout(), stop)?;
             if ready.stop {
-                tracing::info!(node = self.node.name(), why = "it was told to", "stopping");
+                tracing::info!(node = self.node.name(), why = "signal", "stopping");
                 supervisor.stopping();
                 return Ok(());
             }
@@ -194,16 +194,16 @@ impl Daemon {
             return;
         }
         let why = match slept {
-            Some(_) => "the machine has slept",
+            Some(_) => "the machine was suspended",
             None => "the machine is a copy of another",
         };
         match random() {
             Ok(seed) => {
                 self.node.renew_keys(now, seed);
-                tracing::info!(slept = slept.map(|s| s.to_string()), why, "keys are gone");
+                tracing::info!(slept = slept.map(|s| s.to_string()), why, "keys discarded");
             }
             // The system's random source does not fail once it has been initialised.
-            Err(error) => tracing::error!(%error, why, "keys stay"),
+            Err(error) => tracing::error!(%error, why, "keys kept"),
         }
     }
 

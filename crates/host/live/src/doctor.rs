@@ -45,7 +45,7 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
         None => findings.add(
             "peer",
             Grade::Warning,
-            "not asked: only a peer with keys can prove that it is the one",
+            "not asked: only a peer with keys can prove its identity",
             "",
         ),
     }
@@ -126,7 +126,7 @@ fn check_host(config: &UnderlayConfig, peer: &mut PeerConfig, findings: &mut Fin
     let Some(address) = found else {
         let why =
             problem.unwrap_or_else(|| format!("none of its addresses is reached from {listen}"));
-        let found = format!("{host} cannot be looked up: {why}; the link would come up and try on");
+        let found = format!("{host} cannot be looked up: {why}; the link would come up and retry");
         let help = "is the name right, and does this machine have DNS? \"[::]:PORT\" as link.underlay.listen reaches \
                     both IP versions";
         return findings.add("host", Grade::Warning, found, help);
@@ -166,7 +166,7 @@ fn check_security(
         findings.add(
             "security",
             Grade::Warning,
-            "none: whoever is on the path can read and forge frames",
+            "none: anybody on the path can read and forge frames",
             "make keys with `airlane keygen FILE`, unless the link below is secured",
         );
         return None;
@@ -220,7 +220,7 @@ fn check_underlay(config: &UnderlayConfig, findings: &mut Findings<'_>) {
         Ok(facts) if !facts.carrier => findings.add(
             "underlay",
             Grade::Warning,
-            format!("{interface} is up, but has nobody to send to"),
+            format!("{interface} is up, but has no carrier"),
             "is the cable plugged in, or the radio associated?",
         ),
         Ok(facts) => findings.good(
@@ -308,9 +308,7 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
             match reverse_path::blocks(peer, &file.tun.name, mark(file)) {
                 None => findings.good(
                     "route",
-                    format!(
-                        "there is a way to {peer}, past the route of everything into the tunnel"
-                    ),
+                    format!("there is a way to {peer}, past the default route into the tunnel"),
                 ),
                 Some(interface) => {
                     let found = reverse_path::says(&interface, peer);

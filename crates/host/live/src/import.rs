@@ -180,7 +180,7 @@ impl Wireguard {
             }
             "saveconfig" => self.note(key, value, "a link never writes its file"),
             _ => return Err("an [Interface] of WireGuard has no such key; it has PrivateKey, Address, ListenPort, MTU, \
-                     DNS, Table, FwMark, SaveConfig and what goes before and behind up and down"
+                     DNS, Table, FwMark, SaveConfig, PreUp, PostUp, PreDown and PostDown"
                     .to_owned()),
         }
         Ok(())

@@ -147,7 +147,7 @@ fn paths(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         ),
         (
             "link_sending_rate",
-            "What its port sends at now: less where the link cannot do what it was told",
+            "Rate of its port now: lower where the link cannot carry the configured one",
             Some(rate()),
             |p| p.sending_rate_bps as f64 / 8.0,
         ),
@@ -222,7 +222,7 @@ fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let underlay = &status.underlay;
     out.gauge(
         "underlay_port_left",
-        "Whether the port of the file was left for a fresh one, because nothing reached it",
+        "Whether the configured port was replaced by a fresh one, because nothing reached it",
         None,
         Some(f64::from(u8::from(underlay.left_port.is_some()))),
     )?;
@@ -263,7 +263,7 @@ fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         ),
         (
             "interface_carrier",
-            "Whether the interface below has somebody to send to",
+            "Whether the interface below has a carrier",
             interface.carrier,
         ),
     ] {

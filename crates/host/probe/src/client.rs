@@ -105,7 +105,7 @@ pub enum ProbeError {
         source: io::Error,
     },
     /// The server is up, but not reachable on this path.
-    #[error("nothing of use comes back from UDP port {} of {}", at.port(), at.ip())]
+    #[error("no valid answer comes back from UDP port {} of {}", at.port(), at.ip())]
     NoPath {
         /// The port of echoes.
         at: SocketAddr,

@@ -63,7 +63,7 @@ pub(crate) fn receive(
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => {
                     if !content.is(place, &buffer[..n]) {
-                        let wrong = format!("other bytes than were sent, behind byte {place}");
+                        let wrong = format!("corrupted after byte {place}");
                         return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
                     }
                     place += n as u64;

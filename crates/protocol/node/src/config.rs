@@ -367,7 +367,7 @@ impl Validate for TunConfig {
             if network != *route {
                 problems.add(
                     &format!("routes[{i}]"),
-                    format!("{route} has bits set behind its prefix"),
+                    format!("{route} has bits set after its prefix"),
                     format!("write \"{network}\""),
                 );
             }
@@ -461,7 +461,7 @@ impl LinkConfig {
         if !(least..=most).contains(&self.keepalive) {
             let (message, help) = match self.keepalive < least {
                 true => (
-                    "a busy link says hello so often, an idle one never more often",
+                    "a busy link sends hellos at the least interval, an idle one never more often",
                     "\"1 s\" or more, such as \"25 s\"",
                 ),
                 false => (

@@ -50,7 +50,7 @@ const TAKEN: &[(u16, u16, &str)] = &[
     (0x88a4, 0x88a4, "EtherCAT"),
     (0x88a8, 0x88a8, "service VLAN tags"),
     (0x88ab, 0x88ab, "Powerlink"),
-    (0x88b7, 0x88b7, "protocols that an OUI names behind it"),
+    (0x88b7, 0x88b7, "protocols that the next OUI names"),
     (0x88b8, 0x88ba, "substations"),
     (0x88bb, 0x88bb, "LWAPP"),
     (0x88c7, 0x88c7, "Wi-Fi's pre-authentication"),

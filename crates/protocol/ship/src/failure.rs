@@ -24,7 +24,7 @@ pub enum Failure {
     )]
     NotUnderstood(String),
     /// The received files differed from those sent, more than once.
-    #[error("{0} came otherwise than it was sent, twice; does something change it meanwhile?")]
+    #[error("{0} arrived damaged twice; does something change it meanwhile?")]
     Damaged(String),
     /// The list of files is too long.
     #[error(

@@ -179,7 +179,7 @@ impl FromStr for Apps {
             if apps.iter().any(|app| (app.kind, app.bbr) == (kind, bbr)) {
                 return Err(BadWord::new(
                     word,
-                    "it stands there twice; write *N for N of them",
+                    "it is listed twice; write *N for N of them",
                 ));
             }
             apps.push(App { kind, bbr, count });

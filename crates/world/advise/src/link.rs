@@ -87,7 +87,7 @@ impl Link {
         let queue = |at: usize| {
             each[at].and_then(|way| way.queue).map_or_else(
                 || {
-                    let mean = rates[at].mean().expect("no file is behind it");
+                    let mean = rates[at].mean().expect("it needs no file");
                     let holds = mean.bytes_within(USUAL_QUEUE) as u64;
                     (Size::from_bytes(holds.max(LEAST_QUEUE)), true)
                 },

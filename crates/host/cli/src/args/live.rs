@@ -110,7 +110,7 @@ pub enum LiveCommand {
     /// those with the most bytes. Only root and the user of the link may ask.
     #[command(after_help = node::FLOWS_EXAMPLES)]
     Flows(FlowsArgs),
-    /// Show what a flow to a host is told about how fast it may send
+    /// Show how fast a flow to a host may send
     ///
     /// The flow's service reports this as a MAC would: how much it took for sending in the last 100
     /// ms, how often its queue ran empty, and how much room the queue has. A probe along the path

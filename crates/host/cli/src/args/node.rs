@@ -15,7 +15,7 @@ pub struct DaemonArgs {
     /// The file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Print what is printed as JSON; every name carries its unit
+    /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
     /// Changes of the file, each `KEY=VALUE`.

@@ -72,7 +72,7 @@ pub(super) fn line(all: &[Used]) -> String {
         .collect();
     match each.is_empty() {
         true => String::new(),
-        false => format!("\nThrough the link went {}.\n", each.join(", ")),
+        false => format!("\nThe link carried {}.\n", each.join(", ")),
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
         ];
         assert_eq!(
             line(&all),
-            "\nThrough the link went file by \"files\" (sr-m2), voice by service 0, which repairs nothing.\n"
+            "\nThe link carried file by \"files\" (sr-m2), voice by service 0, which repairs nothing.\n"
         );
         let [warning] = &warnings(&all)[..] else {
             panic!("one of them");

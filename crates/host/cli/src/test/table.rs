@@ -14,7 +14,7 @@ pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -
     let peer = last.map_or_else(String::new, |path| path.address.to_string());
     let by = link.map_or_else(String::new, |link| format!(" over the link {link}"));
     let mut title = format!(
-        "From {peer}{by}: {} s each, behind {} s of warm-up",
+        "From {peer}{by}: {} s each, after {} s of warm-up",
         times.measure.as_secs_f64(),
         times.warmup.as_secs_f64()
     );

@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Blocks> {
     let wrong = |reason: String| BadInput(format!("{}: {reason}", path.display()));
     let bytes = bytes(path)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| {
-        wrong("it is no text; convert a recording by `airlane trace convert`".to_owned())
+        wrong("it is not text; convert a recording by `airlane trace convert`".to_owned())
     })?;
     Ok(Blocks::read(text).map_err(|error| wrong(error.to_string()))?)
 }
@@ -67,7 +67,7 @@ fn save(text: &str, to: Option<&Path>) -> anyhow::Result<()> {
 pub(crate) fn generate(args: &TraceGenerateArgs) -> anyhow::Result<()> {
     let block = args.block;
     if block == Duration::ZERO {
-        return Err(BadInput("--block 0 s: a block takes longer than nothing".to_owned()).into());
+        return Err(BadInput("--block 0 s: a block must be longer than 0 s".to_owned()).into());
     }
     let len = match args.blocks {
         Some(blocks) => u64::from(blocks),
@@ -103,7 +103,7 @@ pub(crate) fn convert(args: &TraceConvertArgs) -> anyhow::Result<()> {
     let wrong = |reason: String| BadInput(format!("{shown}: {reason}"));
     let table = || -> anyhow::Result<String> {
         let text = String::from_utf8(bytes(&args.file)?);
-        Ok(text.map_err(|_| wrong("it is no text".to_owned()))?)
+        Ok(text.map_err(|_| wrong("it is not text".to_owned()))?)
     };
     let blocks = match args.from {
         BlocksSource::Rates => {

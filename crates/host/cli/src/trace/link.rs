@@ -79,7 +79,7 @@ pub(crate) fn fitted(trace: &Trace, shown: &Path) -> anyhow::Result<LinkFit> {
     if let Some(cut) = trace.cut_at {
         let file = shown.display();
         output::warn(&format!(
-            "{file} is cut off at byte {cut}; what is before it is good"
+            "{file} is cut off at byte {cut}; everything before that is intact"
         ));
     }
     let fit = LinkFit::of(trace);

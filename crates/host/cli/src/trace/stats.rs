@@ -141,7 +141,7 @@ fn render(stats: &Stats) -> String {
         stats.erasure_rate
     );
     if stats.parts > 1 {
-        let _ = writeln!(text, "in {} parts, one behind the other", stats.parts);
+        let _ = writeln!(text, "in {} consecutive parts", stats.parts);
     }
     if let Some(origin) = &stats.origin {
         let _ = writeln!(text, "made by {origin}");

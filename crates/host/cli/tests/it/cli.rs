@@ -1269,7 +1269,11 @@ fn a_path_without_a_link_can_be_tested() {
             2,
             "no running link of this machine leads to",
         ),
-        (&["here", "--link", "there"], 2, "\"here\" is no address"),
+        (
+            &["here", "--link", "there"],
+            2,
+            "\"here\" is not an address",
+        ),
         (&["/nowhere/node.sock"], 1, "no node answers"),
         (&["--serve", "/nowhere/node.sock"], 1, "no node answers"),
         (

@@ -188,7 +188,7 @@ fn a_user_signal_logs_the_status_and_quit_ends_the_node_cleanly() {
     until("it says where it stands", || {
         let log = site.log(0);
         log.lines()
-            .any(|line| line.contains("where it stands") && line.contains("waiting"))
+            .any(|line| line.contains("status") && line.contains("waiting"))
     });
     signal(&mut up, Signal::QUIT);
     assert_eq!(up.wait(PATIENCE).and_then(|status| status.code()), Some(0));

@@ -106,7 +106,7 @@ fn the_manager_is_notified_of_start_watchdog_and_end() {
     assert_eq!(up["tun"], "air0");
     assert_eq!(up["level"], "INFO");
     let why = &find("stopping").unwrap()["why"];
-    assert_eq!(why, "it was told to");
+    assert_eq!(why, "signal");
 }
 
 const UNIT: &str = include_str!("../../../../../deploy/airlane@.service");

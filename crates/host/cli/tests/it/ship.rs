@@ -259,5 +259,5 @@ fn unreadable_or_unwritable_files_are_named_before_sending() {
         &["send", "/etc/hostname", "127.0.0.1:x", "--ticket", &ticket],
         "a host and its port",
     );
-    fails(&["recv", "/nowhere/at/all"], "is no folder");
+    fails(&["recv", "/nowhere/at/all"], "is not a folder");
 }

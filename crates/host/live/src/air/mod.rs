@@ -166,7 +166,7 @@ impl Emulator {
                     // The error is reported once, and frames arrive again when the interface is up.
                     Some(libc::ENETDOWN) if self.is_there(end) => {
                         let interface = self.ends[end].interface();
-                        let why = "somebody switched it off; waiting";
+                        let why = "it was switched off; waiting";
                         tracing::warn!(interface, why, "the interface is down");
                         return Ok(());
                     }

@@ -29,7 +29,7 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
             Ok(metadata) if !metadata.file_type().is_socket() => {
-                return taken("there is a file of this name that is no socket");
+                return taken("a file of this name exists and is not a socket");
             }
             Ok(_) => {}
         }
@@ -42,12 +42,12 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
                 Answer::HungUp => std::thread::sleep(LOOK),
             },
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return taken("somebody listens there who answers nobody");
+                return taken("a process holds the socket but does not accept");
             }
             Err(_) => return fs::remove_file(path),
         }
     }
-    taken("another node of this name answers nothing")
+    taken("another node of this name does not answer")
 }
 
 /// A node's reaction to a status request.

@@ -420,11 +420,10 @@ fn answer(
                 src_port: from.port(),
                 dst_port: to.port(),
             };
-            changed(node.register(client, flow).map(|()| {
-                vec![format!(
-                    "{protocol} {from} -> {to} is told what it may send"
-                )]
-            }))
+            changed(
+                node.register(client, flow)
+                    .map(|()| vec![format!("{protocol} {from} -> {to} is registered")]),
+            )
         }
         Ok(Request::Pull {}) => match node.pull(client) {
             Ok(offer) => serde_json::to_vec(&offer).unwrap_or_default(),
@@ -433,9 +432,7 @@ fn answer(
         Ok(Request::Service { change }) => changed(node.change_services(&change)),
         Ok(Request::Ask {}) => {
             let asked = node.ask_peers();
-            changed(Ok(vec![format!(
-                "{asked} peers are asked whether they are there"
-            )]))
+            changed(Ok(vec![format!("{asked} peers are queried")]))
         }
         Ok(Request::Rate { rate }) => changed(node.change_rate(rate)),
         Err(error) => refuse(&error.to_string()),

@@ -66,7 +66,7 @@ impl Daemon {
                 match self.refuse_loop(address) {
                     Ok(()) => self.node.seek(now, link, address),
                     Err(error) => {
-                        tracing::error!(%error, "the peer's host is no place for a peer");
+                        tracing::error!(%error, "the address of the peer's host cannot be used");
                     }
                 }
             }

@@ -182,7 +182,7 @@ fn paths(config: &LiveConfig, underlay: &Underlay) -> Vec<PathFacts> {
     let paths = peers.map(|peer| {
         underlay.path(peer.fixed_address()).unwrap_or_else(|error| {
             let (peer, at) = (&peer.name, peer.address.as_ref().map(ToString::to_string));
-            tracing::warn!(peer, at, %error, "there is no way to the peer yet; trying on");
+            tracing::warn!(peer, at, %error, "there is no way to the peer yet; retrying");
             PathFacts::UNKNOWN
         })
     });

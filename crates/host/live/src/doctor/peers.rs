@@ -113,11 +113,11 @@ fn check_port(status: &Status, findings: &mut Findings<'_>) {
             "port",
             Grade::Warning,
             format!(
-                "nothing that was sent from port {port}, which the file names, had an answer: this end has left it for {}",
+                "nothing sent from port {port}, which the file names, was answered: this end now uses {}",
                 status.underlay.listen
             ),
-            "if peers answer there, something on the path swallows the port: write another, or port 0, which takes a free \
-             one at every start",
+            "if peers answer there, the path drops datagrams to the port: write another, or port 0, which takes \
+             a free one at every start",
         );
     }
 }
@@ -140,7 +140,8 @@ fn check_place(peer: &PeerStatus, file: Option<&PeerConfig>, findings: &mut Find
                 is.port(),
                 fixed.port()
             ),
-            "a translator is before it, or it has left its port because the path swallows that: its own doctor says so",
+            "a NAT is in front of it, or it changed its port because the path drops datagrams to that: `airlane doctor` \
+             at that end tells",
         );
     }
 }
@@ -160,7 +161,7 @@ fn check_interface(tun: &str, findings: &mut Findings<'_>) {
         ),
         Err(error) => (
             Grade::Warning,
-            format!("{tun} is not to be seen from here: {error}"),
+            format!("{tun} is not visible from here: {error}"),
             "does the node run in another network namespace? Then run doctor there, too".to_owned(),
         ),
     };
@@ -172,12 +173,15 @@ fn compare_file(file: &LiveConfig, findings: &mut Findings<'_>) {
     let (found, help) = match control::reload(&file.socket(), file, true) {
         Ok(changes) if changes.is_empty() => return,
         Ok(changes) => (
-            format!("the file differs from what runs: {}", changes.join("; ")),
-            "`airlane reload` takes the file over; what follows is about what runs",
+            format!(
+                "the file differs from the running node: {}",
+                changes.join("; ")
+            ),
+            "`airlane reload` applies the file; what follows concerns the running node",
         ),
         Err(error) => (
-            format!("the file cannot be what runs, or not be compared with it: {error}"),
-            "what follows is about what runs",
+            format!("the file cannot be compared with the running node: {error}"),
+            "what follows concerns the running node",
         ),
     };
     findings.add("file", Grade::Warning, found, help);
@@ -206,7 +210,7 @@ fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &m
         ),
         Err(error) => {
             let found = format!("there is no way to {peer} at {ip}: {error}");
-            let help = "`ip route get` shows what the kernel knows; the link goes on trying";
+            let help = "`ip route get` shows what the kernel knows; the link keeps retrying";
             findings.add("route", Grade::Bad, found, help);
         }
     }
@@ -322,7 +326,7 @@ fn cause(
     if let Some(ip) = address.and_then(|address| address.ip())
         && let Err(error) = way(ip)
     {
-        let help = "is the network up, or a route missing? The link goes on trying".to_owned();
+        let help = "is the network up, or a route missing? The link keeps retrying".to_owned();
         return (format!("there is no way to {who}: {error}"), help);
     }
     if address.is_some_and(is_kept_in) {
@@ -368,7 +372,7 @@ fn called(
     let caller = callers.iter().find(near)?;
     let help = match caller.why {
             CallFault::UnknownKey => {
-                "write the key here that `airlane keygen --public` prints there, unless somebody else is there"
+                "write the key here that `airlane keygen --public` prints there, unless another host is there"
                     .to_owned()
             }
             CallFault::OtherKey => format!(
@@ -447,11 +451,11 @@ pub(super) fn check_peers(
     let (asked, sought): (Vec<_>, Vec<_>) =
         asked.into_iter().partition(|peer| peer.host().is_none());
     for peer in sought {
-        let found = format!("{} cannot be asked: nobody knows where it is", peer.name);
+        let found = format!("{} cannot be asked: its address is unknown", peer.name);
         findings.add("peer", Grade::Warning, found, "");
     }
     for peer in calling {
-        let found = format!("{} calls, from wherever it is", peer.name);
+        let found = format!("{} calls, from any address", peer.name);
         findings.good("peer", found);
     }
     let mut asking = Asking {
@@ -487,7 +491,8 @@ pub(super) fn check_peers(
             findings.add(
                 "peer",
                 Grade::Warning,
-                format!("{name} answers another port of this end, and not {port}: the path swallows what comes to that"),
+                format!("{name} answers another port of this end, and not {port}: the path drops datagrams to \
+                     that one"),
                 "a running link leaves the port after 30 s; port 0 in link.underlay.listen takes a free one at once",
             );
         }
@@ -649,7 +654,7 @@ impl Asking<'_> {
                     "peer",
                     Grade::Warning,
                     found,
-                    "the link would come up and go on trying",
+                    "the link would come up and retry",
                 );
             }
         }

@@ -68,7 +68,7 @@ const COUNTERS: &[Family] = &[
     (
         "service_spared",
         Of::Bytes,
-        "Bytes of the packets sent that did not travel, as their headers could be told",
+        "Bytes of the packets sent that did not travel, as the peer can restore their headers",
         &[(OUT, |l| l.spared_bytes)],
     ),
     (
@@ -257,13 +257,13 @@ const COUNTERS: &[Family] = &[
     (
         "service_incomplete",
         Of::Packets,
-        "Packets of which a part came and another was waited for in vain",
+        "Packets given up because a fragment never came",
         &[(IN, |l| l.packets_incomplete)],
     ),
     (
         "service_unknown_headers",
         Of::Packets,
-        "Packets dropped because what their short headers differ from is not known",
+        "Packets dropped because the reference of their short headers is not known",
         &[(IN, |l| l.headers_unknown)],
     ),
     (
@@ -472,7 +472,7 @@ pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Resul
     });
     out.counters(
         "service_events",
-        "What the service's scheme told of, by name",
+        "Events of the service's scheme, by name",
         None,
         told,
     )?;

@@ -325,7 +325,7 @@ impl Relay {
                 reset(&client);
             }
             Err(error) => {
-                tracing::info!(%error, "a connection leads nowhere");
+                tracing::info!(%error, "a connection has no reachable target");
                 self.report.unreachable += 1;
                 reset(&client);
             }
@@ -433,7 +433,7 @@ impl Relay {
             to_servers_bytes = report.to_servers_bytes,
             to_clients_bytes = report.to_clients_bytes,
             held_bytes = report.held_bytes,
-            "where it stands"
+            "status"
         );
     }
 

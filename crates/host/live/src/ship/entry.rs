@@ -32,13 +32,13 @@ pub(super) fn here(
         // Similar names are refused as well: concurrent receivers use -2 and so on.
         if entry.path.starts_with(WORK) {
             return Err(ShipError::Input(format!(
-                "{}: a name that begins so is the receiver's own; send it under another",
+                "{}: names that begin so are reserved for the receiver; send it under another",
                 printable(&path.to_string_lossy())
             )));
         }
         let found = inbox.look(&entry.path).map_err(|error| match error.raw_os_error() {
             Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => ShipError::Input(format!(
-                "{}: a folder of this path is a link, and nothing that comes goes through links",
+                "{}: a folder of this path is a link, and received files never go through links",
                 printable(&path.to_string_lossy())
             )),
             _ => ShipError::file(&path, "look")(error),

@@ -91,7 +91,7 @@ pub fn receive(
                 *said = Some(now);
                 let how = why.how();
                 watch(ShipEvent::Note(format!(
-                    "somebody at {stranger} calls {how}, and {what}"
+                    "a host at {stranger} calls {how}, and {what}"
                 )));
             }
             if is_heard {
@@ -324,7 +324,7 @@ impl Job {
         for (((place, entry), mine), theirs) in manifest.files().zip(mine).zip(taker.digests()) {
             if mine != theirs {
                 watch(ShipEvent::Note(format!(
-                    "{} came otherwise than it was sent: again",
+                    "{} arrived damaged: again",
                     printable(&entry.path)
                 )));
                 damaged.push(starts[place], entry.bytes);

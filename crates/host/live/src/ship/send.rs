@@ -188,7 +188,7 @@ fn call(
             next = now + NEXT_ADDRESS;
             if !std::mem::replace(&mut has_noted, true) {
                 watch(ShipEvent::Note(format!(
-                    "{}; trying on",
+                    "{}; retrying",
                     ShipError::Nobody(at)
                 )));
             }
@@ -219,11 +219,11 @@ fn ask(
             shipper.set_offered(now, &offered, line.headers(at));
             if !counted {
                 let name = interface.name();
-                watch(ShipEvent::Note(format!("the link {name} says how fast")));
+                watch(ShipEvent::Note(format!("the link {name} sets the pace")));
             }
         }
         Err(error) => {
-            watch(ShipEvent::Note(format!("{error}; going by what arrives")));
+            watch(ShipEvent::Note(format!("{error}; pacing by what arrives")));
             *link = None;
         }
     }

@@ -94,7 +94,7 @@ impl Store {
 
     fn prepare(&mut self) -> Result<Ranges, ShipError> {
         let room = self.inbox.room();
-        let room = room.map_err(ShipError::file(self.inbox.path(), "look how much fits"))?;
+        let room = room.map_err(ShipError::file(self.inbox.path(), "ask for the free space"))?;
         let mut known = self.known();
         let mut missing = Ranges::none();
         let files: Vec<_> = self
@@ -380,7 +380,7 @@ impl Store {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(is_there(&self.inbox, entry));
                 }
-                placed => placed.map_err(ShipError::file(&target, "give its name"))?,
+                placed => placed.map_err(ShipError::file(&target, "rename it"))?,
             }
         }
         // Creating files in a directory changes its time, and its final mode may forbid it: innermost

@@ -165,7 +165,7 @@ impl Udp {
         SockRef::from(&self.socket)
             .set_mark(mark)
             .map_err(|source| {
-                DeviceError::new(&self.name, "mark what goes past the tunnel", source)
+                DeviceError::new(&self.name, "mark datagrams that bypass the tunnel", source)
             })
     }
 

@@ -352,7 +352,7 @@ fn the_rate_changes_by_reload_and_command_within_the_session() {
     // The file would restore the old rate; a dry run changes nothing.
     assert_eq!(
         nodes[0].dry_run(&slow).unwrap(),
-        ["the link has rate 800 kbit/s, was 2 Mbit/s (taken back: a command had changed it)"]
+        ["the link has rate 800 kbit/s, was 2 Mbit/s (undoes what a command had changed)"]
     );
     let status = nodes[0].status();
     assert_eq!(status.underlay.rate_bps, 2_000_000);

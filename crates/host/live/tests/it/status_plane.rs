@@ -29,7 +29,7 @@ impl Client {
         let said = client.ask(&format!(
             r#"{{"command":"register","from":"10.7.0.2:9","to":"{to}","protocol":"tcp"}}"#
         ));
-        assert!(said.contains("is told what it may send"), "{said}");
+        assert!(said.contains("is registered"), "{said}");
         client
     }
 

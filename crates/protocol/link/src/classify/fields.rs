@@ -36,7 +36,7 @@ pub enum FieldError {
         text: String,
     },
     /// The address has bits set after the prefix.
-    #[error("\"{text}\" has bits set behind the prefix; write \"{prefix}\" or the address alone")]
+    #[error("\"{text}\" has bits set after the prefix; write \"{prefix}\" or the address alone")]
     HostBits {
         /// What was written.
         text: String,

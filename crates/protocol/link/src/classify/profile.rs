@@ -468,7 +468,7 @@ impl<'de> Deserialize<'de> for Element {
         impl<'de> Visitor<'de> for Form {
             type Value = Element;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a class, or behind all the name of ready-made ones")
+                f.write_str("a class, or, last, a predefined set")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Element, E> {
                 Ok(Element::Profile(text.to_owned()))

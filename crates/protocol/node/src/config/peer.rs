@@ -111,7 +111,7 @@ impl PeerConfig {
             if network != prefix.address {
                 problems.add(
                     &at,
-                    format!("{prefix} has bits set behind its prefix"),
+                    format!("{prefix} has bits set after its prefix"),
                     format!("write \"{network}/{}\"", prefix.prefix),
                 );
             }

@@ -94,7 +94,7 @@ impl LiveConfig {
             if keys.is_some_and(|keys| keys.peer_key.is_none()) {
                 problems.add(
                     "link.security",
-                    "nobody's public key is here",
+                    "no peer's public key is given",
                     "add peer-key = \"THE PEER'S PUBLIC KEY\", or list several under [[peers]]",
                 );
             }
@@ -330,7 +330,7 @@ rate = "5 Mbit/s"
         let at = text.find("[[peers]]").unwrap();
         let error = load(&text[..at]).unwrap_err();
         assert!(
-            error.contains("nobody's public key") && error.contains("[[peers]]"),
+            error.contains("no peer's public key") && error.contains("[[peers]]"),
             "{error}"
         );
     }

@@ -103,7 +103,7 @@ impl UnderlayConfig {
                 if host.port == 0 {
                     problems.add(
                         at,
-                        format!("nobody listens at port 0 of {}", host.host),
+                        format!("no host listens at port 0 of {}", host.host),
                         "give the port of the other end, such as 7007",
                     );
                 }

@@ -66,7 +66,7 @@ pub enum JournalError {
     },
     /// The outputs differ from the recorded ones.
     #[error(
-        "the port does something else than it did: between {from} and {to} after the first input (byte \
+        "the replay differs from the recording: between {from} and {to} after the first input (byte \
          {offset}) its outputs have the checksum {got:016x}, live they had {stated:016x}; was it another \
          version of airlane?"
     )]
@@ -103,7 +103,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let (len, stated) = block_head(*sizes);
     let (config, mut rest) = rest.split_at_checked(len).ok_or(head("it is cut off"))?;
     if BLOCK_CRC.checksum(config) != stated {
-        return Err(head("its checksum does not hold"));
+        return Err(head("its checksum is wrong"));
     }
     let config: PortConfig =
         serde_json::from_slice(config).map_err(|error| head(&error.to_string()))?;
@@ -136,7 +136,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
             break;
         };
         if BLOCK_CRC.checksum(records) != stated {
-            return Err(damaged("the checksum of the block does not hold"));
+            return Err(damaged("the checksum of the block is wrong"));
         }
         replay.block(records, offset + BLOCK_HEAD as u64)?;
         rest = behind;
@@ -162,7 +162,7 @@ struct Replay {
 }
 
 const ENDS: &str = "a record ends too early";
-const NO_RATE: &str = "a rate of nothing";
+const NO_RATE: &str = "a rate of 0";
 const NO_JSON: &str = "a change of services that cannot be read";
 
 fn read_json<T: DeserializeOwned>(rest: &mut &[u8]) -> Option<T> {
@@ -203,7 +203,7 @@ impl Replay {
                     let (lease, len) = self.bytes(&mut rest).ok_or(damaged(ENDS))?;
                     let frame = lease.bytes().get(..len).unwrap_or_default();
                     let decoded = self.port.decode(frame);
-                    let decoded = decoded.map_err(|_| damaged("a frame that is none"))?;
+                    let decoded = decoded.map_err(|_| damaged("an invalid frame"))?;
                     let (header, at) = (decoded.header, decoded.payload_at);
                     if header.kind.carries_packet() != (len > at) {
                         return Err(damaged("a frame with the packet of another"));

@@ -30,7 +30,7 @@ impl Node {
         let mut all = self.between(now, &self.config, new)?;
         let of_files = self.between(now, &self.file, new)?;
         for change in all.iter_mut().filter(|change| !of_files.contains(change)) {
-            change.push_str(" (taken back: a command had changed it)");
+            change.push_str(" (undoes what a command had changed)");
         }
         Ok(all)
     }

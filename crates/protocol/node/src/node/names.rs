@@ -48,7 +48,7 @@ impl Node {
         match lookup.handle_answer(now, heard, found, usable, tried) {
             Found::Seek(address) => Some((link.to.link, address)),
             Found::Obstacle(why) => {
-                tracing::warn!(%peer, %host, why, "the peer's host cannot be looked up; trying on");
+                tracing::warn!(%peer, %host, why, "the peer's host cannot be looked up; retrying");
                 None
             }
             Found::Nothing => None,

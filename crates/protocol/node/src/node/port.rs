@@ -69,7 +69,7 @@ impl Node {
             tracing::warn!(
                 %peer, port, %listen,
                 help = "port 0 in link.underlay.listen takes a free one at every start",
-                "the path swallows what comes to the port of the file; the peer answers another"
+                "the path drops datagrams to the configured port; the peer answers another"
             );
         }
     }
@@ -97,11 +97,14 @@ impl Node {
                 }
                 let why = "nothing sent from it was answered for 30 s";
                 if says {
-                    tracing::info!(%was, %listen, why, "another port");
+                    tracing::info!(%was, %listen, why, "port changed");
                 }
             }
             Err(error) if says => {
-                tracing::warn!(error, "the port stays, though nothing comes to it");
+                tracing::warn!(
+                    error,
+                    "the port cannot be changed, though nothing comes to it"
+                );
             }
             Err(_) => {}
         }

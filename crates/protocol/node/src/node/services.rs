@@ -88,7 +88,7 @@ impl Node {
         let changes = self.set_services(now, &file)?;
         self.config = file;
         for change in &changes {
-            tracing::info!(change, why = "the operator said so", "services changed");
+            tracing::info!(change, why = "command", "services changed");
         }
         Ok(changes)
     }
@@ -112,7 +112,7 @@ impl Node {
         self.set_rates(now, &file);
         self.config = file;
         for change in &changes {
-            tracing::info!(change, why = "the operator said so", "rate changed");
+            tracing::info!(change, why = "command", "rate changed");
         }
         Ok(changes)
     }

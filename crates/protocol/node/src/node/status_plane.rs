@@ -39,7 +39,7 @@ impl Node {
         let plane = &mut self.plane;
         plane.flows.retain(|asked| asked.client != client);
         if plane.flows.len() == MOST_FLOWS {
-            return Err(format!("{MOST_FLOWS} flows are told already"));
+            return Err(format!("{MOST_FLOWS} flows are registered already"));
         }
         plane.numbers = plane.numbers.wrapping_add(1);
         plane.flows.push(Registered {

@@ -73,7 +73,7 @@ impl fmt::Display for Malformed {
             Self::SynPayload(has) => write!(f, "a SYN has 4 bytes of payload, not {has}"),
             Self::Empty => f.write_str("data or a NACK without payload"),
             Self::Payload(has) => write!(f, "{has} bytes of payload where there is none"),
-            Self::Padding => f.write_str("bits are set behind the last packet of a NACK"),
+            Self::Padding => f.write_str("bits are set after the last packet of a NACK"),
         }
     }
 }

@@ -75,7 +75,7 @@ impl BlocksConfig {
     pub(crate) fn load(&mut self, bytes: &[u8]) -> Result<(), TraceFileError> {
         let file = self.file.clone().unwrap_or_default();
         let wrong = |reason: String| TraceFileError { file, reason };
-        let blocks = std::str::from_utf8(bytes).map_err(|_| "it is no text".to_owned());
+        let blocks = std::str::from_utf8(bytes).map_err(|_| "it is not text".to_owned());
         let blocks = blocks.and_then(|text| Blocks::read(text).map_err(|error| error.to_string()));
         self.loaded = Some(Loaded {
             blocks: Arc::new(blocks.map_err(wrong)?),

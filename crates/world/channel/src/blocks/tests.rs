@@ -248,7 +248,7 @@ fn refusals_say_what_would_be_right() {
     let head = "# airlane blocks 1\n# block = \"20 ms\" ";
     assert!(refusal(&format!("{head} parts = [3]\n00")).contains("3 blocks together"));
     assert!(refusal(&format!("{head} length = 3\n00")).contains("none of block, size"));
-    assert!(refusal("# airlane blocks 1\n# block = \"0 s\"\n0").contains("longer than nothing"));
+    assert!(refusal("# airlane blocks 1\n# block = \"0 s\"\n0").contains("longer than 0 s"));
     let refusal = |text: &str| text.parse::<Generator>().unwrap_err().to_string();
     assert!(refusal("poisson 3").contains("no model of blocks; one of bernoulli"));
     assert!(refusal("gilbert 0.1").contains("gilbert GOOD-TO-BAD BAD-TO-GOOD"));

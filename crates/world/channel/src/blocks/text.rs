@@ -258,7 +258,7 @@ fn read_header(line: &str) -> Result<(BlocksHeader, Option<Vec<u32>>), BlocksErr
                     .parse()
                     .map_err(|error| wrong(format!("block: {error}")))?;
                 if block.as_nanos() == 0 {
-                    return Err(wrong("block: a block takes longer than nothing".to_owned()));
+                    return Err(wrong("block: a block must be longer than 0 s".to_owned()));
                 }
                 header.block = block;
             }

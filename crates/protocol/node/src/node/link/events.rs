@@ -91,12 +91,12 @@ impl PeerLink {
                     if self.session.id().is_some() {
                         self.disconnections += 1;
                         self.disconnected_since = Some(now - silent_for);
-                        tracing::warn!(%peer, silent_for = %rounded(silent_for), why = "the peer is silent; trying on", "disconnected");
+                        tracing::warn!(%peer, silent_for = %rounded(silent_for), why = "the peer is silent; retrying", "disconnected");
                     } else if self.to.address.is_none() {
                         // The peer's address is unknown, so nothing is sent, and a station may well be switched off.
                         tracing::info!(%peer, "the peer has not called yet");
                     } else {
-                        tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
+                        tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; retrying");
                     }
                 }
                 SessionEvent::PeerBack { silent_for } => {
@@ -107,7 +107,7 @@ impl PeerLink {
                     tracing::warn!(
                         %peer, unheard_for = %rounded(unheard_for),
                         why = "its hellos arrive and still echo an old one of ours: the path works in one direction",
-                        "the peer does not hear us; trying on"
+                        "the peer does not hear us; retrying"
                     );
                 }
                 SessionEvent::HeardAgain => tracing::info!(%peer, "the peer hears us again"),
@@ -166,7 +166,7 @@ impl PeerLink {
             self.silent = Some((since, now));
             let (peer, silent_for) = (self.who(), now.saturating_since(since));
             if self.to.address.is_some() {
-                tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; trying on");
+                tracing::warn!(%peer, silent_for = %rounded(silent_for), "nothing is heard from the peer; retrying");
             }
         }
         due.is_some()

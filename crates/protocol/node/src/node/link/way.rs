@@ -73,7 +73,7 @@ impl PeerLink {
             let peer = self.who();
             tracing::error!(
                 %peer,
-                why = "nothing can be sent there until it takes more; that is looked for again and again",
+                why = "nothing can be sent there until it takes more, which is probed again and again",
                 "the path to the peer takes datagrams of less than {LEAST} B"
             );
         }
@@ -86,7 +86,7 @@ impl PeerLink {
         match path_mtu < was && search.is_some_and(PathSearch::is_black_hole) {
             true => tracing::warn!(
                 %peer, path_mtu, was,
-                why = "what is longer vanishes on the way, and no router says so: a black hole",
+                why = "longer datagrams vanish on the path, and no router says so: a black hole",
                 "path MTU changed"
             ),
             false => {
