@@ -52,7 +52,7 @@ pub use blocks::{
     BlocksForm, BlocksSource, FrameLengths, RetraceOverhead, TraceConvertArgs, TraceGenerateArgs,
     TraceRetraceArgs,
 };
-pub use groups::command;
+pub use groups::grouped_command;
 #[cfg(feature = "live")]
 pub use import::{ImportVerb, WireguardArgs};
 #[cfg(feature = "lab")]

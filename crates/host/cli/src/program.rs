@@ -31,7 +31,7 @@ pub fn main() -> ExitCode {
     let done = match features::left_out(&verb.to_string_lossy()) {
         Some(error) => Err(error.into()),
         None => {
-            let matches = args::command().get_matches();
+            let matches = args::grouped_command().get_matches();
             let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
             run(cli.command)
         }

@@ -44,7 +44,7 @@ const GROUPS: [Group; 4] = [
 const ITSELF: [&str; 4] = ["completions", "help", "manual", "version"];
 
 /// The whole command line.
-pub fn command() -> Command {
+pub fn grouped_command() -> Command {
     let command = Cli::command();
     let template = template(&command);
     command.help_template(template)
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_window() {
-        let help = command().render_long_help().to_string();
+        let help = grouped_command().render_long_help().to_string();
         for line in help.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
