@@ -123,7 +123,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     while !rest.is_empty() {
         let offset = (bytes.len() - rest.len()) as u64;
         let damaged = |problem| JournalError::Damaged { offset, problem };
-        let Some((head, behind)) = rest.split_first_chunk::<BLOCK_HEAD>() else {
+        let Some((head, tail)) = rest.split_first_chunk::<BLOCK_HEAD>() else {
             replay.result.cut_at_byte = Some(offset);
             break;
         };
@@ -131,7 +131,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
         if len > LONGEST {
             return Err(damaged("the block would be longer than 16 MB"));
         }
-        let Some((records, behind)) = behind.split_at_checked(len) else {
+        let Some((records, tail)) = tail.split_at_checked(len) else {
             replay.result.cut_at_byte = Some(offset);
             break;
         };
@@ -139,7 +139,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
             return Err(damaged("the checksum of the block is wrong"));
         }
         replay.block(records, offset + BLOCK_HEAD as u64)?;
-        rest = behind;
+        rest = tail;
     }
     Ok(replay.finish())
 }
@@ -167,8 +167,8 @@ const NO_JSON: &str = "a change of services that cannot be read";
 
 fn read_json<T: DeserializeOwned>(rest: &mut &[u8]) -> Option<T> {
     let len = usize::try_from(varint::read(rest)?).ok()?;
-    let (json, behind) = rest.split_at_checked(len)?;
-    *rest = behind;
+    let (json, tail) = rest.split_at_checked(len)?;
+    *rest = tail;
     serde_json::from_slice(json).ok()
 }
 
@@ -176,10 +176,10 @@ impl Replay {
     fn block(&mut self, records: &[u8], at: u64) -> Result<(), JournalError> {
         let mut rest = records;
         let mut time = 0u64;
-        while let Some((&what, behind)) = rest.split_first() {
+        while let Some((&what, tail)) = rest.split_first() {
             let offset = at + (records.len() - rest.len()) as u64;
             let damaged = |problem| JournalError::Damaged { offset, problem };
-            rest = behind;
+            rest = tail;
             let what = Input::of(what).ok_or(damaged("there is no such input"))?;
             let passed = varint::read(&mut rest).ok_or(damaged(ENDS))?;
             time = time.saturating_add(passed);
@@ -252,8 +252,8 @@ impl Replay {
                     self.outputs.delivered(packet.as_ref());
                 }
                 Input::Check => {
-                    let (stated, behind) = rest.split_first_chunk().ok_or(damaged(ENDS))?;
-                    rest = behind;
+                    let (stated, tail) = rest.split_first_chunk().ok_or(damaged(ENDS))?;
+                    rest = tail;
                     self.check(offset, u64::from_be_bytes(*stated))?;
                 }
             }
@@ -263,10 +263,10 @@ impl Replay {
 
     fn bytes(&self, rest: &mut &[u8]) -> Option<(crate::packet::Lease, usize)> {
         let len = usize::try_from(varint::read(rest)?).ok()?;
-        let (bytes, behind) = rest.split_at_checked(len)?;
+        let (bytes, tail) = rest.split_at_checked(len)?;
         let mut lease = self.pool.lease();
         lease.bytes_mut().get_mut(..len)?.copy_from_slice(bytes);
-        *rest = behind;
+        *rest = tail;
         Some((lease, len))
     }
 

@@ -20,13 +20,13 @@ use super::about::AboutEnds;
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::error::NodeError;
+use super::event_log::EventLog;
 use super::lookup::Lookup;
 use super::path::Path;
 use super::rivals::Rivals;
 use super::share::Spent;
 use super::steady::Steady;
 use super::tap::Journals;
-use super::told::Told;
 use super::transmit::SendFate;
 use crate::config::{FragmentConfig, LiveConfig, PeerConfig};
 use crate::journal::JournaledPort;
@@ -68,7 +68,7 @@ pub(crate) struct PeerLink {
     pub(crate) port: JournaledPort,
     pub(crate) session: Session,
     pub(crate) drops: Drops,
-    pub(crate) told: Told,
+    pub(crate) event_log: EventLog,
     /// The rate limit that the log has mentioned.
     limit: Steady<Option<RateLimitCause>>,
     pub(crate) path: Path,
@@ -162,7 +162,7 @@ impl PeerLink {
             port,
             session,
             drops: Drops::new(Some(peer.name.clone())),
-            told: Told::default(),
+            event_log: EventLog::default(),
             limit: Steady::new(now, None),
             path,
             cut: 0,
@@ -313,7 +313,7 @@ impl PeerLink {
         let events: Vec<_> = self.port.take_events().collect();
         for event in events {
             let peer = self.who();
-            self.told.mention(now, &peer, &self.port, event);
+            self.event_log.mention(now, &peer, &self.port, event);
         }
         if self.port.services_changed() {
             self.offer_services(now);

@@ -12,6 +12,7 @@ mod callers;
 mod differences;
 mod drops;
 mod error;
+mod event_log;
 mod guard;
 mod link;
 mod links;
@@ -34,7 +35,6 @@ mod start;
 mod status_plane;
 mod steady;
 mod tap;
-mod told;
 mod transmit;
 
 use std::collections::VecDeque;

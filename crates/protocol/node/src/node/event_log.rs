@@ -8,9 +8,9 @@ use crate::journal::JournaledPort;
 
 /// The last log entry for each kind of event.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Vec<(u8, &'static str, Quiet)>);
+pub(crate) struct EventLog(Vec<(u8, &'static str, Quiet)>);
 
-impl Told {
+impl EventLog {
     /// Logs an event of this peer's port, at most once a minute for each kind.
     pub(crate) fn mention(
         &mut self,
