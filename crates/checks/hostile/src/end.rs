@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use airlane_base::{Duration, Instant};
 use airlane_node::config::LiveConfig;
 use airlane_node::packet::ecn::Ecn;
-use airlane_node::{Came, Node, PathFacts, Request, Secrets, Start, Underlay};
+use airlane_node::{DatagramAddresses, Node, PathFacts, Request, Secrets, Start, Underlay};
 use airlane_secure::{PeerAddress, PrivateKey, Wall};
 
 use crate::draw::Draw;
@@ -150,12 +150,12 @@ impl End {
     pub(crate) fn handle_datagram(&mut self, world: u64, from: SocketAddr, bytes: &[u8]) {
         let (now, to) = (self.clock.at(world), Some(self.listen.ip()));
         if let Some(node) = &mut self.node {
-            let came = Came {
+            let addressing = DatagramAddresses {
                 from: PeerAddress::Udp(from),
                 to,
             };
             node.begin_datagrams();
-            node.handle_datagram(now, bytes, came, Ecn::NotEct);
+            node.handle_datagram(now, bytes, addressing, Ecn::NotEct);
             node.end_datagrams(1);
         }
     }

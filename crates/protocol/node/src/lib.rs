@@ -11,9 +11,9 @@
 //! passes in the time and the bytes, sends what the node emits and answers its requests. `airlane-live` is
 //! the driver on Linux.
 
-mod came;
 mod cidr;
 pub mod config;
+mod datagram_addresses;
 mod ether_type;
 pub mod journal;
 mod node;
@@ -23,8 +23,8 @@ mod rounded;
 pub mod status;
 mod underlay;
 
-pub use came::Came;
 pub use cidr::Cidr;
+pub use datagram_addresses::DatagramAddresses;
 pub use ether_type::EtherType;
 pub use node::*;
 pub use path_facts::PathFacts;

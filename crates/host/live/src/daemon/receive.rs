@@ -22,8 +22,8 @@ impl Daemon {
         while taken < BATCH {
             match self.underlay.receive(&mut received) {
                 Ok(()) => {
-                    received.for_each(|datagram, came, mark| {
-                        self.node.handle_datagram(now, datagram, came, mark);
+                    received.for_each(|datagram, addressing, mark| {
+                        self.node.handle_datagram(now, datagram, addressing, mark);
                         taken += 1;
                         // Each frame may hold many packets, each of which has a buffer, so they are delivered
                         // before the batch ends.

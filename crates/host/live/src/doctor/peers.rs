@@ -598,11 +598,13 @@ impl Asking<'_> {
             let timeout = clock::timeout(clock::now(), wait);
             let _woken = rustix::event::poll(&mut fds, Some(&timeout));
             while self.underlay.receive(&mut received).is_ok() {
-                received.for_each(|datagram, came, _| {
+                received.for_each(|datagram, addressing, _| {
                     let now = clock::now();
-                    if let Err(refused) = self.guard.open(now, came.from, datagram, &mut plain) {
+                    if let Err(refused) =
+                        self.guard.open(now, addressing.from, datagram, &mut plain)
+                    {
                         let reason = Reason::from(refused).or_keys_at_one_end(true, datagram);
-                        self.refuse(now, came.from, reason);
+                        self.refuse(now, addressing.from, reason);
                     }
                 });
             }

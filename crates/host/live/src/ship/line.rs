@@ -253,15 +253,15 @@ impl Line {
                 break;
             }
             let mut taken = Ok(());
-            received.for_each(|datagram, came, _| {
+            received.for_each(|datagram, addressing, _| {
                 if taken.is_err() {
                     return;
                 }
                 let before = secure.counters().established;
                 // `Secure` counts what it refuses.
-                let accepted = secure.handle_datagram(now, came.from, datagram, plain);
+                let accepted = secure.handle_datagram(now, addressing.from, datagram, plain);
                 if let (Ok(accepted), Some(called), Some(from)) =
-                    (&accepted, called.as_mut(), udp_of(came.from))
+                    (&accepted, called.as_mut(), udp_of(addressing.from))
                 {
                     let is_handshake = matches!(accepted, AcceptedDatagram::Handshake { .. });
                     match is_handshake {
@@ -275,14 +275,16 @@ impl Line {
                     }
                 }
                 match accepted {
-                    Ok(_) => (*own, *heard) = (came.to, now),
+                    Ok(_) => (*own, *heard) = (addressing.to, now),
                     Err(Refused::Mac1 | Refused::UnknownKey | Refused::Preshared) => {
-                        *stranger = Some((came.from, Refusal::Ticket));
+                        *stranger = Some((addressing.from, Refusal::Ticket));
                     }
-                    Err(Refused::OldInitiation) => *stranger = Some((came.from, Refusal::Clock)),
+                    Err(Refused::OldInitiation) => {
+                        *stranger = Some((addressing.from, Refusal::Clock))
+                    }
                     Err(_) => {}
                 }
-                say(secure, udp, (called.as_mut(), came.to));
+                say(secure, udp, (called.as_mut(), addressing.to));
                 if let Ok(AcceptedDatagram::Data { len, .. }) = accepted {
                     taken = take(&plain[..len]);
                 }

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::Instant;
 use airlane_secure::PeerAddress;
 
-pub(crate) use airlane_node::Came;
+pub(crate) use airlane_node::DatagramAddresses;
 pub use airlane_node::{EtherType, PathFacts};
 pub use ethernet::Ethernet;
 pub use udp::Udp;
@@ -54,14 +54,14 @@ impl Received {
     }
 
     /// Calls `take` with each datagram, in order, with its addresses and its ECN mark. Empty datagrams are included.
-    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], Came, Ecn)) {
+    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], DatagramAddresses, Ecn)) {
         match self {
             Self::None => {}
             Self::Udp(received) => received.for_each(take),
             Self::Ethernet(received) => {
                 received.for_each(|datagram, from| {
                     let to = None;
-                    take(datagram, Came { from, to }, Ecn::NotEct);
+                    take(datagram, DatagramAddresses { from, to }, Ecn::NotEct);
                 });
             }
         }

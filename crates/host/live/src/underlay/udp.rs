@@ -24,7 +24,7 @@ use socket2::{MsgHdr, SockAddr, SockRef};
 use crate::device::DeviceError;
 use crate::netlink::Netlink;
 use crate::packet::ecn::Ecn;
-use airlane_node::{Came, PathFacts};
+use airlane_node::{DatagramAddresses, PathFacts};
 
 /// Requested socket buffer in each direction, bytes: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -72,18 +72,18 @@ impl Received {
         self.filled == RECEIVE_BUFFERS
     }
 
-    pub(crate) fn for_each(&self, mut take: impl FnMut(&[u8], Came, Ecn)) {
+    pub(crate) fn for_each(&self, mut take: impl FnMut(&[u8], DatagramAddresses, Ecn)) {
         for (buffer, meta) in self.buffers.iter().zip(&self.meta).take(self.filled) {
             let bytes = &buffer[..meta.len.min(buffer.len())];
             let empty = bytes.is_empty().then_some(bytes);
             let mark = meta.ecn.map_or(Ecn::NotEct, |mark| Ecn::of(mark as u8));
             let source = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
-            let came = Came {
+            let addressing = DatagramAddresses {
                 from: PeerAddress::Udp(source),
                 to: meta.dst_ip.map(|ip| ip.to_canonical()),
             };
             for datagram in bytes.chunks(meta.stride.max(1)).chain(empty) {
-                take(datagram, came, mark);
+                take(datagram, addressing, mark);
             }
         }
     }

@@ -11,8 +11,8 @@ use super::below::Below;
 use super::guard::Guard;
 use super::link::PeerLink;
 use super::transmit::{Aside, Outlet, SendError, SendFate};
-use crate::Came;
 use crate::Cidr;
+use crate::DatagramAddresses;
 use crate::config::{PeerConfig, PeerPlace};
 use crate::packet::addresses;
 
@@ -92,9 +92,14 @@ impl Links {
         names.join(", ")
     }
 
-    /// Sends the messages of the secure sessions, in answer to the datagram `came` if there is one. They
+    /// Sends the messages of the secure sessions, in answer to a datagram with this `addressing` if there is one. They
     /// bypass the batch, whose frames need their keys.
-    pub(crate) fn send_session(&self, now: Instant, below: &mut Below, came: Option<Came>) {
+    pub(crate) fn send_session(
+        &self,
+        now: Instant,
+        below: &mut Below,
+        addressing: Option<DatagramAddresses>,
+    ) {
         while let Some(message) = below.guard.as_mut().and_then(Guard::poll_transmit) {
             // An empty message has a sequence number like one with a frame.
             let tapped = below.tap.as_ref().and_then(|(link, _)| self.all.get(link));
@@ -105,8 +110,8 @@ impl Links {
                 tap.borrow_mut().sent(now, message.bytes(), waiting);
             }
             // An answer leaves from the address that was called, whoever the caller is.
-            let from = match came.filter(|came| came.from == message.to) {
-                Some(came) => came.to,
+            let from = match addressing.filter(|addressing| addressing.from == message.to) {
+                Some(addressing) => addressing.to,
                 None => {
                     let mut links = self.iter();
                     let link = links.find(|link| link.to.address == Some(message.to));

@@ -9,7 +9,7 @@ use super::drops::Reason;
 use super::links::Nowhere;
 use super::share::{self, Pressure};
 use super::{Node, own};
-use crate::Came;
+use crate::DatagramAddresses;
 use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket, addresses, clamp_mss, needs_clamping};
 
@@ -25,14 +25,21 @@ impl Node {
     }
 
     /// Handles one datagram of a batch: it is accepted, or counted as a drop.
-    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8], came: Came, mark: Ecn) {
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        addressing: DatagramAddresses,
+        mark: Ecn,
+    ) {
         self.below.datagrams_received += 1;
         self.below.received_bytes += datagram.len() as u64;
         let mut lease = self.pool.lease();
-        let (number, length, bound) = match self.open(now, datagram, came, lease.bytes_mut()) {
+        let (number, length, bound) = match self.open(now, datagram, addressing, lease.bytes_mut())
+        {
             Ok(Some(frame)) => frame,
             Ok(None) => return,
-            Err(reason) => return self.refuse(now, came.from, reason, datagram),
+            Err(reason) => return self.refuse(now, addressing.from, reason, datagram),
         };
         let taken = self.on_frame(now, number, (lease, length, bound), mark, true);
         let Some(link) = self.links.get_mut(number) else {
@@ -40,10 +47,12 @@ impl Node {
         };
         match taken {
             Err(_) if self.below.guard.is_none() && is_handshake(datagram) => {
-                self.refuse(now, came.from, Reason::PeerWithKeys, datagram);
+                self.refuse(now, addressing.from, Reason::PeerWithKeys, datagram);
             }
             // Without keys a reflected hello comes from the address that the file gives for a peer.
-            Err(reason @ Reason::HelloReflected) => self.refuse(now, came.from, reason, datagram),
+            Err(reason @ Reason::HelloReflected) => {
+                self.refuse(now, addressing.from, reason, datagram)
+            }
             Err(reason) => link.drops.count(now, reason),
             Ok(()) => {}
         }
@@ -118,23 +127,23 @@ impl Node {
         &mut self,
         now: Instant,
         datagram: &[u8],
-        came: Came,
+        addressing: DatagramAddresses,
         plain: &mut [u8],
     ) -> Result<Option<(u8, usize, bool)>, Reason> {
         let Self { below, links, .. } = self;
         let Some(guard) = &mut below.guard else {
-            let number = links.at(came.from).ok_or(Reason::OtherAddress)?;
+            let number = links.at(addressing.from).ok_or(Reason::OtherAddress)?;
             let room = plain.get_mut(..datagram.len()).ok_or(Reason::Oversized)?;
             room.copy_from_slice(datagram);
             if let Some(link) = links.get_mut(number) {
                 link.count_received(now, datagram);
-                link.to.from = came.to;
+                link.to.from = addressing.to;
             }
             return Ok(Some((number, datagram.len(), false)));
         };
-        let opened = guard.open(now, came.from, datagram, plain);
+        let opened = guard.open(now, addressing.from, datagram, plain);
         // A handshake gets an answer even if it was refused: the answer is then a cookie.
-        links.send_session(now, below, Some(came));
+        links.send_session(now, below, Some(addressing));
         let Some(opened) = opened? else {
             return Ok(None);
         };
@@ -154,8 +163,8 @@ impl Node {
         if let Some(address) = address.filter(|address| link.to.address != Some(*address)) {
             link.move_to(now, address);
         }
-        if link.to.address == Some(came.from) {
-            link.to.from = came.to;
+        if link.to.address == Some(addressing.from) {
+            link.to.from = addressing.to;
         }
         Ok(opened.frame.map(|(length, bound)| (number, length, bound)))
     }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 use airlane_base::{Duration, Instant};
 use airlane_node::packet::ecn::Ecn;
-use airlane_node::{Came, PathFacts, Request};
+use airlane_node::{DatagramAddresses, PathFacts, Request};
 use airlane_secure::{PeerAddress, Wall};
 
 use super::Engine;
@@ -81,12 +81,12 @@ impl Engine {
             return;
         };
         let node = &mut self.lives.ends[end].node;
-        let came = Came {
+        let addressing = DatagramAddresses {
             from: PeerAddress::Udp(datagram.from),
             to: Some(datagram.to),
         };
         node.begin_datagrams();
-        node.handle_datagram(self.now, &datagram.bytes, came, Ecn::NotEct);
+        node.handle_datagram(self.now, &datagram.bytes, addressing, Ecn::NotEct);
         node.end_datagrams(1);
         self.lives.buffers.push(datagram.bytes);
         self.drain_live(end, observer);
