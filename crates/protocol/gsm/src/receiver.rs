@@ -19,11 +19,11 @@ enum Place<I> {
 
 /// What became of received information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum Arrival {
     /// It was delivered or buffered.
     New,
-    /// A duplicate.
-    Before,
+    /// It had been received before.
+    Duplicate,
     /// Discarded: it will be sent again after the information missing before it.
     TooEarly,
 }
@@ -70,17 +70,17 @@ impl<I> Receiver<I> {
     }
 
     /// Takes information; `give` receives what can be delivered.
-    pub(crate) fn take(&mut self, number: u8, information: I, mut give: impl FnMut(I)) -> Came {
+    pub(crate) fn take(&mut self, number: u8, information: I, mut give: impl FnMut(I)) -> Arrival {
         let ahead = self.space.distance(number.into(), self.next.into());
         if ahead >= u32::from(self.window) {
-            return Came::Before;
+            return Arrival::Duplicate;
         }
         if ahead > 0 && self.repair == Repair::GoBack {
             self.reject.get_or_insert(None);
-            return Came::TooEarly;
+            return Arrival::TooEarly;
         }
         if matches!(self.places[usize::from(number)], Place::Here(_)) {
-            return Came::Before;
+            return Arrival::Duplicate;
         }
         self.put(number, Place::Here(information));
         if ahead > 0 {
@@ -90,13 +90,13 @@ impl<I> Receiver<I> {
                     self.put(before, Place::Missing);
                 }
             }
-            return Came::New;
+            return Arrival::New;
         }
         self.reject = None;
         while let Some(information) = self.take_next() {
             give(information);
         }
-        Came::New
+        Arrival::New
     }
 
     /// Removes the information at V(R), if it was received, and advances V(R).

@@ -16,7 +16,7 @@ use airlane_base::{Duration, Instant};
 
 use crate::frame::{Body, Frame, Header, Supervisory, Unnumbered};
 use crate::parameters::Parameters;
-use crate::receiver::{Came, Receiver};
+use crate::receiver::{Arrival, Receiver};
 use crate::sender::Sender;
 
 /// The counters of a station.
@@ -369,9 +369,9 @@ impl<I: Clone> Station<I> {
                 }
                 if let Some((number, information)) = carries.zip(frame.information) {
                     match self.receiver.take(number, information, &mut give) {
-                        Came::New => {}
-                        Came::Before => self.counts.duplicates += 1,
-                        Came::TooEarly => self.counts.refused += 1,
+                        Arrival::New => {}
+                        Arrival::Duplicate => self.counts.duplicates += 1,
+                        Arrival::TooEarly => self.counts.refused += 1,
                     }
                     self.news = true;
                     let t1 = self.parameters.t1_between(frame.blocks, frame.blocks);

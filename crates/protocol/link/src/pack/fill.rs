@@ -29,7 +29,7 @@ use crate::flow::{Lane, Packet, endures};
 use crate::ledger::ServiceLedger;
 
 /// A packet and its arrival time.
-type Came<P> = (P, Instant);
+type Timestamped<P> = (P, Instant);
 
 /// Fills frames from a queue.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Packer<P> {
     together: Option<Together>,
     shortening: Shortening,
     /// Taken from the queue and not sent yet.
-    held: Option<Came<P>>,
+    held: Option<Timestamped<P>>,
     cutting: Option<Cutting<P>>,
     gathered: Vec<P>,
     /// Number of the next packet to fragment.
@@ -210,7 +210,7 @@ impl<P: Packet> Packer<P> {
     pub(crate) fn fill(
         &mut self,
         ledger: &mut ServiceLedger,
-        mut pop: impl FnMut(&mut ServiceLedger) -> Option<Came<P>>,
+        mut pop: impl FnMut(&mut ServiceLedger) -> Option<Timestamped<P>>,
     ) -> Option<(P, Origin)> {
         if self.packs {
             let (payload, filled) = self.fill_from(&mut || pop(ledger))?;
@@ -223,7 +223,10 @@ impl<P: Packet> Packer<P> {
         Some((packet, from))
     }
 
-    fn fill_from(&mut self, pop: &mut impl FnMut() -> Option<Came<P>>) -> Option<(P, Filled)> {
+    fn fill_from(
+        &mut self,
+        pop: &mut impl FnMut() -> Option<Timestamped<P>>,
+    ) -> Option<(P, Filled)> {
         if let Shortening::Anchored(anchors) = &mut self.shortening {
             anchors.begin_frame();
         }
