@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
-use airlane_node::{Callers, Guard, Reason, rounded};
+use airlane_node::{Guard, Reason, RefusedCallers, rounded};
 use airlane_secure::PeerAddress;
 use airlane_session::LEAST;
 use rustix::event::{PollFd, PollFlags};
@@ -465,7 +465,7 @@ pub(super) fn check_peers(
         patience: PATIENCE,
         asked,
         refused: Vec::new(),
-        callers: Callers::default(),
+        callers: RefusedCallers::default(),
     };
     asking.run(findings);
     // A filter may block only this end's port; the calls from a fresh port below would then pass and mislead.
@@ -547,7 +547,7 @@ fn answering_elsewhere<'a>(
         patience: PATIENCE / 2,
         asked: asked.clone(),
         refused: Vec::new(),
-        callers: Callers::default(),
+        callers: RefusedCallers::default(),
     };
     asking.run(&mut Findings(&mut |_| {}));
     let still: Vec<&str> = asking.asked.iter().map(|peer| &*peer.name).collect();
@@ -572,7 +572,7 @@ struct Asking<'a> {
     asked: Vec<&'a PeerConfig>,
     /// Addresses that a packet filter of this machine blocks.
     refused: Vec<PeerAddress>,
-    callers: Callers,
+    callers: RefusedCallers,
 }
 
 impl Asking<'_> {

@@ -10,9 +10,9 @@ use airlane_base::Instant;
 use airlane_link::Codec;
 use airlane_secure::{PeerAddress, PeerId, Wall};
 
-use super::callers::Callers;
 use super::drops::{Drops, Reason};
 use super::guard::Guard;
+use super::refused_callers::RefusedCallers;
 use super::request::Request;
 use super::tap::Tap;
 use super::transmit::{Aside, TransmitBatch};
@@ -54,7 +54,7 @@ pub(crate) struct Below {
     /// Drops of datagrams and packets that belong to no peer.
     pub(crate) drops: Drops,
     /// Callers that were refused for their key or address.
-    pub(crate) callers: Callers,
+    pub(crate) callers: RefusedCallers,
     pub(crate) datagrams_sent: u64,
     pub(crate) bytes_sent: u64,
     pub(crate) datagrams_received: u64,
@@ -73,7 +73,7 @@ impl Below {
             requests: VecDeque::new(),
             outer,
             drops: Drops::new(None),
-            callers: Callers::default(),
+            callers: RefusedCallers::default(),
             datagrams_sent: 0,
             bytes_sent: 0,
             datagrams_received: 0,

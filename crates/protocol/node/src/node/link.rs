@@ -18,6 +18,7 @@ use airlane_session::{
 
 use super::about::AboutEnds;
 use super::below::{Below, To};
+use super::debounced::Debounced;
 use super::drops::{Drops, Reason};
 use super::error::NodeError;
 use super::event_log::EventLog;
@@ -25,7 +26,6 @@ use super::lookup::Lookup;
 use super::path::Path;
 use super::rivals::Rivals;
 use super::share::Spent;
-use super::steady::Steady;
 use super::tap::Journals;
 use super::transmit::SendFate;
 use crate::config::{FragmentConfig, LiveConfig, PeerConfig};
@@ -70,7 +70,7 @@ pub(crate) struct PeerLink {
     pub(crate) drops: Drops,
     pub(crate) event_log: EventLog,
     /// The rate limit that the log has mentioned.
-    limit: Steady<Option<RateLimitCause>>,
+    limit: Debounced<Option<RateLimitCause>>,
     pub(crate) path: Path,
     /// Number of fragmented frames and hellos, and reassembly of the peer's.
     cut: u32,
@@ -163,7 +163,7 @@ impl PeerLink {
             session,
             drops: Drops::new(Some(peer.name.clone())),
             event_log: EventLog::default(),
-            limit: Steady::new(now, None),
+            limit: Debounced::new(now, None),
             path,
             cut: 0,
             parts: Reassembly::default(),

@@ -8,7 +8,7 @@ use airlane_session::{Part, StatusProbe};
 use super::drops::Reason;
 use super::links::Nowhere;
 use super::share::{self, Pressure};
-use super::{Node, own};
+use super::{Node, tunnel_loop};
 use crate::DatagramAddresses;
 use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket, addresses, clamp_mss, needs_clamping};
@@ -220,7 +220,7 @@ impl Node {
     /// The destination of a packet from the kernel, if it is one of this node's own datagrams to a peer.
     fn own_datagram(&self, packet: &[u8]) -> Option<PeerAddress> {
         let port = self.below.underlay.port()?;
-        let to = PeerAddress::Udp(own::from_port(packet, port)?);
+        let to = PeerAddress::Udp(tunnel_loop::from_port(packet, port)?);
         let mut links = self.links.iter();
         links.any(|link| link.to.address == Some(to)).then_some(to)
     }

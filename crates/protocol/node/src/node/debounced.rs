@@ -4,12 +4,12 @@ use airlane_base::{Duration, Instant};
 
 /// The value that was logged, and when it last held.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Steady<T> {
+pub(super) struct Debounced<T> {
     said: T,
     was: Instant,
 }
 
-impl<T: Copy + PartialEq> Steady<T> {
+impl<T: Copy + PartialEq> Debounced<T> {
     /// Starts with a value that is not logged.
     pub(super) const fn new(now: Instant, said: T) -> Self {
         Self { said, was: now }
@@ -42,16 +42,16 @@ mod tests {
 
     #[test]
     fn a_brief_change_is_not_reported_and_a_lasting_one_once() {
-        let mut steady = Steady::new(at(0), false);
-        let said = |steady: &mut Steady<bool>, from: u64, to: u64, value| {
+        let mut debounced = Debounced::new(at(0), false);
+        let said = |debounced: &mut Debounced<bool>, from: u64, to: u64, value| {
             (from..to)
-                .filter(|s| steady.changes(at(*s), value, HELD))
+                .filter(|s| debounced.changes(at(*s), value, HELD))
                 .count()
         };
-        assert_eq!(said(&mut steady, 1, 12, true), 0);
-        assert_eq!(said(&mut steady, 12, 20, false), 0);
-        assert_eq!(said(&mut steady, 20, 60, true), 1);
-        assert_eq!(said(&mut steady, 60, 100, false), 1);
+        assert_eq!(said(&mut debounced, 1, 12, true), 0);
+        assert_eq!(said(&mut debounced, 12, 20, false), 0);
+        assert_eq!(said(&mut debounced, 20, 60, true), 1);
+        assert_eq!(said(&mut debounced, 60, 100, false), 1);
     }
 
     proptest! {
@@ -60,8 +60,8 @@ mod tests {
         fn changes_are_reported_at_most_once_per_hold_time(
             values in prop::collection::vec(0..3u8, 0..200),
         ) {
-            let mut steady = Steady::new(at(0), 0);
-            let said = (1..).zip(&values).filter(|(s, v)| steady.changes(at(*s), **v, HELD)).count();
+            let mut debounced = Debounced::new(at(0), 0);
+            let said = (1..).zip(&values).filter(|(s, v)| debounced.changes(at(*s), **v, HELD)).count();
             prop_assert!(said as u64 * 15 <= values.len() as u64);
         }
     }

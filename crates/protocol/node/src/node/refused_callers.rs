@@ -30,13 +30,13 @@ struct Caller {
 
 /// Recent callers that were refused.
 #[derive(Debug, Default)]
-pub struct Callers {
+pub struct RefusedCallers {
     all: Vec<Caller>,
     /// Start of the log's present minute, and callers mentioned in it.
     minute: (Instant, usize),
 }
 
-impl Callers {
+impl RefusedCallers {
     /// Records that a datagram from `address` was refused for `reason`, with its key if that was unknown.
     /// Returns the caller if the log should mention it.
     pub fn note(
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_caller_is_logged_once_a_minute() {
-        let mut callers = Callers::default();
+        let mut callers = RefusedCallers::default();
         let told = (0..180).filter(|&s| callers.note(at(s), address(2), MAC, true).is_some());
         assert_eq!(told.collect::<Vec<_>>(), [0, 60, 120]);
         let report = callers.report(at(180));
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_flood_from_many_addresses_is_bounded_and_hides_no_peer() {
-        let mut callers = Callers::default();
+        let mut callers = RefusedCallers::default();
         let key = "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=";
         let key = key.parse().unwrap();
         let unknown = (Reason::SecureUnknownKey, Some(&key));
