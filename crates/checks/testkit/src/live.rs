@@ -24,7 +24,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use airlane_probe::{
-    ClientConfig, Door, ServerConfig, ServerPorts, Times, TrafficReport, run_client, serve,
+    AcceptFrom, ClientConfig, ServerConfig, ServerPorts, Times, TrafficReport, run_client, serve,
 };
 
 pub use crate::error::LiveError;
@@ -461,7 +461,7 @@ pub fn server() -> ServerConfig {
         lifetime: DAY,
         longest: DAY,
         most_bytes: u64::MAX,
-        ..ServerConfig::new(Door::Address(Ipv6Addr::UNSPECIFIED.into()))
+        ..ServerConfig::new(AcceptFrom::Address(Ipv6Addr::UNSPECIFIED.into()))
     }
 }
 

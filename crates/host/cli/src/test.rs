@@ -14,7 +14,7 @@ use airlane_live::netlink::{Cidr, leads_to};
 use airlane_live::signals::stop_on_signals;
 use airlane_live::status::{PeerStatus, Status};
 use airlane_probe::{
-    App, Door, ProbeError, ServeError, ServerConfig, ServerEvent, ServerPorts, Survey,
+    AcceptFrom, App, ProbeError, ServeError, ServerConfig, ServerEvent, ServerPorts, Survey,
     SurveyReport, SurveyStep, TestedPath, Times, find_server, serve,
 };
 use anyhow::{Context as _, anyhow, bail};
@@ -344,10 +344,10 @@ fn show(bar: &ProgressBar, step: SurveyStep<'_>) {
 /// Runs `airlane test --serve`.
 fn answer(args: &TestArgs) -> anyhow::Result<()> {
     let peer = args.peer.as_deref();
-    let (door, what) = match peer.and_then(|peer| peer.parse().ok()) {
+    let (accept_from, what) = match peer.and_then(|peer| peer.parse().ok()) {
         Some(address) => {
             let what = format!("any host that reaches {address}");
-            (Door::Address(address), what)
+            (AcceptFrom::Address(address), what)
         }
         None => {
             let link = link_named(peer.or(args.link.as_deref()))?;
@@ -358,7 +358,7 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
                 ));
             }
             let what = format!("the peers of the link {}", link.name);
-            (Door::Interface(link.tun.name), what)
+            (AcceptFrom::Interface(link.tun.name), what)
         }
     };
     let config = ServerConfig {
@@ -370,7 +370,7 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
         },
         lifetime: Duration::from_nanos(args.lifetime.as_nanos()),
         most_bytes: args.max_size.as_bytes(),
-        ..ServerConfig::new(door)
+        ..ServerConfig::new(accept_from)
     };
     let mut signal = stop_on_signals().context("cannot wait for signals")?;
     let stop = Arc::new(AtomicBool::new(false));

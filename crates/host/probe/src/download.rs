@@ -18,10 +18,10 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use crate::desk::{Desk, Test};
 use crate::is_timeout;
 use crate::plan::Timetable;
 use crate::report::DownloadReport;
+use crate::server_state::{ServerState, Test};
 use crate::token::{TOKEN_LEN, TestToken};
 
 const DATA: [u8; 4] = *b"QDAT";
@@ -261,32 +261,37 @@ impl Sender {
 }
 
 /// Serves clients with the token of the running test, until the server ends.
-pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>) {
+pub(crate) fn answer(socket: &UdpSocket, state: &ServerState<'_>) {
     let mut buffer = [0; 2048];
-    while !desk.is_over() {
+    while !state.is_over() {
         let Ok((len, from)) = socket.recv_from(&mut buffer) else {
             continue;
         };
         let Some((token, _)) = Acknowledgment::read(&buffer[..len]) else {
             continue;
         };
-        if let Some(test) = desk.test_of(token).filter(|test| test.may_send_to(from)) {
+        if let Some(test) = state.test_of(token).filter(|test| test.may_send_to(from)) {
             // Whatever ends it, the client counts what has arrived.
             let _ended = socket
                 .set_read_timeout(Some(TICK))
-                .and_then(|()| send(socket, from, &test, desk));
+                .and_then(|()| send(socket, from, &test, state));
             let _best_effort = socket.set_read_timeout(Some(crate::GLANCE));
         }
     }
 }
 
-fn send(socket: &UdpSocket, to: SocketAddr, test: &Test, desk: &Desk<'_>) -> io::Result<()> {
-    let watch = desk.watch;
+fn send(
+    socket: &UdpSocket,
+    to: SocketAddr,
+    test: &Test,
+    state: &ServerState<'_>,
+) -> io::Result<()> {
+    let watch = state.watch;
     let mut sender = Sender::new(watch.now_ns());
     let mut last_ns = watch.now_ns();
     let (mut packet, mut buffer) = ([0; PACKET_LEN], [0; 2048]);
     packet[..4].copy_from_slice(&DATA);
-    while !test.is_over() && !desk.is_over() {
+    while !test.is_over() && !state.is_over() {
         let now = watch.now_ns();
         if now.saturating_sub(last_ns) > SILENCE.as_nanos() as u64 {
             return Ok(());

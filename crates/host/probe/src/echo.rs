@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::clock::{EchoTimes, LocalClock};
-use crate::desk::Desk;
 use crate::plan::Timetable;
 use crate::report::EchoReport;
+use crate::server_state::ServerState;
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 
@@ -60,9 +60,9 @@ pub(crate) const HEARD: usize = 32;
 const ANSWERED: usize = 40;
 
 /// Replies to echoes until the server ends. With `welcoming` it also replies to "WHO?".
-pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>, welcoming: bool) {
+pub(crate) fn answer(socket: &UdpSocket, state: &ServerState<'_>, welcoming: bool) {
     let mut buffer = [0; LENGTH + 1];
-    while !desk.is_over() {
+    while !state.is_over() {
         let (length, from) = match socket.recv_from(&mut buffer) {
             Ok(received) => received,
             Err(e) if is_timeout(&e) => continue,
@@ -71,14 +71,14 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>, welcoming: bool) {
                 continue;
             }
         };
-        let heard_ns = desk.watch.now_ns();
+        let heard_ns = state.watch.now_ns();
         let Ok(mut packet) = <[u8; LENGTH]>::try_from(&buffer[..length]) else {
             continue;
         };
-        if !reply(&mut packet, desk, welcoming, heard_ns) {
+        if !reply(&mut packet, state, welcoming, heard_ns) {
             continue;
         }
-        set_field(ANSWERED, &mut packet, desk.watch.now_ns());
+        set_field(ANSWERED, &mut packet, state.watch.now_ns());
         // A reply that cannot be sent is lost like any other.
         let _ = socket.send_to(&packet, from);
     }
@@ -87,13 +87,13 @@ pub(crate) fn answer(socket: &UdpSocket, desk: &Desk<'_>, welcoming: bool) {
 /// Turns a request into its reply. Returns whether it is a valid request.
 pub(crate) fn reply(
     packet: &mut [u8; LENGTH],
-    desk: &Desk<'_>,
+    state: &ServerState<'_>,
     welcoming: bool,
     heard_ns: u64,
 ) -> bool {
     let magic = packet.first_chunk().copied().unwrap_or_default();
     let answer = match magic {
-        REQUEST if desk.test_of(&packet[8..8 + TOKEN_LEN]).is_some() => ANSWER,
+        REQUEST if state.test_of(&packet[8..8 + TOKEN_LEN]).is_some() => ANSWER,
         WHO if welcoming => HERE,
         _ => return false,
     };
@@ -287,24 +287,24 @@ mod tests {
     #[test]
     fn strangers_get_no_answer() {
         let stop = AtomicBool::new(false);
-        let desk = Desk::new(LocalClock::default(), u64::MAX, &stop);
+        let state = ServerState::new(LocalClock::default(), u64::MAX, &stop);
         let tokens = [TestToken([1; TOKEN_LEN]), TestToken([2; TOKEN_LEN])];
         assert!(
-            !reply(&mut request(tokens[0]), &desk, true, 7),
+            !reply(&mut request(tokens[0]), &state, true, 7),
             "no test is on"
         );
-        let _test = desk.begin(tokens[0], None, u64::MAX, 0).unwrap();
-        assert!(!reply(&mut request(tokens[1]), &desk, true, 7));
+        let _test = state.begin(tokens[0], None, u64::MAX, 0).unwrap();
+        assert!(!reply(&mut request(tokens[1]), &state, true, 7));
         let mut packet = request(tokens[0]);
-        assert!(reply(&mut packet, &desk, false, 7));
+        assert!(reply(&mut packet, &state, false, 7));
         assert_eq!((field(HEARD, &packet), &packet[..4]), (7, &ANSWER[..]));
         assert!(
-            !reply(&mut packet, &desk, true, 7),
+            !reply(&mut packet, &state, true, 7),
             "an answer is no request"
         );
         packet[..4].copy_from_slice(&WHO);
-        assert!(!reply(&mut packet, &desk, false, 7));
-        assert!(reply(&mut packet, &desk, true, 7));
+        assert!(!reply(&mut packet, &state, false, 7));
+        assert!(reply(&mut packet, &state, true, 7));
     }
 
     proptest! {

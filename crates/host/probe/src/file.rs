@@ -6,9 +6,9 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::desk::Test;
 use crate::plan::Timetable;
 use crate::progress::{Counter, Progress};
+use crate::server_state::Test;
 use crate::token::TestToken;
 use crate::{GLANCE, is_timeout};
 

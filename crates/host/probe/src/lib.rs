@@ -41,7 +41,6 @@
 mod client;
 pub mod clock;
 mod control;
-mod desk;
 mod download;
 mod echo;
 mod file;
@@ -51,6 +50,7 @@ mod ports;
 mod progress;
 mod report;
 mod server;
+mod server_state;
 #[doc(hidden)]
 pub mod strangers;
 mod survey;
@@ -70,7 +70,7 @@ pub use progress::{Counts, Progress};
 pub use report::{
     ClockReport, DownloadReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport,
 };
-pub use server::{Door, ServeError, ServerConfig, ServerEvent, serve};
+pub use server::{AcceptFrom, ServeError, ServerConfig, ServerEvent, serve};
 pub use survey::{App, PathReport, Survey, SurveyReport, SurveyStep, TestedPath};
 pub use voice::VOICE_DSCP;
 

@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::desk::Test;
 use crate::plan::Timetable;
 use crate::progress::{Counter, Progress};
 use crate::report::PagesReport;
+use crate::server_state::Test;
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 

@@ -16,10 +16,10 @@ use crate::clock::LocalClock;
 use crate::control::{
     Accepted, ControlConnection, Finish, Go, LoadStarted, Reply, ServerResult, TestOrder, VERSION,
 };
-use crate::desk::{Desk, Test, lock};
 use crate::plan::{Times, Timetable};
 use crate::ports::ServerPorts;
 use crate::progress::{Counter, Progress};
+use crate::server_state::{ServerState, Test, lock};
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::voice::Arrivals;
 use crate::{GLANCE, download, echo, file, fill, is_timeout, pages, voice};
@@ -33,7 +33,7 @@ const ORDER: Duration = Duration::from_secs(10);
 
 /// Who may begin a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum AcceptFrom {
     /// Any client that reaches this address.
     Address(IpAddr),
     /// Any client on this interface: on a link with keys, the peer.
@@ -44,7 +44,7 @@ pub enum Door {
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Who may begin a test.
-    pub door: Door,
+    pub accept_from: AcceptFrom,
     /// Its ports.
     pub ports: ServerPorts,
     /// It stops after this time.
@@ -61,9 +61,9 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// An hour; tests of at most ten minutes and 10 GB.
-    pub fn new(door: Door) -> Self {
+    pub fn new(accept_from: AcceptFrom) -> Self {
         Self {
-            door,
+            accept_from,
             ports: ServerPorts::default(),
             lifetime: Duration::from_secs(3600),
             longest: Duration::from_secs(600),
@@ -133,9 +133,9 @@ struct Sockets {
 
 impl Sockets {
     fn open(config: &ServerConfig) -> Result<Self, ServeError> {
-        let (address, interface) = match &config.door {
-            Door::Address(address) => (*address, None),
-            Door::Interface(name) => (unspecified(), Some(name.as_str())),
+        let (address, interface) = match &config.accept_from {
+            AcceptFrom::Address(address) => (*address, None),
+            AcceptFrom::Interface(name) => (unspecified(), Some(name.as_str())),
         };
         let ServerPorts {
             control,
@@ -292,18 +292,18 @@ pub fn serve(
     let (ports, echo_port, download_port) = sockets.ports().map_err(|source| ServeError {
         transport: "TCP",
         port: config.ports.control,
-        at: format!("{:?}", config.door),
+        at: format!("{:?}", config.accept_from),
         source,
     })?;
     let end_ns = from_now(config.watch, config.lifetime);
-    let desk = Desk::new(config.watch, end_ns, stop);
+    let state = ServerState::new(config.watch, end_ns, stop);
     let server = Server {
         config,
         ports,
         echo_port,
         download_port,
         sockets: &sockets,
-        desk: &desk,
+        state: &state,
         tell,
     };
     tell(ServerEvent::Ready(ports));
@@ -324,26 +324,26 @@ struct Server<'a> {
     echo_port: u16,
     download_port: u16,
     sockets: &'a Sockets,
-    desk: &'a Desk<'a>,
+    state: &'a ServerState<'a>,
     tell: &'a (dyn Fn(ServerEvent<'_>) + Sync),
 }
 
 impl<'a> Server<'a> {
     fn run<'s>(self, scope: &'s Scope<'s, 'a>) {
-        let Self { sockets, desk, .. } = self;
+        let Self { sockets, state, .. } = self;
         scope.spawn(move || {
-            accept(&sockets.file, desk, |stream| self.carry(scope, stream));
+            accept(&sockets.file, state, |stream| self.carry(scope, stream));
         });
         if let Some(listener) = &sockets.pages {
-            scope.spawn(move || accept(listener, desk, |stream| self.carry(scope, stream)));
+            scope.spawn(move || accept(listener, state, |stream| self.carry(scope, stream)));
         }
-        scope.spawn(move || download::answer(&sockets.download, desk));
-        scope.spawn(move || echo::answer(&sockets.echo, desk, false));
+        scope.spawn(move || download::answer(&sockets.download, state));
+        scope.spawn(move || echo::answer(&sockets.echo, state, false));
         if let Some(welcome) = &sockets.welcome {
-            scope.spawn(move || echo::answer(welcome, desk, true));
+            scope.spawn(move || echo::answer(welcome, state, true));
         }
-        accept(&sockets.control, desk, |stream| {
-            if let Some(admitted) = desk.clients.admit() {
+        accept(&sockets.control, state, |stream| {
+            if let Some(admitted) = state.clients.admit() {
                 scope.spawn(move || {
                     let _counted = admitted;
                     // A client that leaves without an order is not reported.
@@ -356,13 +356,13 @@ impl<'a> Server<'a> {
     /// Serves one connection of a test, once it has shown the test's token: the bare token requests the file, a token
     /// in a path a page.
     fn carry<'s>(self, scope: &'s Scope<'s, 'a>, mut stream: TcpStream) {
-        let Some(admitted) = self.desk.connections.admit() else {
+        let Some(admitted) = self.state.connections.admit() else {
             return;
         };
         scope.spawn(move || {
             let _counted = admitted;
-            let patience_ns = from_now(self.desk.watch, INTRODUCTION);
-            let impatient = || self.desk.watch.now_ns() >= patience_ns || self.desk.is_over();
+            let patience_ns = from_now(self.state.watch, INTRODUCTION);
+            let impatient = || self.state.watch.now_ns() >= patience_ns || self.state.is_over();
             let (mut shown, mut rest) = ([0; TOKEN_LEN], [0; pages::REQUEST_LEN - TOKEN_LEN]);
             if stream.set_read_timeout(Some(GLANCE)).is_err()
                 || fill(&mut stream, &mut shown, impatient).is_err()
@@ -373,7 +373,7 @@ impl<'a> Server<'a> {
                 return;
             };
             // The client sees and counts an error on its side of the connection.
-            let _ = match self.desk.test_of(&shown) {
+            let _ = match self.state.test_of(&shown) {
                 Some(test) => {
                     test.prove(from);
                     file::send(stream, &test)
@@ -382,7 +382,7 @@ impl<'a> Server<'a> {
                     let asked = |test: &Arc<Test>| {
                         pages::request(test.token) == [&shown[..], &rest[..]].concat()
                     };
-                    match self.desk.test().filter(asked) {
+                    match self.state.test().filter(asked) {
                         Some(test) => {
                             test.prove(from);
                             pages::answer(stream, &test)
@@ -398,7 +398,7 @@ impl<'a> Server<'a> {
     fn receive_client(self, stream: TcpStream) -> io::Result<()> {
         let client = stream.peer_addr()?.ip().to_canonical();
         let mut control = ControlConnection::new(stream)?;
-        let order: TestOrder = control.hear(ORDER, || self.desk.is_over())?;
+        let order: TestOrder = control.hear(ORDER, || self.state.is_over())?;
         let (test, accepted) = match self.accept_order(&order, client, TestToken::draw()?) {
             Ok(begun) => begun,
             Err(why) => {
@@ -412,7 +412,7 @@ impl<'a> Server<'a> {
             .say(&Reply::Ok(accepted))
             .and_then(|()| self.obey(&order, &test, &mut control));
         // Before the client is told, because its next test may follow at once.
-        self.desk.end();
+        self.state.end();
         let error = outcome.as_ref().err();
         (self.tell)(ServerEvent::Ended { client, error });
         control.say(&outcome?)
@@ -425,9 +425,9 @@ impl<'a> Server<'a> {
         test: &Test,
         control: &mut ControlConnection,
     ) -> io::Result<ServerResult> {
-        let is_over = || self.desk.is_over() || test.is_over();
+        let is_over = || self.state.is_over() || test.is_over();
         let _: Go = control.hear(PATIENCE, is_over)?;
-        let plan = Timetable::starting_now(self.desk.watch, &order.times);
+        let plan = Timetable::starting_now(self.state.watch, &order.times);
         control.say(&LoadStarted)?;
         let patience = order.times.total().saturating_add(PATIENCE);
         let (voice_sent, voice_arrivals) = match order.voice {
@@ -463,20 +463,22 @@ impl<'a> Server<'a> {
                 "it allows tests of at most {longest:?}, and this one would take {load:?}"
             ));
         }
-        let end_ns = from_now(self.desk.watch, load.saturating_add(2 * PATIENCE));
+        let end_ns = from_now(self.state.watch, load.saturating_add(2 * PATIENCE));
         // The peer of a link orders tests over the link also for the path below it, where it has another address.
-        let only = matches!(self.config.door, Door::Address(_)).then_some(client);
-        let test = self.desk.begin(token, only, end_ns, self.config.most_bytes);
+        let only = matches!(self.config.accept_from, AcceptFrom::Address(_)).then_some(client);
+        let test = self
+            .state
+            .begin(token, only, end_ns, self.config.most_bytes);
         let test = test.ok_or("another test is running; try again when it has ended")?;
         let name = order.congestion_control.as_deref();
         if let Err(error) = voice::mark(&self.sockets.voice, order.marked) {
-            self.desk.end();
+            self.state.end();
             return Err(format!("its kernel marks no packets: {error}"));
         }
         let congestion_control = match self.sockets.set_congestion_control(name) {
             Ok(name) => name,
             Err(why) => {
-                self.desk.end();
+                self.state.end();
                 return Err(why);
             }
         };
@@ -516,7 +518,7 @@ impl<'a> Server<'a> {
                     self.config.progress.add(Counter::VoiceUp, 1);
                     true
                 };
-                let bounds = (self.desk.watch, voice::most_arrivals(&order.times));
+                let bounds = (self.state.watch, voice::most_arrivals(&order.times));
                 voice::receive(socket, token, bounds, is_over, arrived)
             });
             let finish = finish();
@@ -531,8 +533,8 @@ impl<'a> Server<'a> {
     }
 }
 
-fn accept(listener: &TcpListener, desk: &Desk<'_>, mut serve: impl FnMut(TcpStream)) {
-    while !desk.is_over() {
+fn accept(listener: &TcpListener, state: &ServerState<'_>, mut serve: impl FnMut(TcpStream)) {
+    while !state.is_over() {
         match listener.accept() {
             Ok((stream, _)) => serve(stream),
             Err(e) if is_timeout(&e) => {}

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::clock::LocalClock;
 use crate::control::{Finish, Line, Reply, ServerResult, TestOrder};
-use crate::desk::Desk;
 use crate::download::{Acknowledgment, Sender};
+use crate::server_state::ServerState;
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::{echo, voice};
 
@@ -36,10 +36,10 @@ pub fn lines(mut bytes: &[u8]) {
 /// reply repeats the fields of its request.
 pub fn echo(asked: &[u8; echo::LENGTH], welcoming: bool, heard_ns: u64) {
     let stop = AtomicBool::new(false);
-    let desk = Desk::new(LocalClock::default(), u64::MAX, &stop);
-    let _test = desk.begin(TestToken(TOKEN), None, u64::MAX, 0);
+    let state = ServerState::new(LocalClock::default(), u64::MAX, &stop);
+    let _test = state.begin(TestToken(TOKEN), None, u64::MAX, 0);
     let mut packet = *asked;
-    let answered = echo::reply(&mut packet, &desk, welcoming, heard_ns);
+    let answered = echo::reply(&mut packet, &state, welcoming, heard_ns);
     let is = |of: [u8; 4]| asked[..4] == of;
     let is_ours = asked[8..8 + TOKEN_LEN] == TOKEN;
     let may = is(echo::REQUEST) && is_ours || is(echo::WHO) && welcoming;

@@ -9,8 +9,8 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use airlane_probe::{
-    ClientConfig, Door, LocalClock, ProbeError, ServerConfig, ServerEvent, ServerPorts, Times,
-    TrafficReport, run_client, serve,
+    AcceptFrom, ClientConfig, LocalClock, ProbeError, ServerConfig, ServerEvent, ServerPorts,
+    Times, TrafficReport, run_client, serve,
 };
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -28,7 +28,7 @@ fn server() -> ServerConfig {
     ServerConfig {
         ports: ANY,
         watch: LocalClock { ahead_ns: HOURS },
-        ..ServerConfig::new(Door::Address(HERE))
+        ..ServerConfig::new(AcceptFrom::Address(HERE))
     }
 }
 
@@ -162,7 +162,7 @@ fn only_requested_applications_run() {
 #[test]
 fn voice_arrives_from_another_address_than_its_request() {
     let any = ServerConfig {
-        door: Door::Address(Ipv6Addr::UNSPECIFIED.into()),
+        accept_from: AcceptFrom::Address(Ipv6Addr::UNSPECIFIED.into()),
         ..server()
     };
     for pages in [false, true] {

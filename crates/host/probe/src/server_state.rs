@@ -8,7 +8,7 @@ use crate::clock::LocalClock;
 use crate::token::TestToken;
 
 /// The shared state of all threads of a server.
-pub(crate) struct Desk<'a> {
+pub(crate) struct ServerState<'a> {
     pub(crate) watch: LocalClock,
     /// When the server's lifetime ends.
     end_ns: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Test {
 const MOST_CONNECTIONS: usize = 16;
 const MOST_CLIENTS: usize = 8;
 
-impl<'a> Desk<'a> {
+impl<'a> ServerState<'a> {
     pub(crate) fn new(watch: LocalClock, end_ns: u64, stop: &'a AtomicBool) -> Self {
         Self {
             watch,
@@ -178,20 +178,20 @@ mod tests {
 
     const HERE: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
-    fn desk(stop: &AtomicBool) -> Desk<'_> {
-        Desk::new(LocalClock::default(), u64::MAX, stop)
+    fn state(stop: &AtomicBool) -> ServerState<'_> {
+        ServerState::new(LocalClock::default(), u64::MAX, stop)
     }
 
     #[test]
     fn one_test_runs_at_a_time_and_is_identified_by_its_token() {
         let stop = AtomicBool::new(false);
-        let desk = desk(&stop);
+        let state = state(&stop);
         let tokens = [TestToken([1; 16]), TestToken([2; 16])];
-        let test = desk.begin(tokens[0], HERE, u64::MAX, 100).unwrap();
-        assert!(desk.begin(tokens[1], HERE, u64::MAX, 100).is_none());
-        assert!(desk.test_of(&tokens[0].0).is_some());
-        assert!(desk.test_of(&tokens[1].0).is_none());
-        assert!(desk.test_of(&[]).is_none());
+        let test = state.begin(tokens[0], HERE, u64::MAX, 100).unwrap();
+        assert!(state.begin(tokens[1], HERE, u64::MAX, 100).is_none());
+        assert!(state.test_of(&tokens[0].0).is_some());
+        assert!(state.test_of(&tokens[1].0).is_none());
+        assert!(state.test_of(&[]).is_none());
         assert!(!test.is_over());
         assert!(test.may_send_to("127.0.0.1:7".parse().unwrap()));
         assert!(test.may_send_to("[::ffff:127.0.0.1]:7".parse().unwrap()));
@@ -199,22 +199,22 @@ mod tests {
         test.prove("192.0.2.1:80".parse().unwrap());
         assert!(test.may_send_to("192.0.2.1:7".parse().unwrap()));
         assert!(!test.may_send_to("192.0.2.2:7".parse().unwrap()));
-        desk.end();
+        state.end();
         assert!(test.is_over());
-        assert!(desk.test_of(&tokens[0].0).is_none());
-        assert!(desk.begin(tokens[1], HERE, u64::MAX, 100).is_some());
+        assert!(state.test_of(&tokens[0].0).is_none());
+        assert!(state.begin(tokens[1], HERE, u64::MAX, 100).is_some());
     }
 
     #[test]
     fn a_test_ends_by_itself_and_sends_no_more_than_it_may() {
         let stop = AtomicBool::new(false);
-        let desk = desk(&stop);
-        let test = desk.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
+        let state = state(&stop);
+        let test = state.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
         assert!(test.is_over());
         assert!(test.spend(60) && test.spend(40) && test.is_used_up());
         assert!(!test.spend(1));
-        desk.end();
-        let test = desk.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
+        state.end();
+        let test = state.begin(TestToken([1; 16]), HERE, 0, 100).unwrap();
         // A remainder that is too small counts as used up.
         assert!(!test.spend(101) && test.is_used_up());
     }
