@@ -30,8 +30,8 @@ use airlane_secure::{
 };
 use airlane_session::{About, Hello, Part, Probe, Reassembly, StatusProbe};
 use airlane_ship::{
-    Digest, Entry, Kind, LONGEST_DATAGRAM, Manifest, Ranges, Shipper, ShipperPhase, Taker,
-    TakerPhase,
+    Digest, Entry, Kind, LONGEST_DATAGRAM, Manifest, Ranges, ShipReceiver, ShipReceiverPhase,
+    Shipper, ShipperPhase,
 };
 use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, NetemChoice, from_mahimahi, from_netem};
@@ -745,7 +745,7 @@ pub(crate) fn ship(data: &[u8]) {
     let most = airlane_base::Rate::from_bps(100_000_000).expect("it is not zero");
     let mut now = Instant::ORIGIN;
     let mut shipper = Shipper::new(now, list, &[1_448, 1_232], 1, most).expect("the list is short");
-    let mut taker = Taker::new(now, 1);
+    let mut receiver = ShipReceiver::new(now, 1);
     let mut keep = |at: u64, bytes: &[u8]| {
         assert!(at + bytes.len() as u64 <= TOTAL, "{at}");
         Ok::<_, std::convert::Infallible>(())
@@ -762,39 +762,39 @@ pub(crate) fn ship(data: &[u8]) {
         match to & 1 {
             0 => shipper.handle(now, forged),
             _ => {
-                let Ok(()) = taker.handle(now, forged, &mut keep);
+                let Ok(()) = receiver.handle(now, forged, &mut keep);
             }
         }
         now += Duration::from_millis(u64::from(to >> 2));
         shipper.handle_timeout(now);
-        taker.handle_timeout(now);
+        receiver.handle_timeout(now);
         for _ in 0..64 {
             let Ok(sent) = shipper.poll_transmit(now, &mut out, &mut fill);
             let Some(len) = sent else { break };
             if to & 2 == 0 {
-                let Ok(()) = taker.handle(now, &out[..len], &mut keep);
+                let Ok(()) = receiver.handle(now, &out[..len], &mut keep);
             }
         }
-        match taker.phase() {
-            TakerPhase::Offered => {
-                let total = taker.manifest().map_or(0, Manifest::total);
-                taker.ask_for(Ranges::all(total.min(TOTAL)));
+        match receiver.phase() {
+            ShipReceiverPhase::Offered => {
+                let total = receiver.manifest().map_or(0, Manifest::total);
+                receiver.ask_for(Ranges::all(total.min(TOTAL)));
             }
-            TakerPhase::Comparing => taker.accept(),
+            ShipReceiverPhase::Comparing => receiver.accept(),
             _ => {}
         }
         if shipper.phase() == ShipperPhase::Digests {
             shipper.give_digests(vec![Digest(String::new())]);
         }
         for _ in 0..64 {
-            let Some(len) = taker.poll_transmit(now, &mut out) else {
+            let Some(len) = receiver.poll_transmit(now, &mut out) else {
                 break;
             };
             if to & 2 == 0 {
                 shipper.handle(now, &out[..len]);
             }
         }
-        let _missing = taker.missing();
+        let _missing = receiver.missing();
     }
 }
 

@@ -2,7 +2,7 @@
 //! `airlane recv` without their sockets, keys and disks.
 //!
 //! ```text
-//! Shipper                                            Taker
+//! Shipper                                            ShipReceiver
 //!   hello, as long as the path may carry  ────────►
 //!                                         ◄────────  reached: the length of a hello received
 //!   manifest: names, lengths              ────────►
@@ -33,8 +33,8 @@ mod message;
 mod path_rate;
 mod pieces;
 mod ranges;
+mod receiver;
 mod shipper;
-mod taker;
 #[cfg(test)]
 mod tests;
 
@@ -42,5 +42,5 @@ pub use failure::{Failure, printable};
 pub use manifest::{Entry, Kind, Manifest};
 pub use message::{Digest, LONGEST_DATAGRAM, OVERHEAD};
 pub use ranges::Ranges;
+pub use receiver::{ShipReceiver, ShipReceiverPhase};
 pub use shipper::{Offered, Shipper, ShipperPhase};
-pub use taker::{Taker, TakerPhase};

@@ -222,7 +222,7 @@ pub struct Digest(pub String);
 /// A message of the sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ToTaker {
+pub(crate) enum ToReceiver {
     /// The list of files, and the length of the datagrams to follow.
     Manifest { size: u16, list: Manifest },
     /// One for each file, in the order of the manifest.

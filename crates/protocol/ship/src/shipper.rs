@@ -9,7 +9,7 @@ use crate::exchange::Exchange;
 use crate::failure::{Failure, printable};
 use crate::manifest::Manifest;
 use crate::message::{
-    Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode,
+    Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToReceiver, ToShipper, decode,
 };
 use crate::path_rate::PathRate;
 use crate::pieces::Pieces;
@@ -227,7 +227,7 @@ impl Shipper {
         }
     }
 
-    fn say(&mut self, message: &ToTaker) {
+    fn say(&mut self, message: &ToReceiver) {
         if let Err(failure) = self.exchange.send(to_json(message), self.size - PART_HEAD) {
             self.fail(failure);
         }
@@ -237,7 +237,7 @@ impl Shipper {
     pub fn give_digests(&mut self, digests: Vec<Digest>) {
         if self.phase == ShipperPhase::Digests {
             self.phase = ShipperPhase::Comparing;
-            self.say(&ToTaker::Digests(digests));
+            self.say(&ToReceiver::Digests(digests));
         }
     }
 
@@ -559,8 +559,8 @@ impl Shipper {
     }
 }
 
-fn offer(size: usize, list: &Manifest) -> ToTaker {
-    ToTaker::Manifest {
+fn offer(size: usize, list: &Manifest) -> ToReceiver {
+    ToReceiver::Manifest {
         size: size as u16,
         list: list.clone(),
     }

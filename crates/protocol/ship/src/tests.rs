@@ -96,7 +96,7 @@ struct World {
     path: Path,
     now: Instant,
     shipper: Shipper,
-    taker: Taker,
+    receiver: ShipReceiver,
     disk: Vec<u8>,
     /// The bytes missing before anything arrives.
     missing: Ranges,
@@ -119,7 +119,7 @@ impl World {
             path,
             now: Instant::ORIGIN,
             shipper: Shipper::new(Instant::ORIGIN, list, &[1_448, 1_232], 7, most).unwrap(),
-            taker: Taker::new(Instant::ORIGIN, 1),
+            receiver: ShipReceiver::new(Instant::ORIGIN, 1),
             disk: vec![0; total as usize],
             missing: Ranges::all(total),
             wire: Wire::new(),
@@ -191,16 +191,19 @@ impl World {
         while let Ok(Some(len)) = self.shipper.poll_transmit(self.now, &mut out, &mut fill) {
             self.carry(true, &out[..len]);
         }
-        match self.taker.phase() {
-            TakerPhase::Offered => self.taker.ask_for(self.missing.clone()),
-            TakerPhase::Comparing => self.taker.accept(),
+        match self.receiver.phase() {
+            ShipReceiverPhase::Offered => self.receiver.ask_for(self.missing.clone()),
+            ShipReceiverPhase::Comparing => self.receiver.accept(),
             _ => {}
         }
-        while let Some(len) = self.taker.poll_transmit(self.now, &mut out) {
+        while let Some(len) = self.receiver.poll_transmit(self.now, &mut out) {
             self.carry(false, &out[..len]);
         }
         if self.shipper.phase() == ShipperPhase::Digests {
-            let files = self.taker.manifest().map_or(0, |list| list.files().count());
+            let files = self
+                .receiver
+                .manifest()
+                .map_or(0, |list| list.files().count());
             self.shipper
                 .give_digests(vec![Digest(String::new()); files]);
             self.drain();
@@ -209,7 +212,7 @@ impl World {
 
     fn step(&mut self) {
         let next = self.wire.peek().map(|Reverse((at, ..))| *at);
-        let timers = [self.shipper.poll_timeout(), self.taker.poll_timeout()];
+        let timers = [self.shipper.poll_timeout(), self.receiver.poll_timeout()];
         let says = self.interface.map(|(at, _)| at);
         let speaks = self.call.as_ref().map(|call| call.next);
         let others = next.into_iter().chain(says).chain(speaks);
@@ -228,12 +231,12 @@ impl World {
                 disk[at as usize..][..bytes.len()].copy_from_slice(bytes);
                 Ok::<_, Infallible>(())
             };
-            let Ok(()) = self.taker.handle(self.now, &bytes, &mut keep);
+            let Ok(()) = self.receiver.handle(self.now, &bytes, &mut keep);
         }
         self.speak();
         self.offer();
         self.shipper.handle_timeout(self.now);
-        self.taker.handle_timeout(self.now);
+        self.receiver.handle_timeout(self.now);
         self.drain();
     }
 
@@ -242,12 +245,12 @@ impl World {
         let begin = self.now;
         for _ in 0..3_000_000 {
             if self.restarts
-                && self.taker.missing_bytes() < self.disk.len() as u64 / 2
-                && self.taker.manifest().is_some()
+                && self.receiver.missing_bytes() < self.disk.len() as u64 / 2
+                && self.receiver.manifest().is_some()
             {
                 self.restarts = false;
-                self.missing = self.taker.missing();
-                self.taker = Taker::new(self.now, 2);
+                self.missing = self.receiver.missing();
+                self.receiver = ShipReceiver::new(self.now, 2);
             }
             if matches!(
                 self.shipper.phase(),
@@ -260,7 +263,7 @@ impl World {
         panic!(
             "it does not end: {:?}, {:?}",
             self.shipper.phase(),
-            self.taker.phase()
+            self.receiver.phase()
         );
     }
 
@@ -297,7 +300,7 @@ proptest! {
     fn no_bytes_disturb_an_end(datagrams in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..60)), 0..60)) {
         let mut world = World::new(Path::new(10.0, 1, 0.0), &[10]);
         for (forward, bytes) in datagrams {
-            let Ok(()) = world.taker.handle(world.now, &bytes, &mut |_, _: &[u8]| Ok::<_, Infallible>(()));
+            let Ok(()) = world.receiver.handle(world.now, &bytes, &mut |_, _: &[u8]| Ok::<_, Infallible>(()));
             if forward { world.shipper.handle(world.now, &bytes) }
             world.drain();
         }
@@ -313,7 +316,7 @@ fn a_lossy_link_is_used() {
         assert!(world.is_intact());
         let share = 60e6 * 8.0 / took.as_secs_f64() / 20e6;
         assert!(share > least, "{share} of the link at {loss}, {took}");
-        let (packets, duplicates) = world.taker.packets();
+        let (packets, duplicates) = world.receiver.packets();
         let few = packets as f64 * loss / 3.0;
         assert!(
             (duplicates as f64) < few,
@@ -441,8 +444,8 @@ fn a_refusal_reaches_the_sender() {
     let mut world = World::new(Path::new(20.0, 5, 0.0), &[10]);
     while world.shipper.phase() != ShipperPhase::Failed {
         world.step();
-        if matches!(world.taker.phase(), TakerPhase::Receiving) {
-            world.taker.refuse("the disk is full");
+        if matches!(world.receiver.phase(), ShipReceiverPhase::Receiving) {
+            world.receiver.refuse("the disk is full");
         }
     }
     assert_eq!(
@@ -455,20 +458,20 @@ fn a_refusal_reaches_the_sender() {
 #[test]
 fn the_final_message_is_repeated_until_acknowledged() {
     let mut world = World::new(Path::new(20.0, 5, 0.0), &[100_000]);
-    while world.taker.phase() != TakerPhase::Done {
+    while world.receiver.phase() != ShipReceiverPhase::Done {
         world.step();
     }
     let back = world.now + Duration::from_secs(50);
     world.path.loss = 1.0;
     world.wire.clear();
     while world.now < back {
-        assert!(!world.taker.is_heard() && !world.taker.is_alone(world.now));
+        assert!(!world.receiver.is_heard() && !world.receiver.is_alone(world.now));
         world.step();
     }
     world.path.loss = 0.0;
     world.run();
     assert!(world.is_intact());
-    while !world.taker.is_heard() {
+    while !world.receiver.is_heard() {
         assert!(world.now < back + Duration::from_secs(10));
         world.step();
     }
@@ -482,7 +485,7 @@ fn an_earlier_sender_is_told_that_it_is_replaced() {
     let mut earlier =
         Shipper::new(Instant::ORIGIN, manifest(&[10]), &[1_448, 1_232], 6, most).unwrap();
     let mut out = [0; 2_048];
-    while world.taker.phase() != TakerPhase::Receiving {
+    while world.receiver.phase() != ShipReceiverPhase::Receiving {
         world.step();
     }
     earlier.handle_timeout(world.now);
@@ -490,12 +493,12 @@ fn an_earlier_sender_is_told_that_it_is_replaced() {
     while let Ok(Some(len)) = earlier.poll_transmit(world.now, &mut out, &mut fill) {
         let hello = out[..len].to_vec();
         let Ok(()) =
-            world.taker.handle(
+            world.receiver.handle(
                 world.now,
                 &hello,
                 &mut |_, _: &[u8]| Ok::<_, Infallible>(()),
             );
-        while let Some(len) = world.taker.poll_transmit(world.now, &mut out) {
+        while let Some(len) = world.receiver.poll_transmit(world.now, &mut out) {
             earlier.handle(world.now, &out[..len]);
             world.shipper.handle(world.now, &out[..len]);
         }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::SecurePeer;
-use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, Taker, TakerPhase, printable};
+use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, ShipReceiver, ShipReceiverPhase, printable};
 
 use super::digest::Digester;
 use super::line::{Line, Refusal};
@@ -60,7 +60,7 @@ pub fn receive(
     let mut line = Line::open(options.listen, options.ticket.receiver(), peer)?;
     watch(ShipEvent::Listening(line.local()?));
     let mut instance = clock::since_1970() as u16;
-    let mut taker = Taker::new(clock::now(), instance);
+    let mut receiver = ShipReceiver::new(clock::now(), instance);
     let mut job: Option<Job> = None;
     let mut failed = None;
     let mut told = clock::now();
@@ -69,7 +69,7 @@ pub fn receive(
         let now = clock::now();
         let taken = line.receive(now, |contents| {
             heard = now;
-            taker.handle(now, contents, &mut |at, bytes: &[u8]| match &mut job {
+            receiver.handle(now, contents, &mut |at, bytes: &[u8]| match &mut job {
                 Some(Job {
                     store: Some(store), ..
                 }) => store.keep(at, bytes),
@@ -79,7 +79,7 @@ pub fn receive(
         if let Some((stranger, why)) = line.take_stranger() {
             let is_due = |last: Option<Instant>| last.is_none_or(|then| now >= then + AGAIN);
             // The remembered timestamp protects a running job, and there is none.
-            let is_free = now >= line.heard() + QUIET && is_free(now, &taker, job.as_ref());
+            let is_free = now >= line.heard() + QUIET && is_free(now, &receiver, job.as_ref());
             let is_heard = why == Refusal::Clock && is_free && is_due(forgot);
             let what = match (why, is_heard) {
                 (Refusal::Ticket, _) => "is refused",
@@ -98,7 +98,7 @@ pub fn receive(
                 forgot = Some(now);
                 line.forget_calls(now)?;
                 instance = instance.wrapping_add(1);
-                (taker, job) = (Taker::new(now, instance), None);
+                (receiver, job) = (ShipReceiver::new(now, instance), None);
             }
         }
         if let Some(timeout) = options.timeout.filter(|timeout| now >= heard + *timeout) {
@@ -109,21 +109,21 @@ pub fn receive(
                 None => Err(ShipError::Unheard),
             };
         }
-        if job.as_ref().is_some_and(|job| job.number != taker.job()) {
+        if job.as_ref().is_some_and(|job| job.number != receiver.job()) {
             // The sender was restarted, or replaced by another; what it has sent is on the disk.
             job = None;
         }
-        taker.handle_timeout(now);
-        let went = taken.and_then(|()| go_on(now, options, &mut taker, &mut job, watch));
+        receiver.handle_timeout(now);
+        let went = taken.and_then(|()| go_on(now, options, &mut receiver, &mut job, watch));
         let ended = went.unwrap_or_else(|error| {
             // Only the job fails. Its sender is told why, and its partial files are kept.
             watch(ShipEvent::Note(format!("refused: {error}")));
-            taker.refuse(&error.to_string());
+            receiver.refuse(&error.to_string());
             job = None;
             failed = Some(error);
             false
         });
-        transmit(now, &mut taker, &mut line);
+        transmit(now, &mut receiver, &mut line);
         if ended {
             match failed.take() {
                 _ if options.stay => {}
@@ -134,11 +134,11 @@ pub fn receive(
         let more = job.as_ref().is_some_and(|job| job.more);
         if now.saturating_since(told) >= TELL {
             told = now;
-            if let Some(progress) = job.as_ref().and_then(|job| job.progress(&taker)) {
+            if let Some(progress) = job.as_ref().and_then(|job| job.progress(&receiver)) {
                 watch(ShipEvent::Progress(progress));
             }
         }
-        let due = taker
+        let due = receiver
             .poll_timeout()
             .unwrap_or(Instant::FAR_FUTURE)
             .min(told + TELL);
@@ -146,9 +146,9 @@ pub fn receive(
             if let Some(Job {
                 store: Some(store), ..
             }) = &mut job
-                && taker.phase() == TakerPhase::Receiving
+                && receiver.phase() == ShipReceiverPhase::Receiving
             {
-                store.save(&taker.missing())?;
+                store.save(&receiver.missing())?;
             }
             return match job {
                 Some(_) => Err(ShipError::Stopped),
@@ -160,52 +160,54 @@ pub fn receive(
 }
 
 /// Whether no job is in progress, and the last sender has received the result.
-fn is_free(now: Instant, taker: &Taker, job: Option<&Job>) -> bool {
-    let is_over = match taker.phase() {
-        TakerPhase::Waiting => taker.job() == 0,
-        TakerPhase::Done | TakerPhase::Failed => taker.is_heard(),
-        TakerPhase::Offered | TakerPhase::Receiving | TakerPhase::Comparing => false,
+fn is_free(now: Instant, receiver: &ShipReceiver, job: Option<&Job>) -> bool {
+    let is_over = match receiver.phase() {
+        ShipReceiverPhase::Waiting => receiver.job() == 0,
+        ShipReceiverPhase::Done | ShipReceiverPhase::Failed => receiver.is_heard(),
+        ShipReceiverPhase::Offered
+        | ShipReceiverPhase::Receiving
+        | ShipReceiverPhase::Comparing => false,
     };
     let is_placing = job.is_some_and(|job| job.placing.is_some());
-    (job.is_none() && is_over) || (taker.is_alone(now) && !is_placing)
+    (job.is_none() && is_over) || (receiver.is_alone(now) && !is_placing)
 }
 
 /// Does the work that is due after each input. Returns whether a job has ended.
 fn go_on(
     now: Instant,
     options: &ReceiveOptions,
-    taker: &mut Taker,
+    receiver: &mut ShipReceiver,
     job: &mut Option<Job>,
     watch: Watch<'_>,
 ) -> Result<bool, ShipError> {
-    match taker.phase() {
-        TakerPhase::Waiting => Ok(false),
-        TakerPhase::Offered => {
-            match Job::new(now, options, taker, watch) {
+    match receiver.phase() {
+        ShipReceiverPhase::Waiting => Ok(false),
+        ShipReceiverPhase::Offered => {
+            match Job::new(now, options, receiver, watch) {
                 Ok((new, missing)) => {
-                    taker.ask_for(missing);
+                    receiver.ask_for(missing);
                     *job = Some(new);
                 }
                 Err(error) => return Err(error),
             }
             Ok(false)
         }
-        TakerPhase::Receiving | TakerPhase::Comparing => match job {
-            Some(job) => job.go_on(now, taker, watch).map(|()| false),
+        ShipReceiverPhase::Receiving | ShipReceiverPhase::Comparing => match job {
+            Some(job) => job.go_on(now, receiver, watch).map(|()| false),
             None => Ok(false),
         },
-        TakerPhase::Done => {
+        ShipReceiverPhase::Done => {
             // A sender that has missed the result asks for it during this time.
             let is_done = job.as_ref().is_some_and(|job| job.done);
-            let ends = is_done && (taker.is_heard() || taker.is_alone(now));
+            let ends = is_done && (receiver.is_heard() || receiver.is_alone(now));
             if ends {
                 *job = None;
             }
             Ok(ends)
         }
-        TakerPhase::Failed => {
-            let heard = taker.is_heard() || taker.is_alone(now);
-            match taker.failure().filter(|_| heard && !options.stay) {
+        ShipReceiverPhase::Failed => {
+            let heard = receiver.is_heard() || receiver.is_alone(now);
+            match receiver.failure().filter(|_| heard && !options.stay) {
                 Some(failure) => Err(ShipError::Job(failure.clone())),
                 None => Ok(heard),
             }
@@ -213,9 +215,9 @@ fn go_on(
     }
 }
 
-fn transmit(now: Instant, taker: &mut Taker, line: &mut Line) {
+fn transmit(now: Instant, receiver: &mut ShipReceiver, line: &mut Line) {
     let mut out = [0; LONGEST_DATAGRAM];
-    while let Some(len) = taker.poll_transmit(now, &mut out) {
+    while let Some(len) = receiver.poll_transmit(now, &mut out) {
         line.send(now, &out[..len]);
     }
     line.flush();
@@ -247,16 +249,18 @@ impl Job {
     fn new(
         now: Instant,
         options: &ReceiveOptions,
-        taker: &Taker,
+        receiver: &ShipReceiver,
         watch: Watch<'_>,
     ) -> Result<(Self, Ranges), ShipError> {
-        let manifest = taker.manifest().ok_or(ShipError::Job(Failure::Silence))?;
+        let manifest = receiver
+            .manifest()
+            .ok_or(ShipError::Job(Failure::Silence))?;
         let (mut store, missing) = Store::open(&options.folder, manifest, options.overwrite)?;
         for note in store.notes() {
             watch(ShipEvent::Note(note));
         }
         let job = Self {
-            number: taker.job(),
+            number: receiver.job(),
             began: now,
             had: manifest.total() - missing.bytes(),
             store: Some(store),
@@ -269,12 +273,12 @@ impl Job {
         Ok((job, missing))
     }
 
-    fn progress(&self, taker: &Taker) -> Option<ShipProgress> {
-        let total = taker.manifest()?.total();
+    fn progress(&self, receiver: &ShipReceiver) -> Option<ShipProgress> {
+        let total = receiver.manifest()?.total();
         Some(ShipProgress {
-            done: total - taker.missing_bytes(),
+            done: total - receiver.missing_bytes(),
             total,
-            doing: if taker.phase() == TakerPhase::Receiving {
+            doing: if receiver.phase() == ShipReceiverPhase::Receiving {
                 "receiving"
             } else {
                 "comparing"
@@ -285,24 +289,27 @@ impl Job {
     fn go_on(
         &mut self,
         now: Instant,
-        taker: &mut Taker,
+        receiver: &mut ShipReceiver,
         watch: Watch<'_>,
     ) -> Result<(), ShipError> {
         if let Some(placing) = self.placing.take_if(|placing| placing.thread.is_finished()) {
-            return self.placed(now, placing, taker, watch);
+            return self.placed(now, placing, receiver, watch);
         }
         let Some(store) = &mut self.store else {
             return Ok(());
         };
-        if now.saturating_since(self.saved) >= SAVE && taker.phase() == TakerPhase::Receiving {
+        if now.saturating_since(self.saved) >= SAVE
+            && receiver.phase() == ShipReceiverPhase::Receiving
+        {
             self.saved = now;
-            store.save(&taker.missing())?;
+            store.save(&receiver.missing())?;
         }
         self.more = false;
         for _ in 0..DIGEST_IN_A_ROW {
-            let end = taker.whole_from(self.digester.at());
+            let end = receiver.whole_from(self.digester.at());
             // Hash whole pieces only, so that few partial writes are flushed.
-            if end < self.digester.at() + super::digest::STRETCH as u64 && taker.missing_bytes() > 0
+            if end < self.digester.at() + super::digest::STRETCH as u64
+                && receiver.missing_bytes() > 0
             {
                 break;
             }
@@ -312,16 +319,17 @@ impl Job {
                 break;
             }
         }
-        let (TakerPhase::Comparing, Some(mine)) = (taker.phase(), self.digester.all()) else {
+        let (ShipReceiverPhase::Comparing, Some(mine)) = (receiver.phase(), self.digester.all())
+        else {
             return Ok(());
         };
-        let manifest = taker
+        let manifest = receiver
             .manifest()
             .ok_or(ShipError::Job(Failure::Silence))?
             .clone();
         let starts = manifest.starts();
         let mut damaged = Ranges::none();
-        for (((place, entry), mine), theirs) in manifest.files().zip(mine).zip(taker.digests()) {
+        for (((place, entry), mine), theirs) in manifest.files().zip(mine).zip(receiver.digests()) {
             if mine != theirs {
                 watch(ShipEvent::Note(format!(
                     "{} arrived damaged: again",
@@ -333,7 +341,7 @@ impl Job {
         if !damaged.is_empty() {
             self.digester.restart();
             store.make_anew(&damaged)?;
-            taker.ask_for(damaged);
+            receiver.ask_for(damaged);
             return Ok(());
         }
         let shipped = manifest
@@ -356,16 +364,16 @@ impl Job {
         &mut self,
         now: Instant,
         Placing { thread, files }: Placing,
-        taker: &mut Taker,
+        receiver: &mut ShipReceiver,
         watch: Watch<'_>,
     ) -> Result<(), ShipError> {
         thread
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        taker.accept();
+        receiver.accept();
         self.done = true;
         let took = now.saturating_since(self.began);
-        let shipment = Shipment::new(files, self.had, took, taker.packets());
+        let shipment = Shipment::new(files, self.had, took, receiver.packets());
         watch(ShipEvent::Done(shipment));
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::exchange::Exchange;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
 use crate::message::{
-    Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode,
+    Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToReceiver, ToShipper, decode,
 };
 use crate::pieces::Pieces;
 use crate::ranges::Ranges;
@@ -25,7 +25,7 @@ const AWAY: Duration = Duration::from_secs(64);
 
 /// The phase of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakerPhase {
+pub enum ShipReceiverPhase {
     /// No sender has sent a list of files yet.
     Waiting,
     /// A sender has sent its list of files. The driver must say what is missing, or refuse.
@@ -42,9 +42,9 @@ pub enum TakerPhase {
 
 /// The receiving end of one job after the other.
 #[derive(Clone, Debug)]
-pub struct Taker {
+pub struct ShipReceiver {
     instance: u16,
-    phase: TakerPhase,
+    phase: ShipReceiverPhase,
     failure: Option<Failure>,
     started: u64,
     session: u16,
@@ -73,13 +73,13 @@ pub struct Taker {
     bitmap: [u8; BITMAP],
 }
 
-impl Taker {
+impl ShipReceiver {
     /// An end that waits for a sender. Each start of a receiver needs its own `instance`, by which a sender notices a
     /// restart.
     pub fn new(now: Instant, instance: u16) -> Self {
         Self {
             instance,
-            phase: TakerPhase::Waiting,
+            phase: ShipReceiverPhase::Waiting,
             failure: None,
             started: 0,
             session: 0,
@@ -105,7 +105,7 @@ impl Taker {
     }
 
     /// The phase of the job. Another sender, or a restarted one, begins a new job.
-    pub const fn phase(&self) -> TakerPhase {
+    pub const fn phase(&self) -> ShipReceiverPhase {
         self.phase
     }
 
@@ -193,7 +193,7 @@ impl Taker {
     }
 
     fn fail(&mut self, failure: Failure) {
-        self.phase = TakerPhase::Failed;
+        self.phase = ShipReceiverPhase::Failed;
         self.failure = Some(failure);
         self.clap = None;
     }
@@ -206,10 +206,13 @@ impl Taker {
 
     /// Requests the missing bytes of the files offered, or the files that differed from those sent.
     pub fn ask_for(&mut self, missing: Ranges) {
-        if !matches!(self.phase, TakerPhase::Offered | TakerPhase::Comparing) {
+        if !matches!(
+            self.phase,
+            ShipReceiverPhase::Offered | ShipReceiverPhase::Comparing
+        ) {
             return;
         }
-        self.phase = TakerPhase::Receiving;
+        self.phase = ShipReceiverPhase::Receiving;
         self.missing = missing;
         self.ask();
     }
@@ -226,13 +229,13 @@ impl Taker {
     /// Refuses the files.
     pub fn refuse(&mut self, why: &str) {
         self.say(&ToShipper::Refused(why.to_owned()));
-        self.phase = TakerPhase::Failed;
+        self.phase = ShipReceiverPhase::Failed;
     }
 
     /// Confirms that the files arrived as they were sent.
     pub fn accept(&mut self) {
-        if self.phase == TakerPhase::Comparing {
-            self.phase = TakerPhase::Done;
+        if self.phase == ShipReceiverPhase::Comparing {
+            self.phase = ShipReceiverPhase::Done;
             self.say(&ToShipper::Done);
         }
     }
@@ -312,28 +315,30 @@ impl Taker {
     fn on_text(&mut self, text: &[u8]) {
         match serde_json::from_slice(text) {
             Err(error) => self.fail(Failure::NotUnderstood(error.to_string())),
-            Ok(ToTaker::Manifest { size, list }) if self.manifest.is_none() => match list.check() {
-                Ok(()) => {
-                    self.size = usize::from(size).clamp(LEAST_SIZE, LONGEST_DATAGRAM);
-                    self.manifest = Some(list);
-                    self.phase = TakerPhase::Offered;
+            Ok(ToReceiver::Manifest { size, list }) if self.manifest.is_none() => {
+                match list.check() {
+                    Ok(()) => {
+                        self.size = usize::from(size).clamp(LEAST_SIZE, LONGEST_DATAGRAM);
+                        self.manifest = Some(list);
+                        self.phase = ShipReceiverPhase::Offered;
+                    }
+                    Err(why) => self.refuse(&why),
                 }
-                Err(why) => self.refuse(&why),
-            },
-            Ok(ToTaker::Manifest { .. }) => {
+            }
+            Ok(ToReceiver::Manifest { .. }) => {
                 self.fail(Failure::NotUnderstood("a second list".to_owned()))
             }
-            Ok(ToTaker::Digests(digests)) => {
+            Ok(ToReceiver::Digests(digests)) => {
                 let wanted = self
                     .manifest
                     .as_ref()
                     .map_or(0, |list| list.files().count());
                 if digests.len() == wanted
-                    && self.phase == TakerPhase::Receiving
+                    && self.phase == ShipReceiverPhase::Receiving
                     && self.missing_bytes() == 0
                 {
                     self.digests = digests;
-                    self.phase = TakerPhase::Comparing;
+                    self.phase = ShipReceiverPhase::Comparing;
                 } else {
                     self.fail(Failure::NotUnderstood(format!(
                         "{} digests, now",
