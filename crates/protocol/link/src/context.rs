@@ -95,7 +95,7 @@ pub struct ServiceEvent {
 
 /// An event that a scheme reports to its port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct SchemeEvent {
     pub(crate) event: &'static str,
     /// Whether the scheme demands a reset of the service.
     pub(crate) reset: bool,
@@ -113,7 +113,7 @@ pub(crate) struct Output<P> {
     /// Payloads that were unacknowledged when the service was reset.
     pub(crate) lost: Vec<P>,
     /// Events that the port has not processed yet.
-    pub(crate) told: Vec<Told>,
+    pub(crate) events: Vec<SchemeEvent>,
 }
 
 impl<P> Default for Output<P> {
@@ -123,7 +123,7 @@ impl<P> Default for Output<P> {
             given: VecDeque::new(),
             service: 0,
             lost: Vec::new(),
-            told: Vec::new(),
+            events: Vec::new(),
         }
     }
 }
@@ -186,7 +186,7 @@ impl<'a, P> Context<'a, P> {
     #[cold]
     pub(crate) fn tell(&mut self, event: &'static str) {
         let reset = false;
-        self.out.told.push(Told { event, reset });
+        self.out.events.push(SchemeEvent { event, reset });
     }
 
     /// Reports an event that requires a reset of the service. After the present call the port resets this
@@ -197,7 +197,7 @@ impl<'a, P> Context<'a, P> {
     #[cold]
     pub(crate) fn demand_reset(&mut self, event: &'static str) {
         let reset = true;
-        self.out.told.push(Told { event, reset });
+        self.out.events.push(SchemeEvent { event, reset });
     }
 }
 

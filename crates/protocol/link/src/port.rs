@@ -206,7 +206,7 @@ impl<P: Packet> Port<P> {
                 if self.classifier.learns() {
                     self.note_received(now, number as u8, before, None);
                 }
-                self.heed(now, number);
+                self.process_events(now, number);
             }
             // Removing a service shortens the timers of the others: some may be due now.
             if !self.retire_drained(now) {

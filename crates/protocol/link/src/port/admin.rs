@@ -154,7 +154,7 @@ impl<P: Packet> Port<P> {
                 self.scheduler.remove(number as u8, forget);
                 slot.reset(now, &mut self.out);
             }
-            self.note_told(number);
+            self.count_events(number);
         }
         self.ready |= services;
     }

@@ -179,7 +179,7 @@ impl<P: Packet> Port<P> {
         if let Some(packet) = arriving {
             slot.wait(now, packet);
         }
-        if self.heed(now, number) {
+        if self.process_events(now, number) {
             self.hand_over_ready(now);
         }
     }

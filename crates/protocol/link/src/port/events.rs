@@ -25,13 +25,13 @@ impl<P: Packet> Port<P> {
     /// Processes the events of the service that has just been called, and resets it if it demands that.
     /// Returns whether it did.
     #[inline]
-    pub(super) fn heed(&mut self, now: Instant, number: usize) -> bool {
-        !self.out.told.is_empty() && self.hear(now, number)
+    pub(super) fn process_events(&mut self, now: Instant, number: usize) -> bool {
+        !self.out.events.is_empty() && self.process_reported(now, number)
     }
 
     #[cold]
-    fn hear(&mut self, now: Instant, number: usize) -> bool {
-        let reset = self.note_told(number);
+    fn process_reported(&mut self, now: Instant, number: usize) -> bool {
+        let reset = self.count_events(number);
         if reset {
             if let Some(slot) = &mut self.slots[number] {
                 slot.ledger.resets += 1;
@@ -43,10 +43,10 @@ impl<P: Packet> Port<P> {
 
     /// Counts a service's events, and keeps them if the driver wants them. Returns whether one demands a
     /// reset.
-    pub(super) fn note_told(&mut self, number: usize) -> bool {
+    pub(super) fn count_events(&mut self, number: usize) -> bool {
         let mut resets = false;
-        for told in self.out.told.drain(..) {
-            let (name, reset) = (told.event, told.reset);
+        for reported in self.out.events.drain(..) {
+            let (name, reset) = (reported.event, reported.reset);
             resets |= reset;
             if let Some(slot) = &mut self.slots[number] {
                 match slot.events.iter_mut().find(|event| event.name == name) {
@@ -112,7 +112,7 @@ mod tests {
         let mut cx = Context::new(Instant::ORIGIN, &mut port.out, &mut books);
         cx.tell("slow");
         cx.demand_reset("lost-step");
-        assert!(port.heed(Instant::ORIGIN, number));
+        assert!(port.process_events(Instant::ORIGIN, number));
         port.hand_over_ready(Instant::ORIGIN);
     }
 

@@ -40,7 +40,7 @@ impl<P: Packet> Port<P> {
         // the next.
         let plain = !slot.opens_timed() && !self.classifier.learns() && now < self.interval_ends;
         slot.handle_frame(now, &mut self.out, (frame, len), plain);
-        self.heed(now, number);
+        self.process_events(now, number);
         self.open_some(now);
         // The raw service has nothing to answer, and its packets are handed over when others leave.
         if timed {

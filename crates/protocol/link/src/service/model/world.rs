@@ -191,7 +191,7 @@ impl World {
         let this = &mut state.ends[end];
         let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         input(&mut this.service, &mut cx);
-        if cx.out.told.drain(..).any(|told| told.reset) {
+        if cx.out.events.drain(..).any(|event| event.reset) {
             this.service.scheme_mut().reset(&mut cx);
             cx.ledger.resets += 1;
             let lost = cx.out.lost.drain(..).map(|packet| packet.0);
