@@ -33,7 +33,7 @@ impl Hash for Noted {
 
 /// A payload that a service passes to the layer above.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<P> {
+pub(crate) struct DeliveredPayload<P> {
     /// Number of the service.
     pub(crate) service: u8,
     pub(crate) payload: P,
@@ -104,10 +104,10 @@ pub(crate) struct SchemeEvent {
 /// The output of a service other than frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Output<P> {
-    /// Packets for IP; they precede those still in `given`.
+    /// Packets for IP; they precede those still in `payloads`.
     pub(crate) up: VecDeque<P>,
     /// Payloads to unpack, in delivery order.
-    pub(crate) given: VecDeque<Given<P>>,
+    pub(crate) payloads: VecDeque<DeliveredPayload<P>>,
     /// Number of the service that produces the output.
     pub(crate) service: u8,
     /// Payloads that were unacknowledged when the service was reset.
@@ -120,7 +120,7 @@ impl<P> Default for Output<P> {
     fn default() -> Self {
         Self {
             up: VecDeque::new(),
-            given: VecDeque::new(),
+            payloads: VecDeque::new(),
             service: 0,
             lost: Vec::new(),
             events: Vec::new(),
@@ -161,7 +161,7 @@ impl<'a, P> Context<'a, P> {
     where
         P: Payload,
     {
-        if self.plain && self.out.given.is_empty() {
+        if self.plain && self.out.payloads.is_empty() {
             self.out.up.push_back(payload);
             // Its length is read in place: reading it first would move the packet in pieces.
             let len = self.out.up.back().map_or(0, Payload::len);
@@ -173,7 +173,7 @@ impl<'a, P> Context<'a, P> {
     }
 
     fn give(&mut self, payload: P, since: Instant, repaired: bool) {
-        self.out.given.push_back(Given {
+        self.out.payloads.push_back(DeliveredPayload {
             service: self.out.service,
             payload,
             since,

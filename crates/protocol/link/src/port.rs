@@ -76,7 +76,7 @@ pub struct Port<P> {
     /// Output of the service that is being called.
     out: Output<P>,
     /// When the payloads in `out` were produced.
-    given_at: Instant,
+    produced_at: Instant,
     /// Bytes of all frames sent, and the same at the end of the last measuring interval.
     sent_bytes: u64,
     sent_bytes_before: u64,
@@ -155,7 +155,7 @@ impl<P: Packet> Port<P> {
             ready: 0,
             next_timer: Cell::new(None),
             out: Output::default(),
-            given_at: Instant::ORIGIN,
+            produced_at: Instant::ORIGIN,
             sent_bytes: 0,
             received_bytes: 0,
             sent_bytes_before: 0,

@@ -22,7 +22,7 @@ enum Content<P> {
     Missing,
     Held(P),
     /// Delivered while something earlier is missing.
-    Given,
+    Delivered,
 }
 
 /// A number between `expected` and `high`.
@@ -183,7 +183,7 @@ impl<P: Payload> ReceiveWindow<P> {
         if back != 0 && back <= ahead {
             let before = self.space.sub(seq, back);
             if let Some(place) = self.places.get_mut(before)
-                && !matches!(place.content, Content::Given)
+                && !matches!(place.content, Content::Delivered)
             {
                 // A correct sender names each predecessor once. Any further frame waits for all earlier ones.
                 place.next.get_or_insert(seq);
@@ -199,7 +199,8 @@ impl<P: Payload> ReceiveWindow<P> {
         while let Some(place) = next.and_then(|seq| self.places.get_mut(seq))
             && matches!(place.content, Content::Held(_))
         {
-            if let Content::Held(packet) = std::mem::replace(&mut place.content, Content::Given) {
+            if let Content::Held(packet) = std::mem::replace(&mut place.content, Content::Delivered)
+            {
                 cx.deliver(packet, place.since.0, place.repaired);
             }
             next = place.next.take();
@@ -321,7 +322,7 @@ impl<P: Payload> ReceiveWindow<P> {
                 match place.content {
                     Content::Held(packet) => cx.deliver(packet, place.since.0, place.repaired),
                     Content::Missing => cx.ledger.lose(1, false),
-                    Content::Given => {}
+                    Content::Delivered => {}
                 }
             }
             self.expected = self.space.next(self.expected);
@@ -340,7 +341,7 @@ impl<P: Payload> ReceiveWindow<P> {
         let places = (0..count).map(|at| self.places.get(self.space.add(self.expected, at)));
         places.filter_map(|place| match &place?.content {
             Content::Held(packet) => Some(packet),
-            Content::Missing | Content::Given => None,
+            Content::Missing | Content::Delivered => None,
         })
     }
 }

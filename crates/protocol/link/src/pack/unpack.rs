@@ -9,7 +9,7 @@ use airlane_base::{Duration, Instant};
 use super::Contents;
 use super::reassembly::Reassembly;
 use super::shorten::Expander;
-use crate::context::{Given, earliest};
+use crate::context::{DeliveredPayload, earliest};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::mechanism::dejitter::{About, Dejitter};
@@ -117,17 +117,17 @@ impl<P: Packet> Unpacker<P> {
         earliest(self.holds.deadline(), self.reassembly.poll_timeout())
     }
 
-    /// A new epoch: held packets are delivered, then the `given` payloads after holes, whose headers cannot
+    /// A new epoch: held packets are delivered, then the `delivered` ones after holes, whose headers cannot
     /// be restored if they differ from a packet in a hole; fragments are lost.
     pub(crate) fn reset(
         &mut self,
         now: Instant,
-        given: &mut VecDeque<Given<P>>,
+        delivered: &mut VecDeque<DeliveredPayload<P>>,
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) {
         self.release_all(now, up, ledger);
-        while let Some(next) = given.pop_front() {
+        while let Some(next) = delivered.pop_front() {
             let packet = self.open(now, next, false, up, ledger);
             up.extend(packet);
         }
@@ -146,17 +146,17 @@ impl<P: Packet> Unpacker<P> {
     pub(crate) fn open(
         &mut self,
         now: Instant,
-        given: Given<P>,
+        delivered: DeliveredPayload<P>,
         expands: bool,
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) -> Option<P> {
-        let Given {
+        let DeliveredPayload {
             service: _,
             payload,
             since,
             repaired,
-        } = given;
+        } = delivered;
         let mut opened = Opened {
             packet: payload,
             since,
@@ -316,13 +316,13 @@ mod tests {
                 index,
                 last,
             };
-            let given = Given {
+            let delivered = DeliveredPayload {
                 service: 0,
                 payload: Part(Contents::Fragment(which)),
                 since: Instant::ORIGIN,
                 repaired: false,
             };
-            let packet = unpacker.open(Instant::ORIGIN, given, true, &mut up, &mut ledger);
+            let packet = unpacker.open(Instant::ORIGIN, delivered, true, &mut up, &mut ledger);
             assert!(packet.is_none());
         }
         assert!(up.is_empty());

@@ -9,7 +9,7 @@ use airlane_base::{Duration, Instant, Payload, Rate};
 use super::agreement::Agreement;
 use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
-use crate::context::{Ages, Context, Given, Origin, Output, PortFacts, earliest};
+use crate::context::{Ages, Context, DeliveredPayload, Origin, Output, PortFacts, earliest};
 use crate::departure::{Handed, Outcome};
 use crate::flow::{Packet, endures};
 use crate::ledger::{EventCount, ServiceLedger};
@@ -509,11 +509,13 @@ impl<P: Packet> Slot<P> {
     pub(super) fn open(
         &mut self,
         now: Instant,
-        given: Given<P>,
+        delivered: DeliveredPayload<P>,
         up: &mut VecDeque<P>,
     ) -> Option<P> {
         let before = up.len();
-        let packet = self.unpacker.open(now, given, true, up, &mut self.ledger);
+        let packet = self
+            .unpacker
+            .open(now, delivered, true, up, &mut self.ledger);
         if self.packer.watches_up() {
             let all = up.range(before..).chain(&packet);
             all.for_each(|packet| self.packer.handle_up(packet));

@@ -5,7 +5,7 @@ use airlane_base::Instant;
 
 use super::Port;
 use crate::classify::Way;
-use crate::context::Given;
+use crate::context::DeliveredPayload;
 use crate::flow::Packet;
 use crate::wire::{Frame, SERVICES};
 
@@ -54,13 +54,13 @@ impl<P: Packet> Port<P> {
     /// The approximate number of packets that [`Port::poll_deliver`] has; exact if zero. An unopened payload
     /// counts as one, whatever it contains.
     pub fn deliveries(&self) -> usize {
-        self.out.up.len() + self.out.given.len()
+        self.out.up.len() + self.out.payloads.len()
     }
 
     /// The next packet for IP.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<P> {
-        if self.out.up.is_empty() && !self.out.given.is_empty() {
+        if self.out.up.is_empty() && !self.out.payloads.is_empty() {
             return self.open_next();
         }
         self.out.up.pop_front()
@@ -68,8 +68,8 @@ impl<P: Packet> Port<P> {
 
     /// Opens payloads until there is a packet.
     fn open_next(&mut self) -> Option<P> {
-        while let Some(given) = self.out.given.pop_front() {
-            let packet = self.open(given).or_else(|| self.out.up.pop_front());
+        while let Some(delivered) = self.out.payloads.pop_front() {
+            let packet = self.open(delivered).or_else(|| self.out.up.pop_front());
             if packet.is_some() {
                 return packet;
             }
@@ -80,26 +80,26 @@ impl<P: Packet> Port<P> {
     /// Opens the payloads of an input, unless they are too many packets at once.
     #[inline]
     pub(super) fn open_some(&mut self, now: Instant) {
-        self.given_at = now;
+        self.produced_at = now;
         while P::DIVISIBLE && self.out.up.len() < OPEN_AHEAD {
-            let Some(given) = self.out.given.pop_front() else {
+            let Some(delivered) = self.out.payloads.pop_front() else {
                 return;
             };
-            let packet = self.open(given);
+            let packet = self.open(delivered);
             self.out.up.extend(packet);
         }
     }
 
     /// Opens a payload: returns its packet, unless it holds several, or the packet is held.
     #[inline]
-    pub(super) fn open(&mut self, given: Given<P>) -> Option<P> {
-        let (now, service, before) = (self.given_at, given.service, self.out.up.len());
+    pub(super) fn open(&mut self, delivered: DeliveredPayload<P>) -> Option<P> {
+        let (now, service, before) = (self.produced_at, delivered.service, self.out.up.len());
         let slot = self.slots[usize::from(service) % SERVICES].as_mut()?;
         if slot.opens_timed() {
             // Incomplete and held packets have deadlines.
             self.next_timer.set(None);
         }
-        let packet = slot.open(now, given, &mut self.out.up);
+        let packet = slot.open(now, delivered, &mut self.out.up);
         if self.classifier.learns() {
             self.note_received(now, service, before, packet.as_ref());
         }
@@ -128,8 +128,8 @@ impl<P: Packet> Port<P> {
 
     /// Opens everything: later input must not mix with earlier payloads.
     pub(super) fn open_all(&mut self) {
-        while let Some(given) = self.out.given.pop_front() {
-            let packet = self.open(given);
+        while let Some(delivered) = self.out.payloads.pop_front() {
+            let packet = self.open(delivered);
             self.out.up.extend(packet);
         }
     }

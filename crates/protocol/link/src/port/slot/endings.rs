@@ -20,7 +20,7 @@ impl<P: Packet> Slot<P> {
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.scheme_mut().reset(&mut cx);
         self.unpacker
-            .reset(now, &mut out.given, &mut out.up, &mut self.ledger);
+            .reset(now, &mut out.payloads, &mut out.up, &mut self.ledger);
         let mut lost = std::mem::take(&mut self.forgotten);
         out.lost.drain(..).for_each(|payload| lost.add(&payload));
         self.packer.reset(&mut lost);

@@ -105,8 +105,11 @@ impl Link {
         let this = &mut state.ends[end];
         let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         let result = call(&mut this.service, &mut cx);
-        let given = out.given.into_iter().map(|given| given.payload.0);
-        this.delivered.extend(given);
+        let delivered = out
+            .payloads
+            .into_iter()
+            .map(|delivered| delivered.payload.0);
+        this.delivered.extend(delivered);
         result
     }
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use airlane_base::{Duration, Instant, Rate};
 
 use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
-use crate::context::{Ages, Context, Given, Output, PortFacts};
+use crate::context::{Ages, Context, DeliveredPayload, Output, PortFacts};
 use crate::flow::{FlowKey, Lane, Packet};
 use crate::ledger::ServiceLedger;
 use crate::mechanism::copies::Copies;
@@ -212,13 +212,13 @@ impl World {
             let flight = Flight {
                 frame,
                 sent: this.sent,
-                received: (this.delivered.len() + cx.out.given.len()) as u8,
+                received: (this.delivered.len() + cx.out.payloads.len()) as u8,
             };
             if state.air[1 - end].len() < ROOM {
                 state.air[1 - end].push(flight);
             }
         }
-        for Given { payload, .. } in out.given {
+        for DeliveredPayload { payload, .. } in out.payloads {
             this.delivered.push(payload.0);
             this.asked[usize::from(payload.0)] = 0;
         }

@@ -110,10 +110,10 @@ fn follows<A: Asking>(
             .map(|m| facts.space(&Layout::SEQ_ACK).add(m as u32, 0))
             .collect();
         prop_assert_eq!(naks, expected, "{:?}: {} arrives", rule, s);
-        prop_assert_eq!(cx.out.given.len() as u64, reference.expected);
+        prop_assert_eq!(cx.out.payloads.len() as u64, reference.expected);
     }
     let ids = (0..reference.expected).map(|id| id.to_be_bytes().to_vec());
-    prop_assert!(ids.eq(out.given.into_iter().map(|given| given.payload)));
+    prop_assert!(ids.eq(out.payloads.into_iter().map(|delivered| delivered.payload)));
     let asked = reference.count.values().copied().max();
     Ok(asked.unwrap_or(0))
 }

@@ -109,11 +109,11 @@ impl Base {
     }
 
     fn receive(&mut self, packet: Segment) -> bool {
-        let before = self.out.given.len();
+        let before = self.out.payloads.len();
         let frame = self.snoop.raw.frame(FrameKind::Data, packet);
         let mut cx = Context::new(self.now, &mut self.out, &mut self.ledger);
         self.snoop.handle_frame(&mut cx, frame);
-        self.out.given.len() > before
+        self.out.payloads.len() > before
     }
 
     /// Whether a pure acknowledgment is forwarded to the sender.
@@ -144,7 +144,7 @@ impl Base {
     }
 
     fn copies(&self) -> usize {
-        Rc::strong_count(&self.copies) - 1 - self.out.given.len()
+        Rc::strong_count(&self.copies) - 1 - self.out.payloads.len()
     }
 }
 
