@@ -6,7 +6,7 @@ use crate::wire::{Frame, Header};
 
 /// A frame, and the arrival time of its packet, if the frame is the first that carries it.
 #[derive(Clone, Debug)]
-pub(crate) struct Handed<P> {
+pub(crate) struct DepartingFrame<P> {
     pub(crate) frame: Frame<P>,
     pub(crate) came: Option<Instant>,
 }

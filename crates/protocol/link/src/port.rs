@@ -19,7 +19,7 @@ use airlane_base::{Duration, Instant, Seq, Serialised};
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
 use crate::context::{Output, PortFacts, ServiceEvent};
-use crate::departure::{Handed, Outcome, Token};
+use crate::departure::{DepartingFrame, Outcome, Token};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -61,7 +61,7 @@ pub struct Port<P> {
     /// Bit mask of the slots in use; most ports use few.
     installed: u16,
     /// Frames handed over to the scheduler.
-    scheduler: Scheduler<Handed<P>>,
+    scheduler: Scheduler<DepartingFrame<P>>,
     /// When the link will have finished serialising the current frame.
     free_at: Instant,
     serialised: Serialised,
@@ -269,7 +269,7 @@ impl<P: Packet> Port<P> {
 
     /// Takes the next frame in the scheduler's order.
     #[inline]
-    fn next_turn(&mut self, now: Instant) -> Option<Turn<Handed<P>>> {
+    fn next_turn(&mut self, now: Instant) -> Option<Turn<DepartingFrame<P>>> {
         self.hand_over_ready(now);
         if self.speaks {
             return Some(self.speak(now));
@@ -279,7 +279,7 @@ impl<P: Packet> Port<P> {
 
     /// Counts a frame as under way.
     #[inline]
-    fn give_out(&mut self, turn: &Turn<Handed<P>>) -> Token {
+    fn give_out(&mut self, turn: &Turn<DepartingFrame<P>>) -> Token {
         self.under_way += 1;
         Token {
             header: turn.item.frame.header,

@@ -11,7 +11,7 @@ use crate::classify::{Classifier, FlowStatus};
 use crate::config::{
     ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
 };
-use crate::departure::Handed;
+use crate::departure::DepartingFrame;
 use crate::flow::{FlowKey, Packet};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::ServiceMetrics;
@@ -150,7 +150,7 @@ impl<P: Packet> Port<P> {
         for number in numbers(services) {
             self.epochs[number] = self.epochs[number].wrapping_add(1);
             if let Some(slot) = &mut self.slots[number] {
-                let forget = &mut |handed: Handed<P>| slot.forget(&handed.frame);
+                let forget = &mut |departing: DepartingFrame<P>| slot.forget(&departing.frame);
                 self.scheduler.remove(number as u8, forget);
                 slot.reset(now, &mut self.out);
             }

@@ -5,7 +5,7 @@ use airlane_base::Instant;
 
 use super::Port;
 use crate::classify::Way;
-use crate::departure::{Handed, Token};
+use crate::departure::{DepartingFrame, Token};
 use crate::flow::Packet;
 use crate::queue::DropReason;
 use crate::schedule::Schedule;
@@ -169,9 +169,9 @@ impl<P: Packet> Port<P> {
             self.next_timer.set(None);
         }
         let (scheduler, overhead) = (&mut self.scheduler, self.config.frame_overhead);
-        let mut to = |mut handed: Handed<P>, len| {
-            handed.frame.header.service = number as u8;
-            scheduler.enqueue(number as u8, len + overhead, handed);
+        let mut to = |mut departing: DepartingFrame<P>, len| {
+            departing.frame.header.service = number as u8;
+            scheduler.enqueue(number as u8, len + overhead, departing);
         };
         while slot.handed_over() < limit
             && slot.hand_over(now, spare, &mut self.out, &mut arriving, &mut to)

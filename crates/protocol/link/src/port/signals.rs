@@ -4,7 +4,7 @@ use airlane_base::{Instant, Rate};
 
 use super::Port;
 use crate::bottleneck::Seen;
-use crate::departure::Handed;
+use crate::departure::DepartingFrame;
 use crate::flow::Packet;
 use crate::rate::FoundRate;
 use crate::schedule::Turn;
@@ -79,7 +79,7 @@ impl<P: Packet> Port<P> {
 
     /// The frame for the peer's port. It precedes all packets, because it reports the present state of the
     /// link.
-    pub(super) fn speak(&mut self, now: Instant) -> Turn<Handed<P>> {
+    pub(super) fn speak(&mut self, now: Instant) -> Turn<DepartingFrame<P>> {
         let frame = match self.answer.take() {
             Some((number, report)) => Frame {
                 header: Header::new(FrameKind::Report, number),
@@ -98,7 +98,7 @@ impl<P: Packet> Port<P> {
         Turn {
             service: usize::from(frame.header.service),
             len: self.own_len(&frame),
-            item: Handed { frame, came: None },
+            item: DepartingFrame { frame, came: None },
         }
     }
 

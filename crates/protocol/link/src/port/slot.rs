@@ -10,7 +10,7 @@ use super::agreement::Agreement;
 use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Ages, Context, DeliveredPayload, Origin, Output, PortFacts, earliest};
-use crate::departure::{Handed, Outcome};
+use crate::departure::{DepartingFrame, Outcome};
 use crate::flow::{Packet, endures};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
@@ -319,7 +319,7 @@ impl<P: Packet> Slot<P> {
         spare: bool,
         out: &mut Output<P>,
         arriving: &mut Option<P>,
-        to: &mut impl FnMut(Handed<P>, usize),
+        to: &mut impl FnMut(DepartingFrame<P>, usize),
     ) -> bool {
         let arriving_len = arriving.as_ref().map(Payload::len);
         let waits = self.packer.waits(now, self.queue.bytes(), arriving_len);
@@ -352,11 +352,11 @@ impl<P: Packet> Slot<P> {
         now: Instant,
         frame: Frame<P>,
         came: Option<Instant>,
-        to: &mut impl FnMut(Handed<P>, usize),
+        to: &mut impl FnMut(DepartingFrame<P>, usize),
     ) {
         self.note_handed_over(&frame.header, now);
         let len = self.frame_len(&frame);
-        to(Handed { frame, came }, len);
+        to(DepartingFrame { frame, came }, len);
     }
 
     /// The next payload, from queued packets and then `arriving`, and its origin.
