@@ -19,18 +19,18 @@ impl std::error::Error for BadInput {}
 
 /// An error that has already been logged.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct LoggedError {
     /// Whether the user's input is at fault.
     pub(crate) bad_input: bool,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for LoggedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the log says what is wrong")
     }
 }
 
-impl std::error::Error for Told {}
+impl std::error::Error for LoggedError {}
 
 /// Whether the user's input is at fault rather than the run.
 pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
@@ -42,8 +42,8 @@ pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
     let study = false;
     error.downcast_ref::<BadInput>().is_some()
         || error
-            .downcast_ref::<Told>()
-            .is_some_and(|told| told.bad_input)
+            .downcast_ref::<LoggedError>()
+            .is_some_and(|logged| logged.bad_input)
         || error.downcast_ref::<RefusedFile>().is_some()
         || study
 }

@@ -14,7 +14,7 @@ use airlane_live::control;
 use airlane_live::daemon::{Daemon, NodeError, UpError};
 use airlane_live::doctor::obstacles;
 use airlane_live::privileges::{self, Account};
-use airlane_live::signals::{Wish, on_wishes, stop_on_signals};
+use airlane_live::signals::{SignalRequest, on_signal_requests, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 
@@ -45,9 +45,9 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let (file, set, socket) = (args.file.clone(), args.set.clone(), config.socket());
-    on_wishes(move |wish| match wish {
-        Wish::Reload => reload_again(&file, &set, &socket),
-        Wish::Report => report(&socket),
+    on_signal_requests(move |request| match request {
+        SignalRequest::Reload => reload_again(&file, &set, &socket),
+        SignalRequest::Report => report(&socket),
     })
     .context("cannot wait for signals")?;
     let mut node = Daemon::start(&config).map_err(|error| refuse(&document, &config, error))?;
@@ -187,8 +187,10 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     loaded.map_err(|error| BadInput(error.to_string()))?;
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
-    on_wishes(|_| tracing::warn!("an emulator cannot be reloaded: end it and start it again"))
-        .context("cannot wait for signals")?;
+    on_signal_requests(|_| {
+        tracing::warn!("an emulator cannot be reloaded: end it and start it again")
+    })
+    .context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
     output::print(&if args.json {
         serde_json::to_string(&report)? + "\n"

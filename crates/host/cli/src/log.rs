@@ -19,7 +19,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::LogFormat;
-use crate::fault::{BadInput, Told, is_bad_input};
+use crate::fault::{BadInput, LoggedError, is_bad_input};
 use crate::output::{self, Several};
 
 /// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
@@ -151,7 +151,7 @@ pub(crate) fn report<T>(
     }
     drop(log);
     let bad_input = is_bad_input(&error);
-    Err(Told { bad_input }.into())
+    Err(LoggedError { bad_input }.into())
 }
 
 /// Sends log lines to standard error from now on.

@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if error.downcast_ref::<fault::Told>().is_none() {
+            if error.downcast_ref::<fault::LoggedError>().is_none() {
                 output::note(&output::error_text(&error));
             }
             let code = if fault::is_bad_input(&error) {

@@ -36,7 +36,7 @@ fn readable_on(signals: &[i32]) -> io::Result<UnixStream> {
 
 /// A signal that does not end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum SignalRequest {
     /// SIGHUP: reload the file.
     Reload,
     /// SIGUSR1: write the status to the log.
@@ -47,14 +47,14 @@ pub enum Wish {
 ///
 /// # Errors
 /// If the handlers cannot be installed or the thread not started.
-pub fn on_wishes(mut grant: impl FnMut(Wish) + Send + 'static) -> io::Result<()> {
+pub fn on_signal_requests(mut grant: impl FnMut(SignalRequest) + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGUSR1])?;
     let work = move || {
         privileges::give_up_all();
         for signal in signals.forever() {
             grant(match signal {
-                SIGHUP => Wish::Reload,
-                _ => Wish::Report,
+                SIGHUP => SignalRequest::Reload,
+                _ => SignalRequest::Report,
             });
         }
     };

@@ -266,7 +266,7 @@ pub enum Event {
         frame: FrameInfo,
     },
     /// A service reports an event named by its scheme, or resets because of it.
-    ServiceTold {
+    ServiceReported {
         /// Away from the end where it happened.
         way: LinkDirection,
         /// The event of the service.
@@ -314,9 +314,9 @@ pub enum EventKind {
     FrameLost,
     /// [`Event::FrameReceived`].
     FrameReceived,
-    /// [`Event::ServiceTold`] without a reset.
+    /// [`Event::ServiceReported`] without a reset.
     ServiceEvent,
-    /// [`Event::ServiceTold`] with a reset.
+    /// [`Event::ServiceReported`] with a reset.
     ServiceReset,
     /// [`Event::PacketSent`].
     PacketSent,
@@ -386,8 +386,8 @@ impl Event {
             Self::FrameSent { .. } => EventKind::FrameSent,
             Self::FrameLost { .. } => EventKind::FrameLost,
             Self::FrameReceived { .. } => EventKind::FrameReceived,
-            Self::ServiceTold { event, .. } if event.reset => EventKind::ServiceReset,
-            Self::ServiceTold { .. } => EventKind::ServiceEvent,
+            Self::ServiceReported { event, .. } if event.reset => EventKind::ServiceReset,
+            Self::ServiceReported { .. } => EventKind::ServiceEvent,
             Self::PacketSent(_) => EventKind::PacketSent,
             Self::PacketReceived(_) => EventKind::PacketReceived,
             Self::TcpState(..) => EventKind::TcpState,
@@ -406,7 +406,7 @@ impl Event {
             | Self::FrameSent { way, .. }
             | Self::FrameLost { way, .. }
             | Self::FrameReceived { way, .. }
-            | Self::ServiceTold { way, .. } => Some(way),
+            | Self::ServiceReported { way, .. } => Some(way),
             Self::PacketDropped { way, .. } => way,
             _ => None,
         }

@@ -160,7 +160,7 @@ impl<'a> EventRecord<'a> {
         let flow = event.flow().and_then(|flow| names.flows.get(flow as usize));
         let service = match *event {
             Event::PacketEntered { service, .. } | Event::PacketDropped { service, .. } => service,
-            Event::ServiceTold { event, .. } => Some(event.service),
+            Event::ServiceReported { event, .. } => Some(event.service),
             _ => header.map(|header| header.service),
         };
         let mut record = Self {
@@ -204,7 +204,7 @@ impl<'a> EventRecord<'a> {
                     Dropped::NoRoute => "no-route",
                 });
             }
-            Event::ServiceTold { event, .. } => record.reason = Some(event.name),
+            Event::ServiceReported { event, .. } => record.reason = Some(event.name),
             Event::FrameSent { departs, .. } => record.departs_ns = Some(departs.as_nanos()),
             Event::FrameLost {
                 departs, reason, ..

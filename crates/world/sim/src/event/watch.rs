@@ -180,7 +180,7 @@ impl<W: Watcher> Observer for Typed<'_, W> {
     fn on_told(&mut self, now: Instant, direction: usize, event: ServiceEvent) {
         let way = way(direction);
         self.watcher
-            .on_event(now, &Event::ServiceTold { way, event });
+            .on_event(now, &Event::ServiceReported { way, event });
     }
 
     fn on_unroutable(&mut self, now: Instant, packet: &Packet) {

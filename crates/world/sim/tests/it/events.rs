@@ -143,7 +143,7 @@ fn events_add_up_to_the_ledger_of_links() {
                 assert_eq!(count(EventKind::PacketLeft), delivered);
                 // Receivers are at the far end, and report from there.
                 let told = keeper.count(|event| match event {
-                    Event::ServiceTold { way, event } => {
+                    Event::ServiceReported { way, event } => {
                         let gives_up = ["gave-up", "overrun"].contains(&event.name);
                         usize::from(way.link) == index && way.down != down && gives_up
                     }
