@@ -1,4 +1,4 @@
-//! A node's status as OpenMetrics text (specification 1.0), for Prometheus and similar scrapers.
+//! A node's status as OpenMetrics 1.0 text, for Prometheus and similar scrapers.
 //!
 //! Every series has the label `link`, the node's name. Series of a peer have `peer`, its name. Series of a
 //! service have `service`, its name in the file, and `direction`: `out` is from here to the peer, `in` from the
