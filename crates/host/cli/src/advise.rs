@@ -20,6 +20,7 @@ use crate::fault::BadInput;
 use crate::output;
 use crate::progress::ProgressLine;
 use crate::quantity::{Estimate, Unit};
+use crate::recording::read;
 use crate::table::{Align, Table as Lines};
 use crate::trace::link::{describe, fitted, recording, remarks};
 
@@ -55,8 +56,25 @@ struct Asked {
 }
 
 impl Asked {
+    /// Reads what the arguments name.
     fn read(args: &QuestionArgs, goals: Goals, what_ifs: WhatIfs) -> anyhow::Result<Self> {
-        let trace = recording(&args.traces)?;
+        let traces = args.traces.iter().map(|path| read(path));
+        Self::of(
+            traces.collect::<anyhow::Result<_>>()?,
+            args,
+            goals,
+            what_ifs,
+        )
+    }
+
+    /// Of traces that were read from where the arguments say.
+    fn of(
+        traces: Vec<Trace>,
+        args: &QuestionArgs,
+        goals: Goals,
+        what_ifs: WhatIfs,
+    ) -> anyhow::Result<Self> {
+        let trace = recording(traces)?;
         let shown = args.traces.first().map_or(Path::new(""), PathBuf::as_path);
         let fit = fitted(&trace, shown)?;
         if args.round_trip.is_some() && fit.round_trip.is_some() {
@@ -101,6 +119,20 @@ impl Asked {
             text,
         })
     }
+
+    fn told(&self, advice: &Advice, args: &AdviseArgs) -> anyhow::Result<Told> {
+        let file = match &self.text {
+            Some(text) => advised_file(advice, text)?,
+            None => None,
+        };
+        let mut text = describe(&self.trace, &self.fit, &self.question.link);
+        text.push('\n');
+        text.push_str(&table(advice, &self.question.goals));
+        text.push_str(&sentences(advice, self));
+        let before = self.text.as_deref();
+        text.push_str(&recommendation(advice, args, file.as_deref(), before));
+        Ok(Told { text, file })
+    }
 }
 
 fn shown(error: AdviceError) -> anyhow::Error {
@@ -110,6 +142,28 @@ fn shown(error: AdviceError) -> anyhow::Error {
         }
         error => BadInput(error.to_string()).into(),
     }
+}
+
+/// What is advised, in words, and the advised file if there is a change and a file to change.
+pub(crate) struct Told {
+    /// What `airlane advise` prints.
+    pub(crate) text: String,
+    /// The advised file.
+    pub(crate) file: Option<String>,
+}
+
+/// What `airlane advise` says of traces that were read from where the arguments say.
+#[cfg(feature = "live")]
+pub(crate) fn told(
+    traces: Vec<Trace>,
+    args: &AdviseArgs,
+    progress: impl Fn(u64, u64) + Sync,
+) -> anyhow::Result<Told> {
+    let (goals, what_ifs) = (args.want.clone(), args.what_if.clone());
+    let goals = goals.unwrap_or_default();
+    let asked = Asked::of(traces, &args.question, goals, what_ifs.unwrap_or_default())?;
+    let advice = airlane_advise::advise(&asked.question, progress).map_err(shown)?;
+    asked.told(&advice, args)
 }
 
 /// Runs `advise`.
@@ -124,10 +178,7 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
     let advice = airlane_advise::advise(&asked.question, |done, all| progress.at(done, all));
     drop(progress);
     let advice = advice.map_err(shown)?;
-    let file = match &asked.text {
-        Some(text) => advised_file(&advice, text)?,
-        None => None,
-    };
+    let Told { text, file } = asked.told(&advice, args)?;
     if let Some(path) = &args.write {
         let text = file
             .as_deref()
@@ -145,16 +196,6 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
         };
         return output::print(&format!("{}\n", serde_json::to_string_pretty(&printed)?));
     }
-    let mut text = describe(&asked.trace, &asked.fit, &asked.question.link);
-    text.push('\n');
-    text.push_str(&table(&advice, &asked.question.goals));
-    text.push_str(&sentences(&advice, &asked));
-    text.push_str(&recommendation(
-        &advice,
-        args,
-        file.as_deref(),
-        asked.text.as_deref(),
-    ));
     output::print(&text)
 }
 

@@ -1,34 +1,46 @@
-//! `airlane lab` serves the simulator's page to browsers on this machine.
+//! `airlane lab` serves the simulator's page to browsers on this machine, and shows a live node on it.
 //!
-//! The page consists of static files, so no request changes anything. The server listens on loopback only and refuses a
-//! `Host` that is not a loopback name, so that no other site can read the page by DNS rebinding.
+//! The server listens on loopback only and refuses a `Host` that is not a loopback name, so that no other site can read
+//! the page by DNS rebinding. The page consists of static files. What is about a node has a guard of its own.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+#[cfg(feature = "live")]
+mod advice;
+#[cfg(feature = "live")]
+mod guard;
+#[cfg(feature = "live")]
+mod history;
+mod http;
+#[cfg(feature = "live")]
+mod watch;
+
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, Read as _};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use crate::args::PageArgs;
 use crate::fault::BadInput;
 use crate::output;
+use http::{Answer, Head};
+#[cfg(feature = "live")]
+use watch::Watch;
 
 include!(concat!(env!("OUT_DIR"), "/site.rs"));
 
-/// Maximum length of a request, bytes, and number of its headers.
-const LONGEST: usize = 16 << 10;
-const HEADERS: usize = 100;
-/// Timeout of a read or a write.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a client has for a request and its body, and how long it has to take the answer.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum number of connections; a browser opens a handful.
 const MOST_AT_ONCE: usize = 64;
+/// How much of a body that nobody wants is read away, so that the client hears why, bytes.
+const UNWANTED: usize = 1 << 20;
 
-/// The page loads everything from here and sends nothing elsewhere. The simulator is WebAssembly in workers that the page
-/// creates from blobs.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; style-src 'self' \
-     'unsafe-inline'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The page is told by this attribute that there is a node to watch.
+#[cfg(feature = "live")]
+const MARK: [&str; 2] = ["id=\"lab\"", "id=\"lab\" data-node"];
 
 /// Runs `lab`.
 pub(crate) fn serve(args: &PageArgs) -> anyhow::Result<()> {
@@ -45,20 +57,25 @@ pub(crate) fn serve(args: &PageArgs) -> anyhow::Result<()> {
         BadInput(format!("--port {port}: {error}{help}"))
     })?;
     let port = listener.local_addr()?.port();
-    output::print(&format!("http://127.0.0.1:{port}/\n"))?;
+    let lab = Lab::new(args, port)?;
+    output::print(&format!("http://127.0.0.1:{port}/{}\n", lab.fragment()))?;
     output::note("open this address in a browser of this machine; Ctrl-C ends the page");
-    let busy = Arc::new(AtomicUsize::new(0));
+    serve_on(&listener, lab)
+}
+
+fn serve_on(listener: &TcpListener, lab: Lab) -> anyhow::Result<()> {
+    let (lab, busy) = (Arc::new(lab), Arc::new(AtomicUsize::new(0)));
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         if busy.fetch_add(1, Ordering::Relaxed) >= MOST_AT_ONCE {
             busy.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let busy = Arc::clone(&busy);
+        let (lab, busy) = (Arc::clone(&lab), Arc::clone(&busy));
         let named = std::thread::Builder::new().name("lab".to_owned());
         let served = named.spawn(move || {
             // A browser may close a connection at any time.
-            _ = connection(stream, port);
+            _ = lab.connection(stream);
             busy.fetch_sub(1, Ordering::Relaxed);
         });
         served.context("cannot start a thread")?;
@@ -66,146 +83,178 @@ pub(crate) fn serve(args: &PageArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers one request.
-fn connection(mut stream: TcpStream, port: u16) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::new();
-    let answer = loop {
-        if let Some(answer) = answer(&request, port) {
-            break answer;
+/// What is served, and to whom.
+struct Lab {
+    /// What `Host` may be.
+    hosts: [String; 2],
+    #[cfg(feature = "live")]
+    watch: Option<Watch>,
+}
+
+impl Lab {
+    fn new(args: &PageArgs, port: u16) -> anyhow::Result<Self> {
+        #[cfg(not(feature = "live"))]
+        let _ = args;
+        Ok(Self {
+            hosts: ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}")),
+            #[cfg(feature = "live")]
+            watch: args.node.as_deref().map(Watch::begin).transpose()?,
+        })
+    }
+
+    /// What follows the address of the page.
+    fn fragment(&self) -> String {
+        #[cfg(feature = "live")]
+        if let Some(watch) = &self.watch {
+            return watch.fragment();
         }
-        let mut some = [0; 4096];
+        String::new()
+    }
+
+    /// Answers one request.
+    fn connection(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut input = Input {
+            stream: &stream,
+            until: Instant::now() + PATIENCE,
+            bytes: Vec::new(),
+        };
+        let (head_only, answer) = match input.head()? {
+            Err(refused) => (false, refused),
+            Ok(head) => (head.method == "HEAD", self.answer(&head, &mut input)?),
+        };
+        answer.write(head_only, &mut &stream)?;
+        // A connection that is closed while more comes is reset, and the answer is lost with it.
+        stream.shutdown(Shutdown::Write)?;
+        input.read_away()
+    }
+
+    fn answer(&self, head: &Head, input: &mut Input<'_>) -> io::Result<Answer> {
+        let answer = self.admit(head).and_then(|()| {
+            #[cfg(feature = "live")]
+            if let Some(watch) = self
+                .watch
+                .as_ref()
+                .filter(|_| head.path.starts_with(watch::PREFIX))
+            {
+                let (call, length) = watch.call(head)?;
+                return Ok(match input.body(head, length) {
+                    Ok(body) => Ok(watch.answer(call, body)),
+                    Err(error) => Err(error),
+                });
+            }
+            #[cfg(not(feature = "live"))]
+            let _ = &input;
+            self.file(head).map(Ok)
+        });
+        answer.unwrap_or_else(Ok)
+    }
+
+    /// Whether the request was sent to this machine by its name.
+    fn admit(&self, head: &Head) -> Result<(), Answer> {
+        let host = head.header("host").unwrap_or_default();
+        match self.hosts.iter().any(|known| known.as_bytes() == host) {
+            true => Ok(()),
+            false => Err(Answer::refused(
+                "421 Misdirected Request",
+                format!("this is http://{}/ and nothing else", self.hosts[0]),
+            )),
+        }
+    }
+
+    /// A file of the page.
+    fn file(&self, head: &Head) -> Result<Answer, Answer> {
+        if !matches!(&*head.method, "GET" | "HEAD") {
+            let why = "the files of the page are read, and nothing else";
+            return Err(Answer::refused("405 Method Not Allowed", why));
+        }
+        let name = match head.path.strip_prefix('/') {
+            Some("") => "index.html",
+            Some(name) => name,
+            None => "",
+        };
+        let Some((_, body)) = SITE.iter().find(|(known, _)| *known == name) else {
+            return Err(Answer::refused(
+                "404 Not Found",
+                "there is no file of this name",
+            ));
+        };
+        let kind = match name.rsplit('.').next() {
+            Some("css") => "text/css",
+            Some("js") => "text/javascript",
+            _ => "text/html",
+        };
+        Ok(Answer::file(kind, self.marked(kind, body)))
+    }
+
+    /// The page says whether there is a node.
+    fn marked(&self, kind: &str, body: &'static [u8]) -> Cow<'static, [u8]> {
+        #[cfg(feature = "live")]
+        if let (true, "text/html", Ok(text)) =
+            (self.watch.is_some(), kind, std::str::from_utf8(body))
+        {
+            let [from, to] = MARK;
+            return text.replacen(from, to, 1).into_bytes().into();
+        }
+        #[cfg(not(feature = "live"))]
+        let _ = kind;
+        body.into()
+    }
+}
+
+/// What comes of a client, and until when.
+struct Input<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+    bytes: Vec<u8>,
+}
+
+impl Input<'_> {
+    /// Reads some more. An error at the end, and when the time is up.
+    fn read(&mut self) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        // No time at all would be taken for all of it.
+        self.stream
+            .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        let mut some = [0; 16 << 10];
+        let mut stream = self.stream;
         match stream.read(&mut some)? {
-            0 => return Ok(()),
-            n => request.extend_from_slice(&some[..n]),
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            _ if left.is_zero() => Err(ErrorKind::TimedOut.into()),
+            n => {
+                self.bytes.extend_from_slice(&some[..n]);
+                Ok(n)
+            }
         }
-    };
-    stream.write_all(answer.head.as_bytes())?;
-    stream.write_all(answer.body)
-}
-
-#[derive(Debug)]
-struct Answer {
-    head: String,
-    body: &'static [u8],
-}
-
-impl Answer {
-    fn refused(status: &str) -> Self {
-        let head = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        Self { head, body: b"" }
     }
-}
 
-/// The answer to a request; none while the request is incomplete.
-fn answer(bytes: &[u8], port: u16) -> Option<Answer> {
-    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
-    let mut request = httparse::Request::new(&mut headers);
-    match request.parse(bytes) {
-        Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) if bytes.len() < LONGEST => return None,
-        Ok(httparse::Status::Partial) => {
-            return Some(Answer::refused("431 Request Header Fields Too Large"));
+    fn head(&mut self) -> io::Result<Result<Head, Answer>> {
+        loop {
+            if let Some(head) = Head::read(&self.bytes) {
+                return Ok(head);
+            }
+            self.read()?;
         }
-        Err(_) => return Some(Answer::refused("400 Bad Request")),
     }
-    let method = request.method.unwrap_or_default();
-    if !matches!(method, "GET" | "HEAD") {
-        return Some(Answer::refused("405 Method Not Allowed"));
+
+    #[cfg(feature = "live")]
+    fn body(&mut self, head: &Head, length: usize) -> io::Result<&[u8]> {
+        while self.bytes.len() - head.length < length {
+            self.read()?;
+        }
+        Ok(&self.bytes[head.length..][..length])
     }
-    let mut hosts = request
-        .headers
-        .iter()
-        .filter(|header| header.name.eq_ignore_ascii_case("host"));
-    let (host, another) = (hosts.next(), hosts.next());
-    let known = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-    let ours = host.is_some_and(|host| known.iter().any(|known| known.as_bytes() == host.value));
-    if !ours || another.is_some() {
-        return Some(Answer::refused("421 Misdirected Request"));
+
+    /// Reads on without keeping anything, until the client is done.
+    fn read_away(&mut self) -> io::Result<()> {
+        let mut read = 0;
+        while read < UNWANTED {
+            self.bytes.clear();
+            read += self.read()?;
+        }
+        Ok(())
     }
-    let path = request.path.unwrap_or_default();
-    let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let name = match path.strip_prefix('/') {
-        Some("") => "index.html",
-        Some(name) => name,
-        None => "",
-    };
-    let Some((_, body)) = SITE.iter().find(|(known, _)| *known == name) else {
-        return Some(Answer::refused("404 Not Found"));
-    };
-    let kind = match name.rsplit('.').next() {
-        Some("css") => "text/css",
-        Some("js") => "text/javascript",
-        _ => "text/html",
-    };
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nContent-Security-Policy: {POLICY}\r\n\
-         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\
-         Cache-Control: no-cache\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    let body = match method {
-        "HEAD" => b"",
-        _ => *body,
-    };
-    Some(Answer { head, body })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn status(request: &str) -> Option<String> {
-        let answer = answer(request.as_bytes(), 8470)?;
-        Some(answer.head.split(' ').nth(1).unwrap().to_owned())
-    }
-
-    fn get(path: &str, host: &str) -> String {
-        status(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n")).unwrap()
-    }
-
-    #[test]
-    fn only_host_names_of_this_machine_are_answered() {
-        let found = if SITE.is_empty() { "404" } else { "200" };
-        for host in ["127.0.0.1:8470", "localhost:8470"] {
-            assert_eq!(get("/", host), found);
-            assert_eq!(get("/lab.js?x=1", host), found);
-        }
-        for host in [
-            "127.0.0.1",
-            "127.0.0.1:80",
-            "evil.example:8470",
-            "evil.example",
-            "",
-        ] {
-            assert_eq!(get("/", host), "421", "{host}");
-        }
-        let twice = "GET / HTTP/1.1\r\nHost: 127.0.0.1:8470\r\nHost: evil.example\r\n\r\n";
-        assert_eq!(status(twice).unwrap(), "421");
-        assert_eq!(status("GET / HTTP/1.1\r\n\r\n").unwrap(), "421");
-    }
-
-    #[test]
-    fn only_embedded_files_are_served() {
-        for path in [
-            "/../Cargo.toml",
-            "/etc/passwd",
-            "//",
-            "/%2e%2e/x",
-            "/simulator.wasm",
-        ] {
-            assert_eq!(get(path, "localhost:8470"), "404", "{path}");
-        }
-        let post = "POST / HTTP/1.1\r\nHost: localhost:8470\r\n\r\n";
-        assert_eq!(status(post).unwrap(), "405");
-    }
-
-    #[test]
-    fn incomplete_requests_wait_and_long_ones_are_refused() {
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: loc"), None);
-        let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(LONGEST));
-        assert_eq!(status(&long).unwrap(), "431");
-        assert_eq!(status("\0\0\r\n\r\n").unwrap(), "400");
-    }
-}
+mod tests;

@@ -113,8 +113,13 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Trace> {
     let shown = path.display();
     let bytes = airlane_base::config::read_file(path, airlane_base::config::LONGEST_DATA)
         .with_context(|| BadInput(format!("cannot read {shown}")))?;
-    let trace = Trace::read(&bytes).map_err(|error| BadInput(format!("{shown}: {error}")))?;
-    Ok(trace)
+    of(&bytes, path)
+}
+
+/// The trace that these bytes of a file are.
+pub(crate) fn of(bytes: &[u8], path: &Path) -> anyhow::Result<Trace> {
+    let trace = Trace::read(bytes);
+    Ok(trace.map_err(|error| BadInput(format!("{}: {error}", path.display())))?)
 }
 
 /// Prints a summary of a trace.

@@ -15,7 +15,7 @@ const STRONG: Style = Style::new().bold();
 
 /// The status as text. With an earlier status, it has the rates since then, too.
 pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
-    let mut text = format!("{}\n{}{}", head(status), peers(status), callers(status));
+    let mut text = format!("{}\n{}{}", head(status), peers(status), refused(status));
     let since = before
         .filter(|before| before.uptime_ns < status.uptime_ns)
         .map(|before| (before, (status.uptime_ns - before.uptime_ns) as f64 / 1e9));
@@ -43,7 +43,8 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
 const LEGEND: &str = "\n  g: part of the bytes sent that are packets, each once; e: what of it the peer gets; l: lost for good; \
     d: delay on the link, with repairs\n";
 
-fn head(status: &Status) -> String {
+/// What the node is.
+pub(crate) fn head(status: &Status) -> String {
     let Status { tun, underlay, .. } = status;
     let key = underlay.secure.as_ref().map(|secure| &secure.key);
     let key = key.map_or(String::new(), |key| format!(", key {key}"));
@@ -124,7 +125,8 @@ fn peers(status: &Status) -> String {
     table.render()
 }
 
-fn peer_head(peer: &PeerStatus, several: bool) -> String {
+/// How it stands with a peer, which may be one of several.
+pub(crate) fn peer_head(peer: &PeerStatus, several: bool) -> String {
     let session = &peer.session;
     let mut text = format!("{STRONG}{}{STRONG:#}: session {}", peer.name, session.state);
     if let Some(gone) = session.disconnected_ns {
@@ -211,19 +213,24 @@ fn dropped(status: &Status) -> String {
     }
 }
 
-/// Callers refused for a key or an address.
-fn callers(status: &Status) -> String {
-    let mut text = String::new();
-    for caller in &status.callers {
+/// Callers refused for a key or an address, a sentence each.
+pub(crate) fn callers(status: &Status) -> Vec<String> {
+    let callers = status.callers.iter().map(|caller| {
         let expected =
             |peer: &PeerStatus| peer.address == Some(caller.address) && peer.session.id.is_none();
         let says = caller.says(status.peers.iter().any(expected));
         let (times, ago) = (caller.calls, seconds(caller.ago_ns));
-        text.push_str(&format!("  {says} ({times} times, last {ago} ago)\n"));
-    }
-    match text.is_empty() {
-        true => text,
-        false => format!("\n{STRONG}Refused{STRONG:#}\n{text}"),
+        format!("{says} ({times} times, last {ago} ago)")
+    });
+    callers.collect()
+}
+
+fn refused(status: &Status) -> String {
+    let lines = callers(status).into_iter();
+    let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!("\n{STRONG}Refused{STRONG:#}\n{lines}"),
     }
 }
 

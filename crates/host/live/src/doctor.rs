@@ -22,6 +22,7 @@ use crate::netlink::{Cidr, Interface, Netlink};
 use crate::resolver::{Resolve as _, SystemResolver};
 use crate::reverse_path;
 use crate::security::{Keys, Security};
+use crate::status::Status;
 use crate::tun::Tun;
 use crate::underlay::Underlay;
 use airlane_node::Guard;
@@ -49,6 +50,13 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
             "",
         ),
     }
+}
+
+/// The state of each peer, as the status of a running link shows it.
+pub fn standing(status: &Status) -> Vec<Check> {
+    let mut all = Vec::new();
+    peers::check_status(status, &mut Findings(&mut |check| all.push(check)));
+    all
 }
 
 /// All findings that prevent a start.

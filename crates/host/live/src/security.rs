@@ -245,7 +245,10 @@ pub(crate) fn has_fast_aes() -> bool {
 }
 
 /// Random bytes from the system.
-pub(crate) fn random() -> io::Result<[u8; 32]> {
+///
+/// # Errors
+/// If it gives none.
+pub fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     match got == bytes.len() {

@@ -522,7 +522,12 @@ fn losses<'a>(
         ];
         sums = [0, 1, 2].map(|at| sums[at] + counts[at]);
     }
-    let [delivered, recovered, lost] = sums.map(|sum| sum as f64);
+    losses_of(sums)
+}
+
+/// What part of the packets delivered, recovered among them, and lost for good was lost before repair, and after it.
+pub fn losses_of(packets: [u64; 3]) -> [Option<f64>; 2] {
+    let [delivered, recovered, lost] = packets.map(|sum| sum as f64);
     let all = delivered + lost;
     [recovered + lost, lost].map(|part| (all > 0.0).then(|| part / all))
 }

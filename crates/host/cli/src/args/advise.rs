@@ -25,10 +25,10 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "TIME")]
     pub round_trip: Option<Duration>,
     /// How many runs of each candidate
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(3..=100))]
+    #[arg(long, value_name = "N", default_value_t = Self::RUNS, value_parser = clap::value_parser!(u64).range(3..=100))]
     pub runs: u64,
     /// How long a run is; applications begin after 2 s of it
-    #[arg(long = "for", value_name = "TIME", default_value = "20 s")]
+    #[arg(long = "for", value_name = "TIME", default_value_t = Self::LENGTH)]
     pub length: Duration,
     /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -39,6 +39,13 @@ pub struct QuestionArgs {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
+}
+
+impl QuestionArgs {
+    /// Runs of each candidate.
+    pub const RUNS: u64 = 5;
+    /// How long each takes.
+    pub const LENGTH: Duration = Duration::from_secs(20);
 }
 
 /// Arguments of `advise`.

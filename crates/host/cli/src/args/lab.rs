@@ -15,7 +15,7 @@ pub enum LabCommand {
     /// other tools into scenarios
     #[command(subcommand, arg_required_else_help = true)]
     Scenario(ScenarioVerb),
-    /// Simulate in a browser: serve the page of the lab to this machine
+    /// Simulate in a browser, and watch a live node: serve the page of the lab to this machine
     ///
     /// The page has the simulator in it and gives the numbers of `airlane sim run`. It loads
     /// nothing from elsewhere.

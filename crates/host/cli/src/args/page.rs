@@ -5,11 +5,25 @@ use clap::Args;
 /// Arguments of `lab`.
 #[derive(Debug, Args)]
 pub struct PageArgs {
+    /// Show a live node as well, and advice for it: its file, the name of its link, or its control socket
+    ///
+    /// The address that is printed ends in a token: only who has it sees the node, and changes it as far as the control
+    /// socket lets the user who runs this. Advice that can be applied needs the file.
+    #[cfg(feature = "live")]
+    #[arg(value_name = "FILE|NAME|SOCKET")]
+    pub node: Option<String>,
     /// The port of 127.0.0.1 on which browsers of this machine find the page; 0 lets the system choose
     #[arg(long, value_name = "PORT", default_value_t = 8470)]
     pub port: u16,
 }
 
+#[cfg(feature = "live")]
+pub(super) const LAB_EXAMPLES: &str = "\
+Examples:
+  airlane lab
+  airlane lab /etc/airlane/hill-top.toml
+  airlane lab hill-top --port 0";
+#[cfg(not(feature = "live"))]
 pub(super) const LAB_EXAMPLES: &str = "\
 Examples:
   airlane lab

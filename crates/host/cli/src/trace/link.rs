@@ -62,14 +62,14 @@ impl Way {
     }
 }
 
-/// Reads a recording, or joins those of both ends.
-pub(crate) fn recording(files: &[std::path::PathBuf]) -> anyhow::Result<Trace> {
-    match files {
-        [near, far] => {
-            let joined = Trace::join(read(near)?, read(far)?);
-            Ok(joined.map_err(|error| BadInput(error.to_string()))?)
+/// The recording of a link: one trace, or those of its two ends, joined.
+pub(crate) fn recording(traces: Vec<Trace>) -> anyhow::Result<Trace> {
+    let mut traces = traces.into_iter();
+    match (traces.next(), traces.next(), traces.next()) {
+        (Some(near), Some(far), None) => {
+            Ok(Trace::join(near, far).map_err(|error| BadInput(error.to_string()))?)
         }
-        [one] => read(one),
+        (Some(one), None, None) => Ok(one),
         _ => Err(BadInput("one recording, or one of each end".to_owned()).into()),
     }
 }

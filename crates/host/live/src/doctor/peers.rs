@@ -66,7 +66,7 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     check_port(&status, findings);
     let listed = file.peers();
     for peer in &status.peers {
-        check_session(peer, asked, (&status.callers, ours), findings);
+        check_session(peer, asked, (&status.callers, ours), &look, findings);
         let file_says = listed.iter().find(|listed| listed.name == peer.name);
         check_place(peer, file_says, findings);
         if peer.session.state == "confirmed" {
@@ -75,6 +75,16 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
             check_running_way(file, (&peer.name, ip), findings);
         }
+    }
+}
+
+/// Examines the status of a running link, and sends nothing.
+pub(super) fn check_status(status: &Status, findings: &mut Findings<'_>) {
+    let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
+    check_port(status, findings);
+    for peer in &status.peers {
+        let callers = (&*status.callers, ours);
+        check_session(peer, None, callers, &|_, _| None, findings);
     }
 }
 
@@ -220,6 +230,7 @@ fn check_session(
     peer: &PeerStatus,
     asked: Option<Duration>,
     (callers, ours): (&[CallerReport], Option<&str>),
+    look: Look<'_>,
     findings: &mut Findings<'_>,
 ) {
     let (session, who) = (&peer.session, who(&peer.name, peer.address));
@@ -302,7 +313,7 @@ fn check_session(
             "do both ends run the same version? The log has what is dropped",
         ),
         _ => {
-            let (found, help) = cause(&who, peer.address, callers, ours);
+            let (found, help) = cause(&who, peer.address, callers, ours, look);
             bad(found, &help);
         }
     }
@@ -312,29 +323,36 @@ fn one_line(table: &str) -> String {
     table.trim_end().replace('\n', ", ")
 }
 
-/// Why a peer has never answered, as far as its own calls show, and a remedy.
+/// Examines this machine and the network: why a peer has never answered, and a remedy.
+type Look<'a> = &'a dyn Fn(&str, PeerAddress) -> Option<(String, String)>;
+
+/// Whether there is a route to the peer, and whether its port is open.
+fn look(who: &str, address: PeerAddress) -> Option<(String, String)> {
+    let way = |ip: IpAddr| Netlink::open().and_then(|mut netlink| netlink.way_to(ip));
+    if let Some(Err(error)) = address.ip().map(way) {
+        let help = "is the network up, or a route missing? The link keeps retrying".to_owned();
+        return Some((format!("there is no way to {who}: {error}"), help));
+    }
+    if is_kept_in(address) {
+        return Some(kept_in(who));
+    }
+    nobody_listens(address).then(|| {
+        let help = "start `airlane up` there, or correct the port here".to_owned();
+        (format!("nobody listens where {who} should be"), help)
+    })
+}
+
+/// Why a peer has never answered, as far as its own calls and a look show, and a remedy.
 fn cause(
     who: &str,
     address: Option<PeerAddress>,
     callers: &[CallerReport],
     ours: Option<&str>,
+    look: Look<'_>,
 ) -> (String, String) {
-    if let Some(called) = called(address, callers, ours) {
-        return called;
-    }
-    let way = |ip: IpAddr| Netlink::open().and_then(|mut netlink| netlink.way_to(ip));
-    if let Some(ip) = address.and_then(|address| address.ip())
-        && let Err(error) = way(ip)
-    {
-        let help = "is the network up, or a route missing? The link keeps retrying".to_owned();
-        return (format!("there is no way to {who}: {error}"), help);
-    }
-    if address.is_some_and(is_kept_in) {
-        return kept_in(who);
-    }
-    if address.is_some_and(nobody_listens) {
-        let help = "start `airlane up` there, or correct the port here".to_owned();
-        return (format!("nobody listens where {who} should be"), help);
+    let seen = || address.and_then(|address| look(who, address));
+    if let Some(known) = called(address, callers, ours).or_else(seen) {
+        return known;
     }
     let first = ours.map_or("", |key| key.get(..8).unwrap_or(key));
     match (address, ours) {
@@ -501,7 +519,8 @@ pub(super) fn check_peers(
     let ours = asking.guard.public_key().to_string();
     for peer in &asking.asked {
         let who = who(&peer.name, peer.fixed_address());
-        let (found, help) = cause(&who, peer.fixed_address(), &callers, Some(&ours));
+        let at = peer.fixed_address();
+        let (found, help) = cause(&who, at, &callers, Some(&ours), &look);
         findings.add("peer", Grade::Bad, found, &help);
     }
 }

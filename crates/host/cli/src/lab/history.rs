@@ -1,0 +1,216 @@
+//! The last ten minutes of each service of a node, in bounded memory.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use airlane_live::status::{ServiceReport, Status, losses_of};
+use serde::Serialize;
+
+/// Points of a line: one a second.
+const POINTS: usize = 600;
+/// Services of all peers whose history is kept; others are counted.
+const LINES: usize = 256;
+
+/// What a service did between two answers of the node. None where it cannot be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Point {
+    /// Seconds since the watch began.
+    at_s: f64,
+    /// Bits of packets sent to the peer, a second.
+    sent_bps: Option<f64>,
+    /// Bits of packets from the peer, a second.
+    delivered_bps: Option<f64>,
+    /// One-way delay of packets from the peer on the link, with repairs, as the node smoothes it.
+    delay_s: Option<f64>,
+    /// Of the packets from the peer, the part that the link lost.
+    lost_before_repair: Option<f64>,
+    /// And the part that is lost for good.
+    lost_after_repair: Option<f64>,
+}
+
+impl Point {
+    fn between(before: &ServiceReport, now: &ServiceReport, at_s: f64, seconds: f64) -> Self {
+        let (was, is) = (&before.ledger, &now.ledger);
+        let bps = |was: u64, is: u64| Some(is.saturating_sub(was) as f64 * 8.0 / seconds);
+        let delivered = is.packets_delivered.saturating_sub(was.packets_delivered);
+        let recovered = is.packets_recovered.saturating_sub(was.packets_recovered);
+        let lost = is.residual_lost.saturating_sub(was.residual_lost);
+        let [lost_before_repair, lost_after_repair] = match now.metrics.loss {
+            // Frames without numbers show no losses.
+            None => [None; 2],
+            Some(_) => losses_of([delivered, recovered, lost]),
+        };
+        Self {
+            at_s,
+            sent_bps: bps(was.sent_bytes, is.sent_bytes),
+            delivered_bps: bps(was.delivered_bytes, is.delivered_bytes),
+            // Without packets the node still says the last one.
+            delay_s: now.metrics.delay_s.filter(|_| delivered > 0),
+            lost_before_repair,
+            lost_after_repair,
+        }
+    }
+}
+
+/// The points of a service with a peer, the newest last.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct Line {
+    service: String,
+    points: VecDeque<Point>,
+}
+
+/// A line for each peer and number of a service.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    before: Option<Status>,
+    lines: BTreeMap<(String, u8), Line>,
+    left_out: usize,
+}
+
+impl History {
+    /// Takes what the node said, or that it said nothing.
+    pub(super) fn take(&mut self, at_s: f64, now: Option<&Status>) {
+        let before = std::mem::replace(&mut self.before, now.cloned());
+        // A node that was started again counts from 0.
+        let since = before.as_ref().zip(now).and_then(|(before, now)| {
+            let ns = now.uptime_ns.checked_sub(before.uptime_ns);
+            let seconds = ns.filter(|ns| *ns > 0)? as f64 / 1e9;
+            Some((before, seconds))
+        });
+        self.left_out = 0;
+        for peer in now.iter().flat_map(|now| &now.peers) {
+            for service in &peer.services {
+                let at = (peer.name.clone(), service.number);
+                if self.lines.len() < LINES || self.lines.contains_key(&at) {
+                    let line = self.lines.entry(at).or_default();
+                    line.service.clone_from(&service.name);
+                } else {
+                    self.left_out += 1;
+                }
+            }
+        }
+        for ((peer, number), line) in &mut self.lines {
+            let there = |status| service_of(status, peer, *number);
+            let both = now
+                .and_then(there)
+                .zip(since)
+                .and_then(|(now, (before, seconds))| {
+                    let before = there(before).filter(|before| before.name == now.name)?;
+                    Some(Point::between(before, now, at_s, seconds))
+                });
+            let unknown = Point {
+                at_s,
+                ..Point::default()
+            };
+            line.points.push_back(both.unwrap_or(unknown));
+            if line.points.len() > POINTS {
+                line.points.pop_front();
+            }
+        }
+        let is_known = |point: &Point| point.sent_bps.is_some();
+        self.lines
+            .retain(|_, line| line.points.len() < POINTS || line.points.iter().any(is_known));
+    }
+
+    /// The lines of a peer, by the numbers of its services.
+    pub(super) fn of<'a>(&'a self, peer: &'a str) -> impl Iterator<Item = (u8, &'a Line)> {
+        let lines = self.lines.iter().filter(move |((of, _), _)| of == peer);
+        lines.map(|((_, number), line)| (*number, line))
+    }
+
+    /// How many services that there are have no line.
+    pub(super) const fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+fn service_of<'a>(status: &'a Status, peer: &str, number: u8) -> Option<&'a ServiceReport> {
+    let peer = status.peers.iter().find(|other| other.name == peer)?;
+    peer.services.iter().find(|other| other.number == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::status;
+
+    fn points(history: &History) -> Vec<Point> {
+        let lines = history.of("farm");
+        lines.flat_map(|(_, line)| line.points.clone()).collect()
+    }
+
+    #[test]
+    fn a_point_is_of_what_happened_since_the_last_one() {
+        let mut history = History::default();
+        let mut now = status(10, 1_000_000);
+        history.take(0.0, Some(&now));
+        assert_eq!(points(&history)[0].sent_bps, None);
+        now = status(12, 2_000_000);
+        let service = &mut now.peers[0].services[0];
+        service.metrics.loss = Some(0.5);
+        service.metrics.delay_s = Some(0.025);
+        service.ledger.packets_delivered = 96;
+        service.ledger.packets_recovered = 6;
+        // Three were lost before.
+        service.ledger.residual_lost = 7;
+        history.take(2.0, Some(&now));
+        let expected = Point {
+            at_s: 2.0,
+            sent_bps: Some(4e6),
+            delivered_bps: Some(0.0),
+            delay_s: Some(0.025),
+            lost_before_repair: Some(0.1),
+            lost_after_repair: Some(0.04),
+        };
+        assert_eq!(points(&history)[1], expected);
+        // Nothing came: no delay, no loss.
+        now.uptime_ns += 1_000_000_000;
+        history.take(3.0, Some(&now));
+        let last = points(&history)[2];
+        assert_eq!(
+            (last.sent_bps, last.delay_s, last.lost_before_repair),
+            (Some(0.0), None, None)
+        );
+    }
+
+    #[test]
+    fn a_node_that_is_away_or_was_started_again_leaves_a_gap() {
+        let mut history = History::default();
+        let answers = [
+            Some(status(100, 5_000)),
+            Some(status(101, 6_000)),
+            None,
+            Some(status(1, 10)),
+            Some(status(2, 1_010)),
+        ];
+        for (at, answer) in answers.iter().enumerate() {
+            history.take(at as f64, answer.as_ref());
+        }
+        let sent: Vec<_> = points(&history)
+            .iter()
+            .map(|point| point.sent_bps)
+            .collect();
+        assert_eq!(sent, [None, Some(8e3), None, None, Some(8e3)]);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_has_gone_is_forgotten() {
+        let mut history = History::default();
+        let mut many = status(1, 0);
+        let peer = many.peers[0].clone();
+        many.peers = (0..LINES + 3)
+            .map(|n| {
+                let mut other = peer.clone();
+                other.name = format!("peer-{n}");
+                other
+            })
+            .collect();
+        history.take(0.0, Some(&many));
+        assert_eq!((history.lines.len(), history.left_out()), (LINES, 3));
+        for second in 1..2 * POINTS {
+            history.take(second as f64, Some(&status(second as u64, 0)));
+        }
+        assert_eq!(history.lines.len(), 1);
+        assert_eq!(points(&history).len(), POINTS);
+        assert_eq!(history.left_out(), 0);
+    }
+}
