@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { APP_KINDS, withApp } from "./apps";
 import { Chart, type Curve } from "./chart";
@@ -12,6 +13,7 @@ import { Results } from "./results";
 import { SCENARIOS, title } from "./scenarios";
 import { Share } from "./share";
 import { MOST_RUNS, MOST_WAYS, type State, address, first, other, read, text, withSet } from "./state";
+import { Theme } from "./theme";
 import { REPAIRS, TCPS, choices } from "./ways";
 import { Words } from "./words";
 
@@ -54,14 +56,7 @@ function Courses({ columns, flow, choose }: { columns: Column[]; flow: string; c
   );
 }
 
-function theme(): void {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  dispatchEvent(new Event("themed"));
-}
-
-export function App({ engine, ready }: { engine: Engine; ready: Promise<string> }) {
+export function App({ engine, ready, tabs }: { engine: Engine; ready: Promise<string>; tabs?: ComponentChildren }) {
   const [state, setState] = useState<State>();
   const [view, setView] = useState<View>();
   const [said, setSaid] = useState("");
@@ -126,6 +121,7 @@ export function App({ engine, ready }: { engine: Engine; ready: Promise<string> 
     <>
       <header>
         <h1>Airlane lab</h1>
+        {tabs}
         <p class="tag">A lossy link, simulated in this page.</p>
         <span class={busy ? "busy on" : "busy"} role="status" aria-live="polite">
           {busy ? "simulating" : ""}
@@ -135,7 +131,7 @@ export function App({ engine, ready }: { engine: Engine; ready: Promise<string> 
             Stop
           </button>
         )}
-        <button type="button" onClick={theme}>Dark or light</button>
+        <Theme />
       </header>
       {said && (
         <p class="fault" role="alert">

@@ -23,6 +23,12 @@ interface ChartProps {
   choose?(x: number): void;
 }
 
+/** A number on an axis. */
+function short(value: number): string {
+  const [letter, size] = ([["G", 1e9], ["M", 1e6], ["k", 1e3]] as const).find(([, size]) => Math.abs(value) >= size) ?? ["", 1];
+  return `${Number((value / size).toPrecision(4))}${letter}`;
+}
+
 function css(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -60,7 +66,7 @@ export function Chart({ title, x, y, curves, choose }: ChartProps) {
         ariaLabel: title,
         style: { background: "transparent", color: css("--ink"), fontFamily: "system-ui, sans-serif", fontSize: "12px", overflow: "visible" },
         x: { label: x, labelArrow: "none" },
-        y: { label: y, labelArrow: "none", grid: true, zero: true, nice: true, tickFormat: "~s" },
+        y: { label: y, labelArrow: "none", grid: true, zero: true, nice: true, tickFormat: short },
         marks: [
           Plot.ruleY([0], { stroke: css("--line") }),
           ...curves.map((curve) =>

@@ -1,6 +1,7 @@
 import { render } from "preact";
-import { App } from "./app";
 import { Engine } from "./engine";
+import { Lab } from "./lab";
+import { hasNode, takeToken } from "./node";
 import { SCENARIOS } from "./scenarios";
 import "./lab.css";
 
@@ -25,6 +26,13 @@ const ready = here.then(async (base64) => {
   for (const [name, text] of scenarios) SCENARIOS.set(name, text);
   return glossary;
 });
+const watches = takeToken() || location.hash === "";
+// Before anybody else takes it for the address of a scenario.
+addEventListener("hashchange", (event) => {
+  if (!takeToken()) return;
+  event.stopImmediatePropagation();
+  location.reload();
+});
 // For tests, and for whoever asks from the browser's console.
 globalThis.airlaneEngine = engine;
-render(<App engine={engine} ready={ready} />, document.getElementById("lab")!);
+render(<Lab engine={engine} ready={ready} node={hasNode()} watches={watches} />, document.getElementById("lab")!);

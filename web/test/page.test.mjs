@@ -1,10 +1,9 @@
 // The page in Chromium: what it shows, and that its digits are the program's.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { chromium as playwright } from "playwright-core";
-import { airlane, chromium, program, root, site } from "./common.mjs";
+import { airlane, chromium, close, isForEverybody, root, serve, site, visit } from "./common.mjs";
 
 if (!chromium) throw new Error("Chromium is missing, so nobody has looked at the page: sudo apt-get install chromium");
 
@@ -15,11 +14,8 @@ let address;
 
 before(async () => {
   browser = await playwright.launch({ executablePath: chromium, args: ["--no-sandbox"] });
-  lab = spawn(program, ["lab", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
-  address = await new Promise((resolve, reject) => {
-    lab.stdout.once("data", (line) => resolve(String(line).trim()));
-    lab.once("exit", (code) => reject(new Error(`airlane lab ended with ${code}`)));
-  });
+  lab = await serve();
+  address = lab.address;
 });
 
 after(async () => {
@@ -27,23 +23,11 @@ after(async () => {
   await browser?.close();
 });
 
-/** A page, which must say nothing in its console and ask nobody else. */
+/** A page that has simulated. */
 async function open(url, options = {}) {
-  const context = await browser.newContext({ acceptDownloads: true, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
-  page.wrong = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.wrong.push(message.text()));
-  page.on("pageerror", (error) => page.wrong.push(String(error)));
-  page.on("request", (request) => /^(blob|data):/.test(request.url()) || request.url().startsWith(url.split("#")[0].replace(/index.html$/, "")) || page.wrong.push(`asks for ${request.url()}`));
-  await page.goto(url);
+  const page = await visit(browser, url, options);
   await page.waitForFunction(SETTLED);
   return page;
-}
-
-async function close(page) {
-  assert.deepEqual(page.wrong, []);
-  await page.context().close();
 }
 
 /** What the table shows of a measure, way by way. */
@@ -227,15 +211,9 @@ describe("play", () => {
 
 describe("for everybody", () => {
   test("axe finds nothing serious, in light, in dark and on a phone", async () => {
-    const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
     for (const options of [{}, { colorScheme: "dark" }, { viewport: { width: 360, height: 740 } }]) {
       const page = await open(`file://${site}index.html`, options);
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => axe.run({ preload: false }));
-      const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-      assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 200)} ${nodes[0].failureSummary}`), []);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(wide <= 0, `the page is ${wide} px wider than the screen`);
+      await isForEverybody(page);
       await close(page);
     }
   });

@@ -83,6 +83,12 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
+/// The text without terminal colours.
+#[cfg(all(feature = "live", feature = "lab"))]
+pub(crate) fn uncoloured(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
 /// Whether standard error is a terminal.
 pub fn is_watched() -> bool {
     std::io::stderr().is_terminal()

@@ -112,7 +112,7 @@ impl Question {
         let progress = |done, all| desk.turn(Advice::Simulated { done, all });
         let Told { text, file } = told(self.traces, &self.args, progress)?;
         Ok(Told {
-            text: cut + &text,
+            text: cut + &output::uncoloured(&text),
             file,
         })
     }

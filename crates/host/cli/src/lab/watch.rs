@@ -216,11 +216,6 @@ fn open(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Text without the colours of a terminal.
-fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
-}
-
 impl Watch {
     /// Begins to watch the node that is named.
     pub(super) fn begin(named: &str) -> anyhow::Result<Self> {
@@ -319,7 +314,7 @@ impl Watch {
         let known = flows.and_then(|flows| flows.as_ref().ok());
         let peer = chosen.or_else(|| peers().next()).map(|peer| Peer {
             name: &peer.name,
-            head: plain(&status::peer_head(peer, several)),
+            head: output::uncoloured(&status::peer_head(peer, several)),
             losses: peer.losses(),
             flows: known.and_then(|all| all.iter().find(|flows| flows.peer == peer.name)),
             history: seen.history.of(&peer.name).collect(),
@@ -339,7 +334,7 @@ impl Watch {
                 why,
             }),
             status,
-            head: status.map(|status| plain(&status::head(status))),
+            head: status.map(|status| output::uncoloured(&status::head(status))),
             findings: status.map(standing).unwrap_or_default(),
             callers: status.map(status::callers).unwrap_or_default(),
             peer,
