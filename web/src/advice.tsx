@@ -50,6 +50,7 @@ function Apply({ state, file }: { state: State; file: string }) {
           <>
             <p>A reload would do this:</p>
             <Changes changes={said.shown} />
+            <p>Services that the other end does not have are not used until it has them: reload its file as well.</p>
             <button type="button" class="strong" disabled={cannot} onClick={() => ask(said.shown)}>
               Apply these changes to the running node
             </button>
@@ -60,8 +61,7 @@ function Apply({ state, file }: { state: State; file: string }) {
             <p>The node has taken this over:</p>
             <Changes changes={said.done} />
             <p>
-              Its file is as it was: save the advised file as <code>{state.file}</code>, so that a new start has the changes as well. The other
-              end needs the same services.
+              Its file is as it was: save the advised file as <code>{state.file}</code>, so that a new start has the changes as well.
             </p>
           </>
         )}
@@ -77,7 +77,6 @@ export function Advice({ state }: { state: State }) {
   const [wrong, setWrong] = useState("");
   const { advice, file } = state;
   const busy = advice.is === "coming" || advice.is === "simulated";
-  const name = state.status?.name ?? "hill-top";
   const field = (key: keyof typeof words, label: string, hint: string) => (
     <label class="field">
       {label}
@@ -100,7 +99,7 @@ export function Advice({ state }: { state: State }) {
         Which settings would be better? Record the link while it is used, at both ends at once, and choose the files here. They stay on this
         machine.
       </p>
-      <pre class="command" tabIndex={0} role="region" aria-label="How to record">{`airlane record ${name}.trace ${name} --for 5min`}</pre>
+      <pre class="command" tabIndex={0} role="region" aria-label="How to record">{`airlane record link.trace ${state.socket} --for 5min`}</pre>
       <form onSubmit={ask}>
         <div class="row">
           <label class="field">
@@ -131,7 +130,7 @@ export function Advice({ state }: { state: State }) {
       )}
       {advice.is === "given" && (
         <>
-          <pre class="command" tabIndex={0} role="region" aria-label="What is advised">
+          <pre class="command advised" tabIndex={0} role="region" aria-label="What is advised">
             {advice.text}
           </pre>
           {advice.file !== null && <Apply state={state} file={advice.file} />}

@@ -63,6 +63,7 @@ export type Advice =
 
 export interface State {
   file: string | null;
+  socket: string;
   at_s: number;
   away: { for_s: number; why: string } | null;
   status: Status | null;
@@ -74,7 +75,7 @@ export interface State {
     head: string;
     losses: [number | null, number | null];
     flows: { flows: Flow[]; others: number; classes?: string } | null;
-    history: { [number: string]: Line };
+    history: Line[];
     without_history: number;
   } | null;
   read_only: string | null;

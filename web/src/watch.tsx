@@ -9,6 +9,8 @@ import { ago, bytes, percent, seconds } from "./units";
 /** As many lines as the page has colours. */
 const MOST_LINES = 6;
 const MOST_FLOWS = 20;
+/** So many points of a chart are drawn each second. */
+const MANY = 200;
 
 const COURSES: { title: string; y: string; of(point: Point): number | null }[] = [
   { title: "Sent to", y: "bit/s", of: (point) => point.sent_bps },
@@ -18,21 +20,31 @@ const COURSES: { title: string; y: string; of(point: Point): number | null }[] =
   { title: "Lost for good, after repair, from", y: "%", of: ({ lost_after_repair: lost }) => (lost === null ? null : 100 * lost) },
 ];
 
-function History({ state }: { state: State }) {
-  const { name, history, without_history } = state.peer!;
-  const lines = Object.values(history);
-  const drawn: Line[] = lines.slice(0, MOST_LINES);
-  const charts = useMemo(() => {
-    return COURSES.map(({ title, y, of }) => {
-      const curves: Curve[] = drawn.map(({ service, points }, at) => ({
-        name: service,
-        at,
-        points: points.map((point) => ({ x: Number((point.at_s - state.at_s).toFixed(1)), y: of(point) })),
-      }));
-      return { title: `${title} ${name}`, y, curves };
+/** As many as have a colour, in their order: those that carried most, and none that carried nothing. */
+function busiest(lines: Line[]): Line[] {
+  const carried = new Map(lines.map((line) => [line, line.points.reduce((sum, { sent_bps, delivered_bps }) => sum + (sent_bps ?? 0) + (delivered_bps ?? 0), 0)]));
+  const busy = lines.filter((line) => carried.get(line)! > 0).sort((a, b) => carried.get(b)! - carried.get(a)!);
+  return lines.filter((line) => busy.indexOf(line) >= 0 && busy.indexOf(line) < MOST_LINES);
+}
+
+/** One chart. Those of many points take turns, so that the page hears its user in between. */
+function Course({ state, drawn, at }: { state: State; drawn: Line[]; at: number }) {
+  const { title, y, of } = COURSES[at]!;
+  const many = drawn.reduce((sum, { points }) => sum + points.length, 0) > MANY;
+  const turn = many ? Math.floor((Math.round(state.at_s) + at) / COURSES.length) : state.at_s;
+  const { name } = state.peer!;
+  const curves = useMemo(() => {
+    return drawn.map(({ service, points }, at): Curve => {
+      return { name: service, at, points: points.map((point) => ({ x: Number((point.at_s - state.at_s).toFixed(1)), y: of(point) })) };
     });
-  }, [state]);
-  const more = lines.length - drawn.length;
+  }, [turn, name, drawn.length]);
+  return <Chart title={`${title} ${name}`} x="seconds from now" y={y} curves={curves} />;
+}
+
+function History({ state }: { state: State }) {
+  const { history, without_history } = state.peer!;
+  const drawn = busiest(history);
+  const others = history.filter((line) => !drawn.includes(line));
   return (
     <section aria-labelledby="minutes">
       <div class="head">
@@ -47,12 +59,12 @@ function History({ state }: { state: State }) {
       </div>
       <p class="small">
         A gap is a time of which nothing is known: the node was away, nothing came, or the service cannot see its losses.
-        {more > 0 && ` Services that are not drawn: ${lines.slice(MOST_LINES).map(({ service }) => service).join(", ")}.`}
+        {others.length > 0 && ` Idle, or too many to be drawn: ${others.map(({ service }) => service).join(", ")}.`}
         {without_history > 0 && ` No history is kept of ${without_history} services.`}
       </p>
       <div class="charts">
-        {charts.map((chart) => (
-          <Chart x="seconds from now" {...chart} />
+        {COURSES.map((_, at) => (
+          <Course state={state} drawn={drawn} at={at} />
         ))}
       </div>
     </section>

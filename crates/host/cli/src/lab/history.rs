@@ -51,19 +51,22 @@ impl Point {
     }
 }
 
-/// The points of a service with a peer, the newest last.
-#[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Line {
-    service: String,
-    points: VecDeque<Point>,
-}
+/// Which service: by its peer, its number and its name, as a number may get another service.
+type Key = (String, u8, String);
 
-/// A line for each peer and number of a service.
+/// A line for each service, the newest point last.
 #[derive(Debug, Default)]
 pub(super) struct History {
     before: Option<Status>,
-    lines: BTreeMap<(String, u8), Line>,
+    lines: BTreeMap<Key, VecDeque<Point>>,
     left_out: usize,
+}
+
+/// A service with its points.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a> {
+    service: &'a str,
+    points: &'a VecDeque<Point>,
 }
 
 impl History {
@@ -79,42 +82,40 @@ impl History {
         self.left_out = 0;
         for peer in now.iter().flat_map(|now| &now.peers) {
             for service in &peer.services {
-                let at = (peer.name.clone(), service.number);
-                if self.lines.len() < LINES || self.lines.contains_key(&at) {
-                    let line = self.lines.entry(at).or_default();
-                    line.service.clone_from(&service.name);
+                let key = (peer.name.clone(), service.number, service.name.clone());
+                if self.lines.len() < LINES || self.lines.contains_key(&key) {
+                    self.lines.entry(key).or_default();
                 } else {
                     self.left_out += 1;
                 }
             }
         }
-        for ((peer, number), line) in &mut self.lines {
-            let there = |status| service_of(status, peer, *number);
+        for (key, points) in &mut self.lines {
+            let there = |status| service_of(status, key);
             let both = now
                 .and_then(there)
                 .zip(since)
                 .and_then(|(now, (before, seconds))| {
-                    let before = there(before).filter(|before| before.name == now.name)?;
-                    Some(Point::between(before, now, at_s, seconds))
+                    Some(Point::between(there(before)?, now, at_s, seconds))
                 });
             let unknown = Point {
                 at_s,
                 ..Point::default()
             };
-            line.points.push_back(both.unwrap_or(unknown));
-            if line.points.len() > POINTS {
-                line.points.pop_front();
+            points.push_back(both.unwrap_or(unknown));
+            if points.len() > POINTS {
+                points.pop_front();
             }
         }
         let is_known = |point: &Point| point.sent_bps.is_some();
         self.lines
-            .retain(|_, line| line.points.len() < POINTS || line.points.iter().any(is_known));
+            .retain(|_, points| points.len() < POINTS || points.iter().any(is_known));
     }
 
     /// The lines of a peer, by the numbers of its services.
-    pub(super) fn of<'a>(&'a self, peer: &'a str) -> impl Iterator<Item = (u8, &'a Line)> {
-        let lines = self.lines.iter().filter(move |((of, _), _)| of == peer);
-        lines.map(|((_, number), line)| (*number, line))
+    pub(super) fn of<'a>(&'a self, peer: &'a str) -> impl Iterator<Item = Line<'a>> {
+        let lines = self.lines.iter().filter(move |((of, ..), _)| of == peer);
+        lines.map(|((_, _, service), points)| Line { service, points })
     }
 
     /// How many services that there are have no line.
@@ -123,9 +124,10 @@ impl History {
     }
 }
 
-fn service_of<'a>(status: &'a Status, peer: &str, number: u8) -> Option<&'a ServiceReport> {
-    let peer = status.peers.iter().find(|other| other.name == peer)?;
-    peer.services.iter().find(|other| other.number == number)
+fn service_of<'a>(status: &'a Status, (peer, number, name): &Key) -> Option<&'a ServiceReport> {
+    let peer = status.peers.iter().find(|other| other.name == *peer)?;
+    let same = |other: &&ServiceReport| other.number == *number && other.name == *name;
+    peer.services.iter().find(same)
 }
 
 #[cfg(test)]
@@ -135,7 +137,7 @@ mod tests {
 
     fn points(history: &History) -> Vec<Point> {
         let lines = history.of("farm");
-        lines.flat_map(|(_, line)| line.points.clone()).collect()
+        lines.flat_map(|line| line.points.clone()).collect()
     }
 
     #[test]
@@ -190,6 +192,24 @@ mod tests {
             .map(|point| point.sent_bps)
             .collect();
         assert_eq!(sent, [None, Some(8e3), None, None, Some(8e3)]);
+    }
+
+    #[test]
+    fn a_number_that_gets_another_service_gets_another_line() {
+        let mut history = History::default();
+        let mut now = status(10, 1_000_000);
+        history.take(0.0, Some(&now));
+        now.peers[0].services[0].name = "pages".to_owned();
+        now.uptime_ns += 1_000_000_000;
+        history.take(1.0, Some(&now));
+        let lines: Vec<_> = history.of("farm").map(|line| line.service).collect();
+        assert_eq!(lines, ["files", "pages"]);
+        // What the one sent is not what the other one has begun with.
+        assert!(
+            points(&history)
+                .iter()
+                .all(|point| point.sent_bps.is_none())
+        );
     }
 
     #[test]

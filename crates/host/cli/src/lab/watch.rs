@@ -7,7 +7,7 @@
 //! A request reads what was seen last, so that pages, however many there are, cost the node nothing. Only a reload goes on
 //! to the node, which decides whether the user of this program may have it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -141,6 +141,7 @@ impl Seen {
 struct State<'a> {
     /// The node's file, if it is known.
     file: Option<String>,
+    socket: String,
     /// Seconds since the watch began.
     at_s: f64,
     away: Option<Away<'a>>,
@@ -179,7 +180,7 @@ struct Peer<'a> {
     losses: [Option<f64>; 2],
     flows: Option<&'a PeerFlows>,
     /// By the numbers of its services.
-    history: BTreeMap<u8, &'a Line>,
+    history: Vec<Line<'a>>,
     /// Services of all peers that have none.
     without_history: usize,
 }
@@ -328,6 +329,7 @@ impl Watch {
                 .file
                 .as_ref()
                 .map(|path| path.display().to_string()),
+            socket: self.node.socket.display().to_string(),
             at_s: now.duration_since(self.begun).as_secs_f64(),
             away: away.map(|(since, why)| Away {
                 for_s: ago(*since),
