@@ -81,6 +81,7 @@ impl Head {
     }
 
     /// How many bytes of body follow, of which there may be `most`.
+    #[cfg(any(feature = "live", test))]
     pub(super) fn body(&self, most: usize) -> Result<usize, Answer> {
         if self.header("transfer-encoding").is_some() {
             let chunked = "the length of a body has to be said: there is no Transfer-Encoding here";
