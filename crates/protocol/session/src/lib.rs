@@ -438,7 +438,7 @@ impl Session {
             held_ns: self
                 .heard
                 .map_or(0, |heard| now.saturating_since(heard.at).as_nanos()),
-            asks: self.peer.is_some() && (is_asked || !self.answered && !(confirmed && busy)),
+            asks: self.peer.is_some() && (is_asked || !(self.answered || confirmed && busy)),
             knows: self.knows,
             reports: match self.peer.is_some() && busy {
                 true => reports.to_vec(),

@@ -285,7 +285,7 @@ mod tests {
         let socket = root.join("socket");
         let _listens = UnixListener::bind(&socket).unwrap();
         for shut in ["secret", "shut"] {
-            fs::set_permissions(root.join(shut), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(root.join(shut), fs::Permissions::from_mode(0o000)).unwrap();
         }
         let source = Source::new(std::slice::from_ref(&root)).unwrap();
         let why: Vec<_> = source
