@@ -243,7 +243,7 @@ mod tests {
         let text =
             anstream::adapter::strip_str(&render(&report, Some("right"), &TIMES)).to_string();
         let expected = "\
-From 10.7.0.1 over the link right: 10 s each, behind 2 s of warm-up, TCP cubic
+From 10.7.0.1 over the link right: 10 s each, after 2 s of warm-up, TCP cubic
 
                                                  before        after
   file        throughput, alone             2.00 Mbit/s  16.0 Mbit/s  8.00 x as much
