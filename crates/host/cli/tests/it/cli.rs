@@ -1096,7 +1096,7 @@ fn a_trace_replaces_the_errors_of_a_link() {
     let channel = format!("trace:{trace}");
     let output = run(&["--json", "--channel", &channel]);
     assert!(
-        stderr(&output).contains("\"right\" alone"),
+        stderr(&output).contains("only the frames to \"right\""),
         "{}",
         stderr(&output)
     );
@@ -1228,7 +1228,7 @@ fn a_path_without_a_link_can_be_tested() {
     let mut heard = BufReader::new(serving.child().stdout.take().unwrap());
     let mut line = String::new();
     heard.read_line(&mut line).unwrap();
-    assert!(line.contains("whoever reaches 127.0.0.1"), "{line}");
+    assert!(line.contains("any host that reaches 127.0.0.1"), "{line}");
 
     let client = [
         ["test", "127.0.0.1", "--before"],
