@@ -13,7 +13,7 @@
 //! Laws:
 //! * *Integrity*: a packet delivered to an application was sent to it, and is delivered once.
 //! * *Liveness*: from ten seconds after the last fault, every flow progresses within three seconds, or within a
-//!   multiple of that if more is offered than its path carries, or than its end may send to all its peers.
+//!   multiple of that if more is offered than its path carries.
 //! * *Thrift*: the number of datagrams is proportional to the applications' packets, and to time.
 //! * *Time*: a node's deadline is handled by a single call.
 //! * *Memory*: the packets of a node stay within its limit.

@@ -273,20 +273,19 @@ impl World {
     }
 
     /// How long a flow may take to progress: longer if more is offered than the pipe carries, since all flows share
-    /// it, or than its end may send to all its peers.
+    /// it.
     fn within(&self, flow: &Flow) -> u64 {
         let Some(pipe) = pipe_of(flow.from, flow.to) else {
             return WITHIN;
         };
-        let offered = |beside: &dyn Fn(&Flow) -> bool| -> u64 {
-            let beside = self.flows.iter().filter(|other| beside(other));
-            beside.map(Flow::bits_per_second).sum()
-        };
-        let on_pipe = offered(&|other| pipe_of(other.from, other.to) == Some(pipe));
-        let by_end = offered(&|other| other.from == flow.from);
-        let may_send = self.ends[flow.from].config.link.rate.as_bps();
-        let times = (on_pipe / self.usual[pipe].rate).max(by_end / may_send);
-        WITHIN * (1 + times).min(5)
+        let beside = |other: &&Flow| pipe_of(other.from, other.to) == Some(pipe);
+        let offered: u64 = self
+            .flows
+            .iter()
+            .filter(beside)
+            .map(Flow::bits_per_second)
+            .sum();
+        WITHIN * (1 + offered / self.usual[pipe].rate).min(5)
     }
 
     /// The state of the ends, as they report it.

@@ -24,8 +24,6 @@ pub(crate) struct Outstanding<P> {
     pub(crate) waits: bool,
     /// When the original left, for round trip samples.
     pub(crate) left: Noted,
-    /// When the newest transmission left.
-    again: Noted,
     /// The `back` field of its header.
     back: u16,
 }
@@ -157,32 +155,6 @@ impl<P: Payload> SendWindow<P> {
         }
     }
 
-    /// Requests a retransmission as [`repeat`](Self::repeat) does, ahead of those of newer frames: delivery in
-    /// order waits for the oldest.
-    pub(crate) fn repeat_in_order(&mut self, seq: Seq) {
-        if let Some(frame) = self.get_mut(seq)
-            && !frame.waits
-        {
-            frame.waits = true;
-            // The distance of acknowledged frames from the base means nothing.
-            while let Some(first) = self.repairs.front()
-                && self.get(*first).is_none()
-            {
-                self.repairs.pop_front();
-            }
-            let age = |seq| self.space.distance(seq, self.base);
-            let at = self.repairs.partition_point(|other| age(*other) < age(seq));
-            self.repairs.insert(at, seq);
-        }
-    }
-
-    /// Whether a frame was retransmitted less than `within` ago, so that a request that arrives now left the peer
-    /// before the repair reached it.
-    pub(crate) fn was_just_repaired(&self, seq: Seq, now: Instant, within: Duration) -> bool {
-        let repaired = self.get(seq).filter(|f| f.attempt > 1 && !f.waits);
-        repaired.is_some_and(|frame| now < frame.again.0 + within)
-    }
-
     /// Requests a retransmission of all outstanding frames, in order.
     pub(crate) fn repeat_all(&mut self) {
         self.repairs.clear();
@@ -242,7 +214,6 @@ impl<P: Payload> SendWindow<P> {
             attempt: 1,
             waits: true,
             left: Noted(Instant::ORIGIN),
-            again: Noted(Instant::ORIGIN),
             back,
         };
         self.frames.insert(seq, frame);
@@ -258,7 +229,6 @@ impl<P: Payload> SendWindow<P> {
         }
         let frame = self.get_mut(header.seq)?;
         frame.waits = false;
-        frame.again = Noted(left);
         if header.kind == FrameKind::Data {
             frame.left = Noted(left);
         }

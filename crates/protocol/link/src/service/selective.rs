@@ -133,47 +133,28 @@ pub(crate) struct SelectiveRepeat<P, A> {
 struct Again {
     /// Consecutive rounds in which requests timed out.
     rounds: u32,
-    /// When the last round began, the requests repeated since, and their limit.
+    /// When the last round began, and the requests repeated since.
     since: Instant,
     asked: u32,
-    most: u32,
-    /// Missing frames that arrived since.
-    came: u32,
 }
 
 impl Again {
-    /// The lower limit of a round's requests.
-    const LEAST: u32 = 16;
     const NONE: Self = Self {
         rounds: 0,
         since: Instant::ORIGIN,
         asked: 0,
-        most: Self::LEAST,
-        came: 0,
     };
 
-    /// Whether one more request may be repeated, given the time for an answer. The oldest are repeated first, at
-    /// most twice as many as frames came in the round before: each request is a frame, and a peer can answer about
-    /// as many as it did.
+    /// Whether one more request may be repeated, given the time for an answer. After many timeouts only the
+    /// oldest requests are repeated, because each is a frame, and a peer that did not answer before can
+    /// answer only a few.
     fn may(&mut self, now: Instant, runs: Duration) -> bool {
+        const AT_ONCE: u32 = 16;
         if now >= self.since + runs {
-            let most = (self.came * 2).max(Self::LEAST);
-            *self = Self {
-                rounds: self.rounds + 1,
-                since: now,
-                asked: 0,
-                most,
-                came: 0,
-            };
+            (self.rounds, self.since, self.asked) = (self.rounds + 1, now, 0);
         }
         self.asked += 1;
-        self.asked <= self.most
-    }
-
-    /// A missing frame arrived.
-    const fn on_come(&mut self) {
-        self.rounds = 0;
-        self.came += 1;
+        self.rounds < 2 || self.asked <= AT_ONCE
     }
 }
 
@@ -259,24 +240,6 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     fn next_keepalive(&mut self) -> Option<Frame<P>> {
         let due = self.keepalive.as_mut()?.take() && !self.sent.is_empty();
         due.then(|| Frame::control(FrameKind::Keepalive, self.sent.highest()))
-    }
-
-    /// Has a frame retransmitted. A live link does so in order: a slow link that has lost a thousand frames takes
-    /// long to repair them, and delivery waits for the oldest.
-    fn repeat(&mut self, seq: Seq) {
-        match self.measures {
-            true => self.sent.repeat_in_order(seq),
-            false => self.sent.repeat(seq),
-        }
-    }
-
-    /// The peer asks for a frame. A request that left before the last repair can have arrived is ignored.
-    fn repair(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
-        let earliest = self.policy.srtt().unwrap_or(Duration::ZERO) * 3 / 4;
-        match self.measures && self.sent.was_just_repaired(seq, cx.now, earliest) {
-            true => cx.ledger.stale_naks += 1,
-            false => self.repeat(seq),
-        }
     }
 
     /// A frame is handed over: the owed acknowledgment is piggybacked on it.
@@ -366,7 +329,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             }
             Arrival::Missing { asked, since } => {
                 window.store(seq, packet, original, cx.now);
-                self.again.on_come();
+                self.again.rounds = 0;
                 if original {
                     cx.ledger.overtaken += 1;
                     let late = cx.now.saturating_since(since);
@@ -497,7 +460,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
                     {
                         copies.on_lost();
                     }
-                    self.repair(cx, header.seq);
+                    self.sent.repeat(header.seq);
                     self.prune_timers();
                 } else {
                     cx.ledger.stale_naks += 1;
@@ -530,7 +493,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
                     let first = frame.attempt == 1;
                     self.resent = first.then_some((timer.seq, [frame.left.0, cx.now]));
                 }
-                self.repeat(timer.seq);
+                self.sent.repeat(timer.seq);
             }
         }
         self.prune_timers();
@@ -608,7 +571,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
 
     fn handle_failure(&mut self, header: &Header) {
         if header.kind.carries_packet() {
-            self.repeat(header.seq);
+            self.sent.repeat(header.seq);
             self.prune_timers();
         }
     }
