@@ -45,12 +45,12 @@ function Apply({ state, file }: { state: State; file: string }) {
       </div>
       <div role="status">
         {said && "wrong" in said && <p class="fault">{said.wrong}</p>}
-        {said && "shown" in said && said.shown.length === 0 && <p>A reload would change nothing: the node runs so already.</p>}
+        {said && "shown" in said && said.shown.length === 0 && <p>A reload would change nothing.</p>}
         {said && "shown" in said && said.shown.length > 0 && (
           <>
-            <p>A reload would do this:</p>
+            <p>A reload would make these changes:</p>
             <Changes changes={said.shown} />
-            <p>Services that the other end does not have are not used until it has them: reload its file as well.</p>
+            <p>A service stays unused until the other end has it, too: reload its file as well.</p>
             <button type="button" class="strong" disabled={cannot} onClick={() => ask(said.shown)}>
               Apply these changes to the running node
             </button>
@@ -58,7 +58,7 @@ function Apply({ state, file }: { state: State; file: string }) {
         )}
         {said && "done" in said && (
           <>
-            <p>The node has taken this over:</p>
+            <p>The node has applied:</p>
             <Changes changes={said.done} />
             <p>
               Its file is as it was: save the advised file as <code>{state.file}</code>, so that a new start has the changes as well.
@@ -115,7 +115,7 @@ export function Advice({ state }: { state: State }) {
         </button>
       </form>
       <p role="status" class="small">
-        {advice.is === "coming" && "The recording is read."}
+        {advice.is === "coming" && "Reading the recording."}
         {advice.is === "simulated" && `Simulated: ${advice.done} of ${advice.all || "…"} runs.`}
       </p>
       {wrong && advice.is !== "failed" && (
@@ -130,7 +130,7 @@ export function Advice({ state }: { state: State }) {
       )}
       {advice.is === "given" && (
         <>
-          <pre class="command advised" tabIndex={0} role="region" aria-label="What is advised">
+          <pre class="command advised" tabIndex={0} role="region" aria-label="Advised changes">
             {advice.text}
           </pre>
           {advice.file !== null && <Apply state={state} file={advice.file} />}

@@ -176,8 +176,7 @@ function Flows({ state }: { state: State }) {
       {state.read_only && <p class="warning">{state.read_only}</p>}
       {known && shown.length === 0 && (
         <p class="small">
-          No flow is known. Flows are looked at where classes ask what they do: <code>classes</code> is left out, or has a rule with{" "}
-          <code>behaves</code>.
+          No flow is known. A node tracks flows if its file leaves <code>classes</code> out, or has a rule with <code>behaves</code>.
         </p>
       )}
       {shown.length > 0 && (
@@ -195,7 +194,7 @@ function Flows({ state }: { state: State }) {
                   {flow.behaviour}: {flow.why}
                   {flow.rule && (
                     <details>
-                      <summary>what would keep it there</summary>
+                      <summary>a rule that keeps it there</summary>
                       <code>{known?.classes ? `classes = [${flow.rule}, "${known.classes}"]` : flow.rule}</code>
                     </details>
                   )}
@@ -219,7 +218,7 @@ function Findings({ state }: { state: State }) {
   for (const [reason, count] of all.flatMap((drops) => Object.entries(drops))) drops.set(reason, (drops.get(reason) ?? 0) + count);
   return (
     <section aria-labelledby="findings">
-      <h2 id="findings">How it stands</h2>
+      <h2 id="findings">State</h2>
       {state.head && <p class="said">{state.head}</p>}
       <ul class="findings">
         {state.findings.map(({ verdict, found, help }) => (
@@ -277,10 +276,10 @@ export function Watch({ tabs, looks }: { tabs: ComponentChildren; looks: boolean
         )}
         {away && (
           <p class="fault" role="alert">
-            The node has not answered for {ago(away.for_s)}: {away.why}. {state.status ? "What is below is old; the page goes on when it is back." : "The page goes on when it is there."}
+            The node has not answered for {ago(away.for_s)}: {away.why}. {state.status ? "The figures below are the last ones; the page continues when the node is back." : "The page continues when the node answers."}
           </p>
         )}
-        {!state && !wrong && <p role="status">The node is asked.</p>}
+        {!state && !wrong && <p role="status">Waiting for the node’s status.</p>}
         {state?.status && (
           <>
             <Findings state={state} />

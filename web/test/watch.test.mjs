@@ -219,7 +219,7 @@ errors = { kind = "uniform", rate = 0.05 }
     await end(node);
     const alert = page.getByRole("alert");
     await alert.getByText("has not answered for").waitFor();
-    await page.getByText("What is below is old").waitFor();
+    await page.getByText("The figures below are the last ones").waitFor();
     node = up(0);
     await until("the alert is gone", async () => (await alert.count()) === 0);
     await page.getByText("What happened").click();
@@ -255,7 +255,7 @@ errors = { kind = "uniform", rate = 0.05 }
     await page.keyboard.press("Enter");
     const look = page.getByRole("button", { name: "Show what a reload would change" });
     await look.waitFor({ timeout: 300_000 });
-    const advised = await page.getByRole("region", { name: "What is advised" }).innerText();
+    const advised = await page.getByRole("region", { name: "Advised changes" }).innerText();
     assert.match(advised, /Advice: take "/);
     // The words are those of the command that it names.
     const again = /Again: airlane (.*)/.exec(advised)[1].replace("0.trace", `${folder}/0.trace`).replace("1.trace", `${folder}/1.trace`);
@@ -270,13 +270,13 @@ errors = { kind = "uniform", rate = 0.05 }
     await page.keyboard.press("Enter");
     const apply = page.getByRole("button", { name: "Apply these changes to the running node" });
     await apply.waitFor();
-    const shown = await page.locator("section", { hasText: "A reload would do this" }).locator("ul").last().innerText();
+    const shown = await page.locator("section", { hasText: "A reload would make these changes" }).locator("ul").last().innerText();
     assert.equal(await services(), before, "one click has changed the node");
     const dry = await airlane("reload", `${folder}/saved.toml`, "--dry-run", "--json");
     assert.deepEqual(shown.split("\n").map((line) => line.trim()), JSON.parse(dry).changes);
     await apply.focus();
     await page.keyboard.press("Enter");
-    await page.getByText("The node has taken this over").waitFor();
+    await page.getByText("The node has applied").waitFor();
     assert.notEqual(await services(), before);
     assert.deepEqual(JSON.parse(await airlane("reload", `${folder}/saved.toml`, "--dry-run", "--json")).changes, []);
     await close(page);

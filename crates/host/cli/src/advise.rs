@@ -67,7 +67,7 @@ impl Asked {
         )
     }
 
-    /// Of traces that were read from where the arguments say.
+    /// Asks about traces that were read already.
     fn of(
         traces: Vec<Trace>,
         args: &QuestionArgs,
@@ -120,7 +120,7 @@ impl Asked {
         })
     }
 
-    fn told(&self, advice: &Advice, args: &AdviseArgs) -> anyhow::Result<Told> {
+    fn report(&self, advice: &Advice, args: &AdviseArgs) -> anyhow::Result<Report> {
         let file = match &self.text {
             Some(text) => advised_file(advice, text)?,
             None => None,
@@ -131,7 +131,7 @@ impl Asked {
         text.push_str(&sentences(advice, self));
         let before = self.text.as_deref();
         text.push_str(&recommendation(advice, args, file.as_deref(), before));
-        Ok(Told { text, file })
+        Ok(Report { text, file })
     }
 }
 
@@ -144,26 +144,26 @@ fn shown(error: AdviceError) -> anyhow::Error {
     }
 }
 
-/// What is advised, in words, and the advised file if there is a change and a file to change.
-pub(crate) struct Told {
+/// Advice in words, and the advised file if there is a change and a file to change.
+pub(crate) struct Report {
     /// What `airlane advise` prints.
     pub(crate) text: String,
     /// The advised file.
     pub(crate) file: Option<String>,
 }
 
-/// What `airlane advise` says of traces that were read from where the arguments say.
+/// The report of `airlane advise` on traces that were read already.
 #[cfg(feature = "live")]
-pub(crate) fn told(
+pub(crate) fn report(
     traces: Vec<Trace>,
     args: &AdviseArgs,
     progress: impl Fn(u64, u64) + Sync,
-) -> anyhow::Result<Told> {
+) -> anyhow::Result<Report> {
     let (goals, what_ifs) = (args.want.clone(), args.what_if.clone());
     let goals = goals.unwrap_or_default();
     let asked = Asked::of(traces, &args.question, goals, what_ifs.unwrap_or_default())?;
     let advice = airlane_advise::advise(&asked.question, progress).map_err(shown)?;
-    asked.told(&advice, args)
+    asked.report(&advice, args)
 }
 
 /// Runs `advise`.
@@ -178,7 +178,7 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
     let advice = airlane_advise::advise(&asked.question, |done, all| progress.at(done, all));
     drop(progress);
     let advice = advice.map_err(shown)?;
-    let Told { text, file } = asked.told(&advice, args)?;
+    let Report { text, file } = asked.report(&advice, args)?;
     if let Some(path) = &args.write {
         let text = file
             .as_deref()

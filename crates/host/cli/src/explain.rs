@@ -3,8 +3,6 @@
 //! The file is deserialized into its type, which is serialized again. Small tables that select a
 //! variant (`scheme = { kind = ... }`) stay on one line, as people write them.
 
-use std::fmt::Write as _;
-
 use airlane_base::config::key;
 #[cfg(feature = "live")]
 use airlane_live::{air::AirConfig, config::LiveConfig};
@@ -13,7 +11,7 @@ use toml::{Table, Value};
 
 use crate::args::ExplainArgs;
 use crate::input::{self, FileContent};
-use crate::output;
+use crate::output::{self, line};
 #[cfg(feature = "lab")]
 use crate::{sim, world};
 
@@ -90,10 +88,6 @@ fn write_table(text: &mut String, path: &str, table: &Table) {
             _ => {}
         }
     }
-}
-
-fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
-    writeln!(text, "{content}").expect("writing to a string cannot fail");
 }
 
 /// Whether a value is written on the line of its key: everything except long tables, arrays of

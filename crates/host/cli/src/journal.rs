@@ -21,9 +21,7 @@ pub(crate) fn replay(args: &JournalReplayArgs) -> anyhow::Result<()> {
         return output::print(&(serde_json::to_string(&replayed)? + "\n"));
     }
     if let Some(cut) = replayed.cut_at_byte {
-        output::warn(&format!(
-            "{shown} is cut off at byte {cut}; everything before that is intact"
-        ));
+        output::warn(&output::cut_off(&args.file, cut));
     }
     let lasted = Estimate::single(replayed.duration_ns as f64 / 1e9).show(Unit::Seconds);
     output::print(&format!(

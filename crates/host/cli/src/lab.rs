@@ -1,7 +1,7 @@
 //! `airlane lab` serves the simulator's page to browsers on this machine, and shows a live node on it.
 //!
 //! The server listens on loopback only and refuses a `Host` that is not a loopback name, so that no other site can read
-//! the page by DNS rebinding. The page consists of static files. What is about a node has a guard of its own.
+//! the page by DNS rebinding. The page consists of static files. Requests about a node need a token as well.
 
 #[cfg(feature = "live")]
 mod advice;
@@ -35,10 +35,10 @@ include!(concat!(env!("OUT_DIR"), "/site.rs"));
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum number of connections; a browser opens a handful.
 const MOST_AT_ONCE: usize = 64;
-/// How much of a body that nobody wants is read away, so that the client hears why, bytes.
+/// How much of a refused body is read and discarded, bytes: a client reads the refusal only after it has sent its body.
 const UNWANTED: usize = 1 << 20;
 
-/// The page is told by this attribute that there is a node to watch.
+/// This attribute tells the page that there is a node to watch.
 #[cfg(feature = "live")]
 const MARK: [&str; 2] = ["id=\"lab\"", "id=\"lab\" data-node"];
 
@@ -83,9 +83,9 @@ fn serve_on(listener: &TcpListener, lab: Lab) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is served, and to whom.
+/// What the server needs to answer a request.
 struct Lab {
-    /// What `Host` may be.
+    /// The accepted values of `Host`.
     hosts: [String; 2],
     #[cfg(feature = "live")]
     watch: Option<Watch>,
@@ -102,7 +102,7 @@ impl Lab {
         })
     }
 
-    /// What follows the address of the page.
+    /// The fragment of the page's address.
     fn fragment(&self) -> String {
         #[cfg(feature = "live")]
         if let Some(watch) = &self.watch {
@@ -124,7 +124,7 @@ impl Lab {
             Ok(head) => (head.method == "HEAD", self.answer(&head, &mut input)?),
         };
         answer.write(head_only, &mut &stream)?;
-        // A connection that is closed while more comes is reset, and the answer is lost with it.
+        // Closing a connection with unread data resets it, and the client loses the answer.
         stream.shutdown(Shutdown::Write)?;
         input.read_away()
     }
@@ -150,7 +150,7 @@ impl Lab {
         answer.unwrap_or_else(Ok)
     }
 
-    /// Whether the request was sent to this machine by its name.
+    /// Refuses a request whose `Host` is not a loopback name.
     fn admit(&self, head: &Head) -> Result<(), Answer> {
         let host = head.header("host").unwrap_or_default();
         match self.hosts.iter().any(|known| known.as_bytes() == host) {
@@ -187,7 +187,7 @@ impl Lab {
         Ok(Answer::file(kind, self.marked(kind, body)))
     }
 
-    /// The page says whether there is a node.
+    /// Marks the page if there is a node.
     fn marked(&self, kind: &str, body: &'static [u8]) -> Cow<'static, [u8]> {
         #[cfg(feature = "live")]
         if let (true, "text/html", Ok(text)) =
@@ -202,7 +202,7 @@ impl Lab {
     }
 }
 
-/// What comes of a client, and until when.
+/// A client's request, as far as it has arrived, and its deadline.
 struct Input<'a> {
     stream: &'a TcpStream,
     until: Instant,
@@ -210,10 +210,10 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Reads some more. An error at the end, and when the time is up.
+    /// Reads what has arrived. Fails at the end of the stream and at the deadline.
     fn read(&mut self) -> io::Result<usize> {
         let left = self.until.saturating_duration_since(Instant::now());
-        // No time at all would be taken for all of it.
+        // A timeout of zero is refused.
         self.stream
             .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         let mut some = [0; 16 << 10];
@@ -245,7 +245,7 @@ impl Input<'_> {
         Ok(&self.bytes[head.length..][..length])
     }
 
-    /// Reads on without keeping anything, until the client is done.
+    /// Reads and discards what the client still sends.
     fn read_away(&mut self) -> io::Result<()> {
         let mut read = 0;
         while read < UNWANTED {

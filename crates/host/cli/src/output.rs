@@ -83,6 +83,18 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
+/// Appends a line to a text.
+pub(crate) fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
+    writeln!(text, "{content}").expect("writing to a string cannot fail");
+}
+
+/// The warning that a file ends within a record.
+#[cfg(any(feature = "lab", feature = "live"))]
+pub(crate) fn cut_off(file: &Path, byte: impl std::fmt::Display) -> String {
+    let file = file.display();
+    format!("{file} is cut off at byte {byte}; everything before that is intact")
+}
+
 /// The text without terminal colours.
 #[cfg(all(feature = "live", feature = "lab"))]
 pub(crate) fn uncoloured(text: &str) -> String {

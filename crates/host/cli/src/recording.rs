@@ -149,10 +149,7 @@ pub(crate) fn print(path: &Path, json: bool) -> anyhow::Result<()> {
         return output::print(&(serde_json::to_string(&shown)? + "\n"));
     }
     if let Some(cut) = shown.cut_at_byte {
-        output::warn(&format!(
-            "{} is cut off at byte {cut}; everything before that is intact",
-            path.display()
-        ));
+        output::warn(&output::cut_off(path, cut));
     }
     if shown.records_missed > 0 {
         let missed = shown.records_missed;

@@ -1,11 +1,10 @@
 //! `airlane --help`: the verbs to begin with, in groups, and the names of the others.
 
-use std::fmt::Write as _;
-
 use clap::builder::styling::Style;
 use clap::{Command, CommandFactory as _};
 
 use super::{Cli, STYLES};
+use crate::output::line;
 
 struct Group {
     title: &'static str,
@@ -105,10 +104,6 @@ fn of<'c>(command: &'c Command, name: &str) -> Option<&'c Command> {
 
 fn styled(style: &Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
-}
-
-fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
-    writeln!(text, "{content}").expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]

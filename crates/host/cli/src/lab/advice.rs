@@ -1,4 +1,4 @@
-//! Advice for a node that is watched: what the page sends of a recording, and how far the answer is.
+//! Advice for a watched node: reads the recordings that the page sends, and reports progress.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use airlane_base::Duration;
 use airlane_channel::trace::Trace;
 use serde::{Deserialize, Serialize};
 
-use crate::advise::{Told, told};
+use crate::advise::{Report, report};
 use crate::args::{AdviseArgs, QuestionArgs};
 use crate::fault::BadInput;
 use crate::{output, recording};
 
-/// Maximum length of a question, bytes: two recordings as long as `airlane record` makes them, and some words.
+/// Maximum length of a question, bytes: two recordings of the maximum that `airlane record` writes, and a line of options.
 pub(super) const LONGEST: usize = 2 * (64 << 20) + WORDS;
 const WORDS: usize = 4 << 10;
 /// The node runs on this machine as well.
@@ -23,11 +23,11 @@ const THREADS: usize = 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Words {
-    /// As after `--apps`; empty: the ones that are usual.
+    /// The value of `--apps`; empty: the default.
     apps: String,
-    /// As after `--want`; empty: nothing.
+    /// The value of `--want`; empty: no goals.
     want: String,
-    /// As after `--round-trip`; empty: unknown.
+    /// The value of `--round-trip`; empty: unknown.
     round_trip: String,
     recordings: Vec<Sent>,
 }
@@ -35,12 +35,12 @@ struct Words {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sent {
-    /// What its file is called.
+    /// Its file name.
     name: String,
     bytes: usize,
 }
 
-/// What `airlane advise` is asked.
+/// The arguments and recordings for `airlane advise`.
 #[derive(Debug)]
 pub(super) struct Question {
     args: AdviseArgs,
@@ -48,11 +48,11 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Reads what the page sends: a line of words, and the bytes of one recording or two. `file` is that of the node.
+    /// Parses a body: a line of options, and the bytes of one or two recordings. `file` is the node's file.
     pub(super) fn read(body: &[u8], file: Option<&Path>) -> anyhow::Result<Self> {
-        let wrong = |what: String| BadInput(format!("this is no question for advice: {what}"));
+        let wrong = |what: String| BadInput(format!("not a question for advice: {what}"));
         let end = body.iter().take(WORDS).position(|byte| *byte == b'\n');
-        let end = end.ok_or_else(|| wrong("it has no line of words".to_owned()))?;
+        let end = end.ok_or_else(|| wrong("its first line is missing".to_owned()))?;
         let (words, mut rest) = (&body[..end], &body[end + 1..]);
         let words: Words = serde_json::from_slice(words).map_err(|e| wrong(e.to_string()))?;
         if !(1..=2).contains(&words.recordings.len()) {
@@ -101,49 +101,45 @@ impl Question {
         Ok(Self { args, traces })
     }
 
-    fn answer(self, desk: &Desk) -> anyhow::Result<Told> {
+    fn answer(self, advisor: &Advisor) -> anyhow::Result<Report> {
         let cut = self.traces.iter().zip(&self.args.question.traces);
-        let cut = cut.filter_map(|(trace, path)| Some((trace.cut_at?, path.display())));
-        let cut: String = cut
-            .map(|(at, path)| {
-                format!("{path} is cut off at byte {at}; what is before it is good.\n")
-            })
-            .collect();
-        let progress = |done, all| desk.turn(Advice::Simulated { done, all });
-        let Told { text, file } = told(self.traces, &self.args, progress)?;
-        Ok(Told {
+        let cut = cut.filter_map(|(trace, path)| Some(output::cut_off(path, trace.cut_at?) + "\n"));
+        let cut: String = cut.collect();
+        let progress = |done, all| advisor.set(Advice::Simulated { done, all });
+        let Report { text, file } = report(self.traces, &self.args, progress)?;
+        Ok(Report {
             text: cut + &output::uncoloured(&text),
             file,
         })
     }
 }
 
-/// How far advice is.
+/// The progress of advice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub(super) enum Advice {
-    /// Nobody has asked.
+    /// There was no question.
     #[default]
     None,
-    /// The recording is being sent.
+    /// The recording is being received.
     Coming,
     /// It is being simulated.
     Simulated {
-        /// Runs that are done.
+        /// Finished runs.
         done: u64,
         /// All runs.
         all: u64,
     },
-    /// It is there.
+    /// The advice.
     Given {
         /// What `airlane advise` prints.
         text: String,
         /// The advised file, if a change is advised and the file is known.
         file: Option<String>,
     },
-    /// There is none, and why.
+    /// The advice failed.
     Failed {
-        /// A sentence.
+        /// The reason, a sentence.
         why: String,
     },
 }
@@ -156,49 +152,49 @@ impl Advice {
     }
 }
 
-/// Where one question at a time is answered.
+/// Answers one question at a time.
 #[derive(Clone, Default)]
-pub(super) struct Desk(Arc<Mutex<Advice>>);
+pub(super) struct Advisor(Arc<Mutex<Advice>>);
 
-impl Desk {
+impl Advisor {
     fn open(&self) -> MutexGuard<'_, Advice> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn turn(&self, to: Advice) {
+    fn set(&self, to: Advice) {
         *self.open() = to;
     }
 
-    /// How far it is.
+    /// The progress of the latest question.
     pub(super) fn advice(&self) -> Advice {
         self.open().clone()
     }
 
-    /// Has the desk for one question; none while there is another.
-    pub(super) fn take(&self) -> Option<Turn> {
+    /// Reserves the advisor for one question; `None` while another is being answered.
+    pub(super) fn reserve(&self) -> Option<Reserved> {
         let mut advice = self.open();
         if matches!(*advice, Advice::Coming | Advice::Simulated { .. }) {
             return None;
         }
         *advice = Advice::Coming;
-        Some(Turn(self.clone()))
+        Some(Reserved(self.clone()))
     }
 }
 
-/// The desk is this question's until there is an answer to it.
-pub(super) struct Turn(Desk);
+/// A reservation of the advisor, which ends with an answer.
+pub(super) struct Reserved(Advisor);
 
-impl Turn {
-    /// Answers in a thread of its own. A question that is none is answered at once.
+impl Reserved {
+    /// Answers in a separate thread. A malformed question fails at once.
     pub(super) fn answer(self, question: anyhow::Result<Question>) -> anyhow::Result<()> {
-        let question = question.inspect_err(|error| self.0.turn(Advice::failed(error)))?;
-        self.0.turn(Advice::Simulated { done: 0, all: 0 });
+        let question = question.inspect_err(|error| self.0.set(Advice::failed(error)))?;
+        self.0.set(Advice::Simulated { done: 0, all: 0 });
         let named = std::thread::Builder::new().name("advice".to_owned());
         named.spawn(move || {
-            let Turn(desk) = &self;
-            let said = question.answer(desk);
-            desk.turn(match said {
-                Ok(Told { text, file }) => Advice::Given { text, file },
+            let Reserved(advisor) = &self;
+            let said = question.answer(advisor);
+            advisor.set(match said {
+                Ok(Report { text, file }) => Advice::Given { text, file },
                 Err(error) => Advice::failed(&error),
             });
         })?;
@@ -206,16 +202,16 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Reserved {
     fn drop(&mut self) {
         let why = match *self.0.open() {
-            Advice::Coming => "the recording has not come whole",
+            Advice::Coming => "the recording was not received completely",
             Advice::Simulated { .. } => {
-                "the simulation ended before there was an answer: what `airlane lab` wrote says why"
+                "the simulation ended without an answer: the output of `airlane lab` says why"
             }
             _ => return,
         };
-        self.0.turn(Advice::Failed {
+        self.0.set(Advice::Failed {
             why: why.to_owned(),
         });
     }
@@ -242,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_question_is_said() {
+    fn errors_in_a_question_are_named() {
         for (body, part) in [
-            (b"".to_vec(), "no line of words"),
+            (b"".to_vec(), "first line is missing"),
             (b"{}\n".to_vec(), "missing field"),
             (words("", ""), "choose one recording"),
             (words("", "{\"name\":\"a\",\"bytes\":9}"), "cut off"),
@@ -264,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn one_question_at_a_time_and_one_that_breaks_off_ends() {
-        let desk = Desk::default();
-        let turn = desk.take().unwrap();
-        assert!(desk.take().is_none());
-        drop(turn);
-        assert!(matches!(desk.advice(), Advice::Failed { .. }));
-        assert!(desk.take().is_some());
+    fn one_question_is_answered_at_a_time_and_a_broken_one_fails() {
+        let advisor = Advisor::default();
+        let reserved = advisor.reserve().unwrap();
+        assert!(advisor.reserve().is_none());
+        drop(reserved);
+        assert!(matches!(advisor.advice(), Advice::Failed { .. }));
+        assert!(advisor.reserve().is_some());
     }
 
     proptest! {

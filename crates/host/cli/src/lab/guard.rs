@@ -1,7 +1,7 @@
-//! Who may ask about a node: the page that this program served, opened at the address that it printed.
+//! Admits requests about a node only from the page that this program serves, opened at the address that it printed.
 //!
-//! The token is in the fragment of that address, which browsers send to nobody. The page sends it in a header of its own,
-//! which no other site may set. What changes the node has to say its origin, too.
+//! The token is in the fragment of that address, which browsers never send. The page sends it in a custom header, which
+//! other sites cannot set without permission. A request that may change the node must also carry its origin.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,12 +10,12 @@ use subtle::ConstantTimeEq as _;
 
 use super::http::{Answer, Head, TOKEN};
 
-/// What shows that somebody has read what this program printed.
+/// The secret of the printed address.
 #[derive(Clone)]
 pub(super) struct Token(String);
 
 impl Token {
-    /// One that nobody knows.
+    /// Draws 256 random bits.
     pub(super) fn draw() -> io::Result<Self> {
         let bytes = airlane_live::security::random()?;
         Ok(Self(bytes.iter().fold(String::new(), |mut text, byte| {
@@ -24,7 +24,7 @@ impl Token {
         })))
     }
 
-    /// What follows the address of the page.
+    /// The fragment of the page's address.
     pub(super) fn fragment(&self) -> String {
         format!("#watch={}", self.0)
     }
@@ -37,7 +37,7 @@ impl Token {
             Some(origin) if origin != ours => {
                 return refused("this request comes from another site than the lab's page");
             }
-            // Browsers leave it out where a page only reads from its own site.
+            // Browsers omit it if a page reads from its own site.
             None if head.method != "GET" => {
                 return refused("this request does not say which site it comes from");
             }

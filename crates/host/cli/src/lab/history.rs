@@ -10,20 +10,20 @@ const POINTS: usize = 600;
 /// Services of all peers whose history is kept; others are counted.
 const LINES: usize = 256;
 
-/// What a service did between two answers of the node. None where it cannot be known.
+/// A service's traffic between two answers of the node. `None` where it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Point {
     /// Seconds since the watch began.
     at_s: f64,
-    /// Bits of packets sent to the peer, a second.
+    /// Packets sent to the peer, bit/s.
     sent_bps: Option<f64>,
-    /// Bits of packets from the peer, a second.
+    /// Packets delivered from the peer, bit/s.
     delivered_bps: Option<f64>,
-    /// One-way delay of packets from the peer on the link, with repairs, as the node smoothes it.
+    /// The node's smoothed one-way delay of packets from the peer, repairs included, s.
     delay_s: Option<f64>,
-    /// Of the packets from the peer, the part that the link lost.
+    /// The share of the peer's packets that the link lost.
     lost_before_repair: Option<f64>,
-    /// And the part that is lost for good.
+    /// The share that was not repaired.
     lost_after_repair: Option<f64>,
 }
 
@@ -43,7 +43,7 @@ impl Point {
             at_s,
             sent_bps: bps(was.sent_bytes, is.sent_bytes),
             delivered_bps: bps(was.delivered_bytes, is.delivered_bytes),
-            // Without packets the node still says the last one.
+            // A node without packets repeats the last delay.
             delay_s: now.metrics.delay_s.filter(|_| delivered > 0),
             lost_before_repair,
             lost_after_repair,
@@ -51,7 +51,7 @@ impl Point {
     }
 }
 
-/// Which service: by its peer, its number and its name, as a number may get another service.
+/// A service's peer, number and name; a reload may give a number to another service.
 type Key = (String, u8, String);
 
 /// A line for each service, the newest point last.
@@ -70,10 +70,10 @@ pub(super) struct Line<'a> {
 }
 
 impl History {
-    /// Takes what the node said, or that it said nothing.
+    /// Records the node's answer; `None` if there was none.
     pub(super) fn take(&mut self, at_s: f64, now: Option<&Status>) {
         let before = std::mem::replace(&mut self.before, now.cloned());
-        // A node that was started again counts from 0.
+        // A restarted node counts from 0.
         let since = before.as_ref().zip(now).and_then(|(before, now)| {
             let ns = now.uptime_ns.checked_sub(before.uptime_ns);
             let seconds = ns.filter(|ns| *ns > 0)? as f64 / 1e9;
@@ -118,7 +118,7 @@ impl History {
         lines.map(|((_, _, service), points)| Line { service, points })
     }
 
-    /// How many services that there are have no line.
+    /// The number of services without a line.
     pub(super) const fn left_out(&self) -> usize {
         self.left_out
     }

@@ -9,7 +9,7 @@ const HEADERS: usize = 100;
 
 /// The header that carries the token of `airlane lab NODE`.
 pub(super) const TOKEN: &str = "x-airlane-token";
-/// Headers that decide something: of two of a name nobody knows which one counts.
+/// Headers that affect a decision. A request with two of the same name is ambiguous and refused.
 const ONCE: [&str; 5] = [
     "host",
     "origin",
@@ -29,15 +29,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
 pub(super) struct Head {
     pub(super) method: String,
     pub(super) path: String,
-    /// What follows `?`, if anything does.
+    /// The text after `?`, or nothing.
     pub(super) query: String,
     headers: Vec<(String, Vec<u8>)>,
-    /// How many bytes it is; the body follows.
+    /// The length of the head in bytes; the body follows.
     pub(super) length: usize,
 }
 
 impl Head {
-    /// Reads what has come of a request; none while it is incomplete.
+    /// Parses a request; `None` while it is incomplete.
     pub(super) fn read(bytes: &[u8]) -> Option<Result<Self, Answer>> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
@@ -74,13 +74,13 @@ impl Head {
         }))
     }
 
-    /// The value of a header; one of [`ONCE`] is there once at most.
+    /// The value of a header; those of [`ONCE`] occur at most once.
     pub(super) fn header(&self, name: &str) -> Option<&[u8]> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// How many bytes of body follow, of which there may be `most`.
+    /// The length of the body in bytes, at most `most`.
     #[cfg(any(feature = "live", test))]
     pub(super) fn body(&self, most: usize) -> Result<usize, Answer> {
         if self.header("transfer-encoding").is_some() {
@@ -94,7 +94,7 @@ impl Head {
         let length = std::str::from_utf8(said).ok().filter(|_| digits);
         let length = length
             .ok_or_else(|| Answer::refused("400 Bad Request", "Content-Length is no number"))?;
-        // A number that fits nowhere is too large as well.
+        // A number that overflows is too large as well.
         match length.parse() {
             Ok(length) if length <= most => Ok(length),
             _ => Err(Answer::refused(
@@ -105,12 +105,12 @@ impl Head {
     }
 }
 
-/// What a client gets.
+/// An answer to a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: &'static str,
     kind: &'static str,
-    /// How long a browser may keep it.
+    /// The value of `Cache-Control`.
     cache: &'static str,
     pub(super) body: Cow<'static, [u8]>,
 }
@@ -126,7 +126,7 @@ impl Answer {
         }
     }
 
-    /// Something of a node, as JSON.
+    /// A node's data, as JSON.
     #[cfg(feature = "live")]
     pub(super) fn json(said: &impl serde::Serialize) -> Self {
         match serde_json::to_vec(said) {
@@ -140,7 +140,7 @@ impl Answer {
         }
     }
 
-    /// That there is nothing else to get, and why: a sentence.
+    /// A refusal, with its reason in one sentence.
     pub(super) fn refused(status: &'static str, why: impl Into<String>) -> Self {
         Self {
             status,
@@ -150,7 +150,7 @@ impl Answer {
         }
     }
 
-    /// Writes it, without its body where only the head was asked for.
+    /// Writes the answer; `head_only` leaves its body out.
     pub(super) fn write(&self, head_only: bool, out: &mut impl Write) -> io::Result<()> {
         let Self {
             status,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gets_an_answer_is_told_what_it_may_do() {
+    fn every_answer_has_the_security_headers() {
         for answer in [
             Answer::file("text/html", b"<p>".as_slice().into()),
             Answer::refused("403 Forbidden", "no"),
@@ -246,9 +246,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, in whatever pieces: the same request, or the same refusal, and no panic.
+        /// Any bytes, in any pieces, give the same request or the same refusal, and no panic.
         #[test]
-        fn what_comes_in_pieces_is_read_as_what_comes_at_once(
+        fn pieces_are_parsed_like_the_whole(
             bytes in prop_oneof![
                 proptest::collection::vec(any::<u8>(), 0..400),
                 "(GET|POST|X) /[a-z/?=]{0,20} HTTP/1.[01]\r\n((Host|Origin|Content-Length|X-Airlane-Token): ?[ -~]{0,12}\r\n){0,4}(\r\n)?[ -~]{0,20}"

@@ -1,10 +1,10 @@
-//! The lab as a client meets it, over TCP.
+//! Requests to the lab over TCP.
 
 use std::io::Write as _;
 
 use super::*;
 
-/// A lab that runs as long as the test, and its port.
+/// A lab that runs until the test ends, and its port.
 struct Served {
     port: u16,
     fragment: String,
@@ -26,7 +26,7 @@ impl Served {
         Self { port, fragment }
     }
 
-    /// The answer to what is sent.
+    /// Sends a request and reads the answer.
     fn send(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         stream.write_all(request).unwrap();
@@ -35,7 +35,7 @@ impl Served {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Status, and what follows the headers.
+    /// The status and the body of the answer.
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (String, String) {
         let length = match (method, body) {
             ("GET", _) | (_, "") => String::new(),
@@ -57,13 +57,13 @@ impl Served {
     }
 }
 
-/// Whether this was built after the page.
+/// The status of the page, which a build without `make site` lacks.
 fn found() -> &'static str {
     if SITE.is_empty() { "404" } else { "200" }
 }
 
 #[test]
-fn only_names_of_this_machine_get_an_answer() {
+fn only_loopback_hosts_are_answered() {
     let lab = Served::new(None);
     let port = lab.port;
     for host in ["127.0.0.1", "localhost"] {
@@ -80,7 +80,7 @@ fn only_names_of_this_machine_get_an_answer() {
 }
 
 #[test]
-fn there_are_files_and_nothing_else() {
+fn only_embedded_files_are_served() {
     let lab = Served::new(None);
     let host = format!("localhost:{}", lab.port);
     for path in [
@@ -103,7 +103,7 @@ mod node {
 
     use super::*;
 
-    /// A lab for a node that is not there.
+    /// A lab for a node that does not run.
     fn away() -> (Served, String) {
         let lab = Served::new(Some("/nowhere/hill-top.sock"));
         let token = lab.fragment.strip_prefix("#watch=").unwrap();
@@ -116,7 +116,7 @@ mod node {
     }
 
     #[test]
-    fn a_wrong_token_is_refused_in_one_sentence_before_anything_else() {
+    fn a_wrong_token_is_refused_first_with_one_sentence() {
         let (lab, token) = away();
         let wrong = token.replace(": ", ": 0");
         for (method, path) in [
@@ -137,7 +137,7 @@ mod node {
                 assert_eq!(said.trim_end().lines().count(), 1, "{said}");
             }
         }
-        // In the address it counts for nothing: there it would be remembered.
+        // A token in the query is ignored, because browsers and servers remember addresses.
         let secret = token.trim_start_matches("X-Airlane-Token: ").trim_end();
         assert_eq!(
             lab.ask("GET", &format!("/node/state?watch={secret}"), "", "")
@@ -149,7 +149,7 @@ mod node {
     }
 
     #[test]
-    fn what_comes_from_another_site_is_refused_with_the_right_token_too() {
+    fn other_sites_are_refused_even_with_the_token() {
         let (lab, token) = away();
         let ask = |method, path, site: &str| lab.ask(method, path, &format!("{token}{site}"), "").0;
         let here = from(&lab, "127.0.0.1");
@@ -165,7 +165,7 @@ mod node {
             assert_eq!(ask("GET", "/node/state", site), "403", "{site}");
             assert_eq!(ask("POST", "/node/reload", site), "403", "{site}");
         }
-        // What a browser asks first on behalf of another site gets no leave.
+        // The preflight of another site is not granted.
         let preflight = "OPTIONS /node/reload HTTP/1.1\r\nOrigin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\n";
         let answer =
             lab.send(format!("{preflight}Host: 127.0.0.1:{}\r\n\r\n", lab.port).as_bytes());
@@ -178,7 +178,7 @@ mod node {
     }
 
     #[test]
-    fn methods_paths_and_lengths_are_what_they_may_be() {
+    fn methods_paths_and_lengths_are_checked() {
         let (lab, token) = away();
         let token = token + &from(&lab, "127.0.0.1");
         let ask = |method, path, body: &str| lab.ask(method, path, &token, body);
@@ -197,7 +197,7 @@ mod node {
         assert_eq!(ask("POST", "/node/dry-run", "x").0, "413");
         let chunked = format!("{token}Transfer-Encoding: chunked\r\n");
         assert_eq!(lab.ask("POST", "/node/reload", &chunked, "").0, "501");
-        // More than is ever read, of which the client still hears.
+        // The client gets the refusal of a body that is too long to be read.
         let (status, said) = ask("POST", "/node/reload", &"x".repeat(500_000));
         assert_eq!(status, "413", "{said}");
         let (status, said) = ask(
@@ -225,7 +225,7 @@ mod node {
     }
 
     #[test]
-    fn a_node_that_is_away_is_said() {
+    fn a_node_that_is_away_is_reported() {
         let (lab, token) = away();
         let deadline = Instant::now() + Duration::from_secs(30);
         let state = loop {
@@ -251,7 +251,7 @@ mod node {
     }
 
     #[test]
-    fn a_page_without_a_node_is_as_it_was_and_one_with_a_node_says_so() {
+    fn only_a_page_with_a_node_is_marked() {
         if SITE.is_empty() {
             return;
         }
@@ -262,13 +262,13 @@ mod node {
         assert_ne!(plain, marked);
     }
 
-    /// One for all cases: its thread goes on.
+    /// One lab for all cases, since its thread does not end.
     static WATCH: std::sync::OnceLock<Watch> = std::sync::OnceLock::new();
 
     proptest! {
-        /// Whatever the page sends with its token: an answer with one of these numbers, and no panic.
+        /// Any request with the token gets an answer with one of these numbers, and no panic.
         #[test]
-        fn no_request_of_the_page_makes_it_panic(
+        fn no_request_with_the_token_causes_a_panic(
             method in "GET|POST",
             path in "state|advice|dry-run|reload|[a-z]{0,3}",
             query in "(\\?(peer=)?[!-~]{0,9})?",

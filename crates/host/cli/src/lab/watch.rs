@@ -1,11 +1,11 @@
-//! A live node, watched: what it says each second, what became of it, and what it may be asked to do.
+//! Watches a live node: polls its status each second, keeps a history, and applies an advised file on request.
 //!
 //! ```text
-//! page ──HTTP──► thread of a request ──► what was seen ◄── thread of the watch ──control socket──► node
+//! page ──HTTP──► request thread ──► Seen ◄── polling thread ──control socket──► node
 //! ```
 //!
-//! A request reads what was seen last, so that pages, however many there are, cost the node nothing. Only a reload goes on
-//! to the node, which decides whether the user of this program may have it.
+//! A request reads the latest status, so the number of open pages costs the node nothing. Only a reload is forwarded to
+//! the node, which decides whether this program's user may make it.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -20,26 +20,26 @@ use airlane_live::status::{PeerFlows, PeerStatus, Status};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use super::advice::{self, Advice, Desk, Question, Turn};
+use super::advice::{self, Advice, Advisor, Question, Reserved};
 use super::guard::Token;
 use super::history::{History, Line};
 use super::http::{Answer, Head};
 use crate::fault::BadInput;
 use crate::{input, live, output, status};
 
-/// How often the node is asked.
+/// The interval between two status requests.
 const EVERY: Duration = Duration::from_secs(1);
-/// For how long after a page has asked the node is asked for its flows as well.
+/// How long after a page's last request the node's flows are polled as well.
 const LOOKS: Duration = Duration::from_secs(5);
 /// How many events are remembered.
 const EVENTS: usize = 50;
-/// Maximum length of the changes that a page has shown, bytes.
+/// Maximum length of a reload request, bytes.
 const CHANGES: usize = 256 << 10;
 
-/// Where the requests about a node are.
+/// The path of all requests about a node.
 pub(super) const PREFIX: &str = "/node/";
 
-/// The node that is meant.
+/// The node to watch.
 #[derive(Debug, PartialEq, Eq)]
 struct Node {
     socket: PathBuf,
@@ -48,7 +48,7 @@ struct Node {
 }
 
 impl Node {
-    /// By its file, or as `airlane status` takes it.
+    /// Finds a node by its file, or as `airlane status` does.
     fn find(named: &str) -> anyhow::Result<Self> {
         let path = Path::new(named);
         if !path.is_file() {
@@ -70,18 +70,18 @@ impl Node {
     }
 }
 
-/// What the thread of the watch saw.
+/// What the polling thread has seen.
 #[derive(Default)]
 struct Seen {
-    /// What the node said last.
+    /// The latest status.
     status: Option<Status>,
-    /// Since when it has not answered, and why not.
+    /// Since when the node has not answered, and why not.
     away: Option<(Instant, String)>,
-    /// Its flows, or why they are not known.
+    /// Its flows, or why they are unknown.
     flows: Option<Result<Vec<PeerFlows>, String>>,
     history: History,
     happened: VecDeque<(Instant, String)>,
-    /// When a page asked last.
+    /// The time of a page's last request.
     looked: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl Seen {
         self.happened.truncate(EVENTS);
     }
 
-    /// Takes what the node said, `at_s` after the beginning.
+    /// Records the node's answer, `at_s` seconds after the watch began.
     fn take(&mut self, at: Instant, at_s: f64, said: Result<Status, ControlError>) {
         let now = match said {
             Ok(now) => now,
@@ -136,7 +136,7 @@ impl Seen {
     }
 }
 
-/// What a page is told, each second.
+/// The answer to a page, each second.
 #[derive(Serialize)]
 struct State<'a> {
     /// The node's file, if it is known.
@@ -146,14 +146,14 @@ struct State<'a> {
     at_s: f64,
     away: Option<Away<'a>>,
     status: Option<&'a Status>,
-    /// What the node is, as `airlane status` says it.
+    /// The head of `airlane status`.
     head: Option<String>,
     findings: Vec<Check>,
-    /// Who was refused.
+    /// Refused callers.
     callers: Vec<String>,
-    /// The peer that was asked for, or the first.
+    /// The requested peer, or the first.
     peer: Option<Peer<'a>>,
-    /// Why nothing about flows is known, and nothing can be changed.
+    /// Why flows are unknown and changes are refused.
     read_only: Option<&'a str>,
     happened: Vec<Event<'a>>,
     advice: Advice,
@@ -174,43 +174,43 @@ struct Event<'a> {
 #[derive(Serialize)]
 struct Peer<'a> {
     name: &'a str,
-    /// How it stands with it, as `airlane status` says it.
+    /// Its part of `airlane status`.
     head: String,
-    /// Of what came from it: lost before repair, and after it, since the start.
+    /// The loss of its packets before and after repair, since the start.
     losses: [Option<f64>; 2],
     flows: Option<&'a PeerFlows>,
     /// By the numbers of its services.
     history: Vec<Line<'a>>,
-    /// Services of all peers that have none.
+    /// The number of services without a history, of all peers.
     without_history: usize,
 }
 
-/// What a page asks for.
+/// A request of the page.
 pub(super) enum Call {
-    /// What was seen, with the peer of this name.
+    /// The latest status, and details of this peer.
     State(Option<String>),
-    /// Advice; its recordings follow.
-    Advise(Turn),
-    /// What a reload of the advised file would change.
+    /// Advice; the recordings are the body.
+    Advise(Reserved),
+    /// The changes that a reload of the advised file would make.
     DryRun,
-    /// The reload, by whoever has seen that.
+    /// The reload, if it makes the changes that the page has shown.
     Reload,
 }
 
-/// What a page was shown of a reload.
+/// The changes of a reload.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Changes {
     changes: Vec<String>,
 }
 
-/// The node, and what was seen of it.
+/// The node, and what has been seen of it.
 pub(super) struct Watch {
     node: Node,
     token: Token,
     begun: Instant,
     seen: Arc<Mutex<Seen>>,
-    desk: Desk,
+    advisor: Advisor,
 }
 
 fn open(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
@@ -218,14 +218,14 @@ fn open(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 }
 
 impl Watch {
-    /// Begins to watch the node that is named.
+    /// Starts to watch a node.
     pub(super) fn begin(named: &str) -> anyhow::Result<Self> {
         let watch = Self {
             node: Node::find(named)?,
             token: Token::draw().context("the system gives no random numbers")?,
             begun: Instant::now(),
             seen: Arc::default(),
-            desk: Desk::default(),
+            advisor: Advisor::default(),
         };
         let (socket, begun) = (watch.node.socket.clone(), watch.begun);
         let seen = Arc::clone(&watch.seen);
@@ -250,19 +250,19 @@ impl Watch {
         Ok(watch)
     }
 
-    /// What follows the address of the page.
+    /// The fragment of the page's address.
     pub(super) fn fragment(&self) -> String {
         self.token.fragment()
     }
 
-    /// What a request asks for, and how long its body is, if it may ask.
+    /// Checks the token of a request, and reads which call it is and the length of its body.
     pub(super) fn call(&self, head: &Head) -> Result<(Call, usize), Answer> {
         self.token.admits(head)?;
         let (call, most): (fn(&Self, &Head) -> Option<Call>, _) =
             match head.path.strip_prefix(PREFIX) {
                 Some("state") => (|_, head| Some(Call::State(peer_in(&head.query))), 0),
                 Some("advice") => (
-                    |watch, _| watch.desk.take().map(Call::Advise),
+                    |watch, _| watch.advisor.reserve().map(Call::Advise),
                     advice::LONGEST,
                 ),
                 Some("dry-run") => (|_, _| Some(Call::DryRun), 0),
@@ -288,11 +288,11 @@ impl Watch {
         Ok((call(self, head).ok_or_else(busy)?, length))
     }
 
-    /// The answer to it.
+    /// Answers a call.
     pub(super) fn answer(&self, call: Call, body: &[u8]) -> Answer {
         let done = match call {
             Call::State(peer) => return self.state(peer.as_deref()),
-            Call::Advise(turn) => self.advise(turn, body),
+            Call::Advise(reserved) => self.advise(reserved, body),
             Call::DryRun => self.dry_run().map(|(_, changes)| changes),
             Call::Reload => self.reload(body),
         };
@@ -340,7 +340,7 @@ impl Watch {
             findings: status.map(standing).unwrap_or_default(),
             callers: status.map(status::callers).unwrap_or_default(),
             peer,
-            // Of a node that is away that is said instead.
+            // The page says instead that the node is away.
             read_only: refused.filter(|_| away.is_none()).map(String::as_str),
             happened: (seen.happened.iter())
                 .map(|(at, what)| Event {
@@ -348,24 +348,24 @@ impl Watch {
                     what,
                 })
                 .collect(),
-            advice: self.desk.advice(),
+            advice: self.advisor.advice(),
         })
     }
 
-    fn advise(&self, turn: Turn, body: &[u8]) -> anyhow::Result<Vec<String>> {
+    fn advise(&self, reserved: Reserved, body: &[u8]) -> anyhow::Result<Vec<String>> {
         let question = Question::read(body, self.node.file.as_deref());
-        turn.answer(question)?;
+        reserved.answer(question)?;
         Ok(Vec::new())
     }
 
-    /// The advised file, and what a reload of it would change.
+    /// The advised file, and the changes that a reload of it would make.
     fn dry_run(&self) -> anyhow::Result<(LiveConfig, Vec<String>)> {
         let Advice::Given {
             file: Some(file), ..
-        } = self.desk.advice()
+        } = self.advisor.advice()
         else {
             return Err(
-                BadInput("no change is advised, so there is nothing to reload".to_owned()).into(),
+                BadInput("no change is advised: there is nothing to reload".to_owned()).into(),
             );
         };
         let config = self.node.advised(&file)?;
@@ -373,25 +373,26 @@ impl Watch {
         Ok((config, changes))
     }
 
-    /// Reloads the advised file, if that changes what the page has shown.
+    /// Reloads the advised file, if that makes the changes that the page has shown.
     fn reload(&self, body: &[u8]) -> anyhow::Result<Vec<String>> {
         let shown: Changes = serde_json::from_slice(body)
-            .map_err(|error| BadInput(format!("these are no changes: {error}")))?;
+            .map_err(|error| BadInput(format!("not a list of changes: {error}")))?;
         let (config, changes) = self.dry_run()?;
         if changes != shown.changes {
             return Err(BadInput(
-                "a reload would not do any more what was shown: look at it again".to_owned(),
+                "a reload would no longer make the changes that were shown: look at them again"
+                    .to_owned(),
             )
             .into());
         }
         let done = control::reload(&self.node.socket, &config, false)?;
-        let what = format!("the advised file was taken over: {}", done.join("; "));
+        let what = format!("the advised file was applied: {}", done.join("; "));
         open(&self.seen).note(Instant::now(), what);
         Ok(done)
     }
 }
 
-/// The peer that a query names. Names of peers need no escapes.
+/// The peer that a query names. Peer names need no escapes.
 fn peer_in(query: &str) -> Option<String> {
     let mut pairs = query.split('&');
     pairs

@@ -77,10 +77,7 @@ pub(crate) fn recording(traces: Vec<Trace>) -> anyhow::Result<Trace> {
 /// Fits a link to a recording.
 pub(crate) fn fitted(trace: &Trace, shown: &Path) -> anyhow::Result<LinkFit> {
     if let Some(cut) = trace.cut_at {
-        let file = shown.display();
-        output::warn(&format!(
-            "{file} is cut off at byte {cut}; everything before that is intact"
-        ));
+        output::warn(&output::cut_off(shown, cut));
     }
     let fit = LinkFit::of(trace);
     Ok(fit.map_err(|error| BadInput(format!("{}: {error}", shown.display())))?)

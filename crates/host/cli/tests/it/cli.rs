@@ -1240,7 +1240,10 @@ fn a_path_without_a_link_can_be_tested() {
     assert!(table.status.success(), "{}", stderr(&table));
     let text = stdout(&table);
     assert!(text.contains("throughput, with the others"), "{text}");
-    assert!(!text.contains("  after") && !text.contains("voice"), "{text}");
+    assert!(
+        !text.contains("  after") && !text.contains("voice"),
+        "{text}"
+    );
     let json = airlane(&[client, &["--json"]].concat());
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     let number = |path: &str| json.pointer(path).and_then(serde_json::Value::as_f64);

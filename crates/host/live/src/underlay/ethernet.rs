@@ -407,9 +407,9 @@ mod tests {
         all
     }
 
-    /// Sends a raw frame; `behind` is what follows the addresses.
-    fn send_raw(socket: &PacketSocket, to: EthernetAddress, behind: &[u8]) {
-        let frame = [&to.0, &ONE.0, behind].concat();
+    /// Sends a raw frame with this EtherType and payload.
+    fn send_raw(socket: &PacketSocket, to: EthernetAddress, content: &[u8]) {
+        let frame = [&to.0, &ONE.0, content].concat();
         socket.send(&frame).unwrap();
     }
 
