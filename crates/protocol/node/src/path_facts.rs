@@ -8,7 +8,7 @@ const ETHERNET_MTU: usize = 1500;
 pub struct PathFacts {
     /// MTU of the interface, the upper limit of what leaves unfragmented.
     pub interface: usize,
-    /// Path MTU that ICMP messages report; nobody authenticates them.
+    /// Path MTU that ICMP messages report, which are not authenticated.
     pub said: usize,
 }
 

@@ -651,7 +651,7 @@ proptest! {
     }
 }
 
-/// A path that is cut counts for as long as nobody asks; who does knows within a round trip.
+/// A path that is cut counts as established until an end asks, which learns the truth within a round trip.
 #[test]
 fn an_asking_end_learns_at_once_whether_the_peer_hears_it() {
     for traffic in [false, true] {

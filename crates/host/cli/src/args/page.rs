@@ -7,8 +7,8 @@ use clap::Args;
 pub struct PageArgs {
     /// Show a live node as well, and advice for it: its file, the name of its link, or its control socket
     ///
-    /// The address that is printed ends in a token: only who has it sees the node, and changes it as far as the control
-    /// socket lets the user who runs this. Advice that can be applied needs the file.
+    /// The printed address ends in a token, without which a browser can neither see nor change the node. Changes need a
+    /// user whom the control socket allows to make them, and advice can be applied only if FILE is given.
     #[cfg(feature = "live")]
     #[arg(value_name = "FILE|NAME|SOCKET")]
     pub node: Option<String>,

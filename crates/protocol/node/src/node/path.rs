@@ -1,7 +1,7 @@
 //! The path to one peer: the longest datagram that it takes, and when to query its interface.
 //!
 //! Over UDP the path is probed ([`PathSearch`], RFC 8899). The kernel contributes the MTU of the interface,
-//! which is an upper limit, and the path MTU in ICMP messages, which nobody authenticates and which is only a
+//! which is an upper limit, and the path MTU in ICMP messages, which are not authenticated and give only a
 //! hint to the search. On raw Ethernet the interface is the path.
 //!
 //! Invariant: the kernel is queried at most once in [`AT_MOST_EVERY`], whatever the peer does.
