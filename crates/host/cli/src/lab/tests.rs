@@ -218,7 +218,7 @@ mod node {
         );
         let (status, said) = ask("POST", "/node/advice", "nonsense");
         assert_eq!(
-            (&*status, said.contains("no line of words")),
+            (&*status, said.contains("first line is missing")),
             ("409", true),
             "{said}"
         );
