@@ -128,6 +128,11 @@ impl Model for World {
     }
 }
 
+/// Whether worlds are checked that take minutes each, as `make fuzz` does.
+fn deep() -> bool {
+    std::env::var_os("PROPTEST_CASES").is_some()
+}
+
 fn check(world: World) {
     let checker = world.checker().threads(2).spawn_bfs().join();
     // A world that has collapsed to a few states would prove nothing.
