@@ -9,7 +9,7 @@
 //!
 //! [`Node`] reads no clock, draws its random numbers from a seed, and opens no socket or file. Its driver
 //! passes in the time and the bytes, sends what the node emits and answers its requests. `airlane-live` is
-//! the driver on Linux.
+//! the driver on Linux; `examples/over_udp.rs` is one of a hundred lines, over UDP sockets.
 
 mod cidr;
 pub mod config;
