@@ -294,6 +294,20 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"theirs");
     }
 
+    /// A handle of this kind names a file system without leave to sync it, which the system alone refuses.
+    #[test]
+    fn the_system_is_asked_to_sync() {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let inbox = Inbox {
+            handle: rustix::fs::open(folder.path(), flags, Mode::empty()).unwrap(),
+            path: folder.path().to_owned(),
+        };
+        let error = inbox.sync().unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::BADF));
+        Inbox::open(folder.path()).unwrap().sync().unwrap();
+    }
+
     #[test]
     fn a_private_folder_is_locked_and_another_process_gets_the_next() {
         let folder = tempfile::tempdir().unwrap();

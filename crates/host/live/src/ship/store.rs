@@ -47,6 +47,8 @@ pub struct Store {
     waiting: Vec<u8>,
     waiting_at: u64,
     notes: Vec<String>,
+    /// [`Inbox::sync`], except in tests.
+    sync: fn(&Inbox) -> io::Result<()>,
 }
 
 /// Missing ranges of the list with this hash.
@@ -82,6 +84,7 @@ impl Store {
             waiting: Vec::with_capacity(TOGETHER),
             waiting_at: 0,
             notes: Vec::new(),
+            sync: Inbox::sync,
         };
         let missing = store.prepare()?;
         Ok((store, missing))
@@ -339,11 +342,10 @@ impl Store {
         self.flush()?;
         self.open.clear();
         let work_path = self.work.path().to_owned();
-        let synced = |inbox: &Inbox| {
-            inbox
-                .sync()
-                .map_err(ShipError::file(inbox.path(), "write to the disk"))
-        };
+        let sync = self.sync;
+        let synced =
+            |inbox: &Inbox| sync(inbox).map_err(ShipError::file(inbox.path(), "write to the disk"));
+        // A name never reaches the disk before its file's contents.
         synced(&self.inbox)?;
         let allowed = !self
             .work
@@ -406,6 +408,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
 
     use proptest::prelude::*;
@@ -537,6 +540,66 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("d/a")).unwrap(), b"hell");
         assert_eq!(fs::read(folder.path().join("d/b")).unwrap(), b"oworld");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Length of a file in place, or of its partial file; `None` if neither exists.
+    fn lengths(inbox: &Inbox, in_place: bool) -> Vec<Option<i64>> {
+        let look = |entry: &Entry| {
+            let path = match in_place {
+                true => entry.path.clone(),
+                false => format!("{WORK}/{}", part(entry)),
+            };
+            inbox.look(&path).unwrap().map(|facts| facts.st_size)
+        };
+        manifest().files().map(|(_, entry)| look(entry)).collect()
+    }
+
+    /// Syncs are counted by the files that they find: whole partial files, then the same in place.
+    #[test]
+    fn partial_files_are_synced_before_their_names_and_these_before_the_end() {
+        thread_local! {
+            static SYNCED: Cell<u32> = const { Cell::new(0) };
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = fill(folder.path());
+        store.sync = |inbox| {
+            let whole = vec![Some(4), Some(0), Some(6)];
+            let nothing = vec![None; 3];
+            let (parts, placed) = match SYNCED.get() {
+                0 => (whole, nothing),
+                _ => (nothing, whole),
+            };
+            assert_eq!(lengths(inbox, false), parts);
+            assert_eq!(lengths(inbox, true), placed);
+            SYNCED.set(SYNCED.get() + 1);
+            Ok(())
+        };
+        store.finish().unwrap();
+        assert_eq!(SYNCED.get(), 2);
+    }
+
+    /// Without a sync nothing is placed, or, once it is, nothing is done. The next attempt needs no byte again.
+    #[test]
+    fn a_job_that_cannot_be_synced_fails_and_resumes() {
+        for fails in [
+            (|_| Err(io::ErrorKind::StorageFull.into())) as fn(&Inbox) -> _,
+            |inbox| match lengths(inbox, true).contains(&None) {
+                true => Ok(()),
+                false => Err(io::ErrorKind::StorageFull.into()),
+            },
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut store = fill(folder.path());
+            store.save(&Ranges::none()).unwrap();
+            store.sync = fails;
+            let refused = store.finish().unwrap_err().to_string();
+            assert!(refused.contains("write to the disk"), "{refused}");
+            drop(store);
+            let (mut store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
+            assert!(missing.is_empty(), "{missing:?}");
+            store.finish().unwrap();
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
     }
 
     #[test]
