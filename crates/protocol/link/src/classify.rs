@@ -321,6 +321,13 @@ impl Classifier {
         self.rules.decide(flow, behaves).0
     }
 
+    /// Every service that packets of this flow may get, whatever its behaviour.
+    pub fn services_of(&self, flow: &FlowKey) -> impl Iterator<Item = u8> {
+        let behaviours = Behaviour::ALL.into_iter().map(Some);
+        let all = std::iter::once(None).chain(behaviours);
+        all.map(|behaves| self.rules.decide(flow, behaves).0)
+    }
+
     /// Updates the flow's behaviour from a packet that a service received.
     #[inline]
     pub fn note_received<'a>(

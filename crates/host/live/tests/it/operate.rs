@@ -296,6 +296,29 @@ fn a_reload_applies_services_and_a_wrong_file_changes_nothing() {
         .for_each(|node| open(node, "games"));
 }
 
+/// Without classes each flow gets the service that suits it. A list of rules alone ends that.
+#[test]
+fn a_reload_that_ends_repair_warns() {
+    let Some(pair) = Pair::new("a_reload_that_ends_repair_warns") else {
+        return;
+    };
+    let node = Running::start(&pair.ends[0], &pair.file(0, "")).unwrap();
+    let changes = |end: &str| {
+        let rule = r#"{ match = { port = 5600 }, service = "video" }"#;
+        let file = pair.file(0, &format!("classes = [{rule}{end}]\n"));
+        let all = node.dry_run(&file).unwrap();
+        let warns = all.iter().filter(|change| change.starts_with("WARNING"));
+        (warns.cloned().collect::<Vec<_>>(), all)
+    };
+    let (warnings, all) = changes("");
+    assert_eq!(warnings.len(), 2, "{all:?}");
+    for (warning, protocol) in warnings.iter().zip(["TCP", "UDP"]) {
+        assert!(warning.contains(protocol), "{warning}");
+    }
+    let (warnings, all) = changes(r#", "behaviour""#);
+    assert!(warnings.is_empty() && !all.is_empty(), "{all:?}");
+}
+
 /// Bytes per second through the left end's interface while more is offered.
 fn carried(pair: &Pair, left: &Running) -> f64 {
     let sent = || left.status().peers[0].sent_bytes as f64;

@@ -251,6 +251,11 @@ impl<P: Packet> Port<P> {
         self.classifier.service_of(flow)
     }
 
+    /// Every service that packets of a flow may get, whatever its behaviour.
+    pub fn services_of_flow(&self, flow: &FlowKey) -> impl Iterator<Item = u8> {
+        self.classifier.services_of(flow)
+    }
+
     /// The name of a service.
     pub fn service_name(&self, number: u8) -> Option<&str> {
         self.slot(number).map(|slot| &*slot.config.name)

@@ -62,7 +62,7 @@ impl Node {
     }
 }
 
-/// Names the transport protocols whose unclassified flows get some repair.
+/// Names the transport protocols whose unclassified flows get some repair, at once or by their behaviour.
 fn repaired(link: &PeerLink) -> Vec<&'static str> {
     let flow = |protocol| FlowKey {
         dscp: 0,
@@ -73,7 +73,12 @@ fn repaired(link: &PeerLink) -> Vec<&'static str> {
         dst_port: ANY_PORT,
     };
     let kinds = [("TCP", TCP), ("UDP", UDP)].into_iter();
-    let some = kinds.filter(|(_, protocol)| link.port.service_of_flow(&flow(*protocol)) != 0);
+    let is_repaired = |protocol| {
+        let flow = flow(protocol);
+        let mut services = link.port.services_of_flow(&flow);
+        services.any(|service| service != 0)
+    };
+    let some = kinds.filter(|(_, protocol)| is_repaired(*protocol));
     some.map(|(name, _)| name).collect()
 }
 
