@@ -273,6 +273,28 @@ impl Netlink {
         )
     }
 
+    /// Adds the route to the network of an address, as the kernel does when the address is added.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the kernel's own is there, or if the network is the address alone.
+    pub(crate) fn add_connected(&mut self, index: u32, address: Cidr) -> io::Result<()> {
+        /// `IP6_RT_PRIO_ADDRCONF` (net/ip6_route.h): with another metric it would stand beside the kernel's.
+        const CONNECTED: u32 = 256;
+        let is_v4 = address.address.is_ipv4();
+        if address.prefix == if is_v4 { 32 } else { 128 } {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let mut message = way(index, address, None);
+        message.header.protocol = RouteProtocol::Kernel;
+        let attribute = match is_v4 {
+            true => RouteAttribute::PrefSource(address.address.into()),
+            false => RouteAttribute::Priority(CONNECTED),
+        };
+        message.attributes.push(attribute);
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        self.tell(RouteNetlinkMessage::NewRoute(message), flags)
+    }
+
     pub(crate) fn remove_route(
         &mut self,
         index: u32,

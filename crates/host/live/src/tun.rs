@@ -136,11 +136,17 @@ impl Tun {
         {
             return Ok(back);
         }
-        for (all, call) in [(addresses, "add the address"), (routes, "add the route")] {
+        for (all, call) in [
+            (addresses, "add the address"),
+            // The kernel makes this route with the address, and never again.
+            (addresses, "add the route of the address"),
+            (routes, "add the route"),
+        ] {
             for what in all {
                 let done = match call {
                     "add the address" => netlink.add_address(index, *what),
-                    _ => self.add_route(&mut netlink, index, *what),
+                    "add the route" => self.add_route(&mut netlink, index, *what),
+                    _ => netlink.add_connected(index, *what),
                 };
                 match done {
                     Ok(()) => back.push(*what),

@@ -58,9 +58,10 @@ fn ask_outside(pair: &Pair) {
 fn a_default_route_carries_everything_but_the_underlay() {
     let test = "a_default_route_carries_everything_but_the_underlay";
     let wide = "routes = [\"0.0.0.0/0\", \"::/0\"]";
-    let Some((pair, files)) = pair(test, wide) else {
+    let Some((pair, mut files)) = pair(test, wide) else {
         return;
     };
+    files[0] = files[0].replace("\"10.7.0.1/24\"", "\"10.7.0.1/24\", \"fd07::1/64\"");
     let [left, right] = &pair.ends;
     let rules = || (left.ip("rule"), left.ip("-6 rule"));
     let before = rules();
@@ -90,6 +91,8 @@ fn a_default_route_carries_everything_but_the_underlay() {
             (routes("-4"), "default"),
             (routes("-6"), "default"),
             (left.ip("addr show dev air0"), "10.7.0.1/24"),
+            (left.ip("route show dev air0"), "10.7.0.0/24"),
+            (left.ip("-6 route show dev air0"), "fd07::/64"),
             (v4, "suppress"),
             (v6, "suppress"),
         ]
@@ -98,6 +101,8 @@ fn a_default_route_carries_everything_but_the_underlay() {
     for taken in [
         "link set air0 down",
         "addr del 10.7.0.1/24 dev air0",
+        "route del 10.7.0.0/24 dev air0",
+        "-6 route del fd07::/64 dev air0",
         "rule flush",
     ] {
         left.ip(taken);
@@ -241,14 +246,8 @@ fn a_peer_is_answered_from_the_address_that_it_called() {
     }
 }
 
-/// A NAT may have lost its mapping of a port, and drop datagrams to it as long as datagrams arrive.
-#[test]
-fn a_port_that_the_path_drops_is_replaced() {
-    let Some(pair) = Pair::new("a_port_that_the_path_drops_is_replaced") else {
-        return;
-    };
-    let [left, right] = &pair.ends;
-    // Datagrams from the port are lost on the path.
+/// From now on the path loses datagrams from the end's port.
+fn swallow(end: &Namespace) {
     for step in [
         "link add sink type veth peer name drain",
         "link set sink up",
@@ -257,8 +256,35 @@ fn a_port_that_the_path_drops_is_replaced() {
         "route add 192.0.2.2/32 dev sink table 77",
         "rule add priority 100 ipproto udp sport 7007 lookup 77",
     ] {
-        left.ip(step);
+        end.ip(step);
     }
+}
+
+/// The path loses what leaves a port, and what comes to it still arrives.
+#[test]
+fn a_port_that_is_dropped_in_one_direction_is_replaced() {
+    let Some(pair) = Pair::new("a_port_that_is_dropped_in_one_direction_is_replaced") else {
+        return;
+    };
+    let [here, there] = [0, 1].map(|end| pair.start(end));
+    here.wait_until("in it", confirmed);
+    swallow(&pair.ends[0]);
+    let port = |status: &Status| status.underlay.listen.port();
+    here.wait_until("unheard", |s| s.peers[0].session.state == "unheard");
+    let changed = |s: &Status| confirmed(s) && port(s) != 7007;
+    let status = here.wait_until("at another port", changed);
+    let at = format!("192.0.2.1:{}", port(&status)).parse().ok();
+    there.wait_until("following", |s| confirmed(s) && s.peers[0].address == at);
+}
+
+/// A NAT may have lost its mapping of a port, and drop datagrams to it as long as datagrams arrive.
+#[test]
+fn a_port_that_the_path_drops_is_replaced() {
+    let Some(pair) = Pair::new("a_port_that_the_path_drops_is_replaced") else {
+        return;
+    };
+    let [left, right] = &pair.ends;
+    swallow(left);
     let files = [0, 1].map(|end| pair.file(end, &pair.keys[1 - end]));
     let there = files[1].replace(", peer = \"192.0.2.1:7007\"", "");
     let there = Running::start(right, &there).unwrap();
