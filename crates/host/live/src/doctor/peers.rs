@@ -370,7 +370,8 @@ fn cause(
             format!("no answer from {who}"),
             format!(
                 "is `airlane up` running there, and do firewalls let both directions through? If its log says that \
-                 {first}... calls, its peer-key is another; if it counts secure-mac, the key here is not its own"
+                 {first}... calls, its peer-key is another; if it counts secure-mac, the key here is not its own; if \
+                 secure-preshared, one end alone has a pre-shared key"
             ),
         ),
     }
