@@ -1,7 +1,9 @@
 //! `airlane up`, `airlane air`, `airlane reload` and `airlane status`.
 
+use std::fs::Metadata;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -283,11 +285,17 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
     }
 }
 
+/// Whether this means a path, seen from `directory`, and not the name of a link. A file or a directory that is
+/// called like the link is not meant.
+fn is_path(link: &str, directory: &Path) -> bool {
+    let is_socket = |found: Metadata| found.file_type().is_socket();
+    link.contains('/') || directory.join(link).metadata().is_ok_and(is_socket)
+}
+
 /// The control socket that the user means.
 pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(link) = link {
-        let is_path = link.contains('/') || Path::new(link).exists();
-        return Ok(if is_path {
+        return Ok(if is_path(link, Path::new("")) {
             link.into()
         } else {
             default_socket(link)
@@ -328,4 +336,22 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
 fn directory() -> PathBuf {
     let any = default_socket("any");
     any.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_called_like_a_link_does_not_hide_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_path = |link: &str| is_path(link, folder.path());
+        std::fs::create_dir(folder.path().join("hill-top")).unwrap();
+        std::fs::write(folder.path().join("farm"), "").unwrap();
+        let _listener = UnixListener::bind(folder.path().join("mill")).unwrap();
+        assert_eq!(["hill-top", "farm", "none"].map(is_path), [false; 3]);
+        assert_eq!(["mill", "./farm"].map(is_path), [true; 2]);
+    }
 }

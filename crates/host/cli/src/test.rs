@@ -156,22 +156,31 @@ impl Ways {
         };
         match link {
             Some(link) if link.peers.iter().any(|peer| plain(peer) == Some(address)) => {
-                let server = search(&link, args.port)?;
-                Self::of(&link, server, args)
+                let found = search(&link, args.port);
+                let ways = found.and_then(|server| Self::of(&link, server, args));
+                ways.or_else(|error| match args.before {
+                    true => Ok(Self::plain(address)),
+                    false => Err(error),
+                })
             }
             Some(link) => Self::of(&link, address, args),
-            None if args.before => Ok(Self {
-                link: None,
-                control: address,
-                before: Some(address),
-                after: None,
-            }),
+            None if args.before => Ok(Self::plain(address)),
             None => Err(BadInput(format!(
                 "no running link of this machine leads to {address}: give the other end's address in \
                  a link, or the link's name; the plain path alone can be measured with --before and \
                  `airlane test --serve {address}` there"
             ))
             .into()),
+        }
+    }
+
+    /// To an address outside any link, where `airlane test --serve ADDRESS` answers.
+    fn plain(address: IpAddr) -> Self {
+        Self {
+            link: None,
+            control: address,
+            before: Some(address),
+            after: None,
         }
     }
 
