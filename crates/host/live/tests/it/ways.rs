@@ -269,11 +269,12 @@ fn a_port_that_is_dropped_in_one_direction_is_replaced() {
     let [here, there] = [0, 1].map(|end| pair.start(end));
     here.wait_until("in it", confirmed);
     swallow(&pair.ends[0]);
-    let port = |status: &Status| status.underlay.listen.port();
+    let configured = "0.0.0.0:7007".parse().unwrap();
     here.wait_until("unheard", |s| s.peers[0].session.state == "unheard");
-    let changed = |s: &Status| confirmed(s) && port(s) != 7007;
+    let changed = |s: &Status| confirmed(s) && s.underlay.listen != configured;
     let status = here.wait_until("at another port", changed);
-    let at = format!("192.0.2.1:{}", port(&status)).parse().ok();
+    let listen = status.underlay.listen.to_string();
+    let at = listen.replace("0.0.0.0", "192.0.2.1").parse().ok();
     there.wait_until("following", |s| confirmed(s) && s.peers[0].address == at);
 }
 
