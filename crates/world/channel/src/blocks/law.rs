@@ -9,6 +9,9 @@ use airlane_base::Rng;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometrics(Vec<[f64; 2]>);
 
+/// How far the sum of weights may be from 1 by rounding.
+const ROUNDING: f64 = 1e-12;
+
 /// Why a mixture is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -34,6 +37,10 @@ impl Geometrics {
             return Err(LawError { text });
         }
         let sum: f64 = law.0.iter().map(|[weight, _]| weight).sum();
+        // What is 1 but for rounding stays as it is written, so that a mixture that was printed is read as the same one.
+        if (sum - 1.0).abs() < ROUNDING {
+            return Ok(law);
+        }
         let scaled = law.0.iter().map(|[weight, mean]| [weight / sum, *mean]);
         Ok(Self(scaled.collect()))
     }
@@ -137,5 +144,26 @@ impl FromStr for Geometrics {
         };
         let parts: Option<Vec<_>> = parts.collect();
         Self::new(parts.ok_or_else(wrong)?).map_err(|_| wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mixture_that_was_printed_is_read_as_the_same_one() {
+        for text in [
+            "0.484x1.94+0.422x4.57+0.094x35",
+            "0.3x1+0.3x2+0.1x3",
+            "1x2+1x3+1x5",
+            "7x1.5",
+        ] {
+            let law: Geometrics = text.parse().unwrap();
+            assert_eq!(law.to_string().parse(), Ok(law), "{text}");
+        }
+        // What sums to 1 but for rounding keeps its digits.
+        let law: Geometrics = "0.484x1.94+0.422x4.57+0.094x35".parse().unwrap();
+        assert_eq!(law.to_string(), "0.484x1.94+0.422x4.57+0.094x35");
     }
 }
