@@ -23,8 +23,8 @@ pub struct TestArgs {
     /// the only link running]
     #[arg(value_name = "PEER")]
     pub peer: Option<String>,
-    /// Which link leads to the address: its name, or path of its control socket
-    #[arg(long, value_name = "NAME|SOCKET")]
+    /// Which link leads to the address: its file, its name there, or its control socket
+    #[arg(long, value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
     /// Measure the plain path alone
     #[arg(long, conflicts_with_all = ["after", "serve"])]
@@ -112,8 +112,8 @@ pub struct RecordArgs {
     /// File for the trace; one that exists is replaced.
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Name of the link in its file, or path of its control socket [default: the only one running]
-    #[arg(value_name = "NAME|SOCKET")]
+    /// The link: its file, its name there, or its control socket [default: the only one running]
+    #[arg(value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
     /// Path of the link's control socket, as the second argument
     #[arg(long, value_name = "SOCKET", conflicts_with = "link", value_hint = ValueHint::FilePath)]

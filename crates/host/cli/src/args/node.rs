@@ -62,8 +62,8 @@ pub enum LogFormat {
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// Name of the link in its file, or path of its control socket [default: the only one running]
-    #[arg(value_name = "NAME|SOCKET")]
+    /// The link: its file, its name there, or its control socket [default: the only one running]
+    #[arg(value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
 }
 
@@ -109,8 +109,8 @@ pub struct KeygenArgs {
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Name of the link in its file, or path of its control socket [default: the only one running]
-    #[arg(value_name = "NAME|SOCKET")]
+    /// The link: its file, its name there, or its control socket [default: the only one running]
+    #[arg(value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
     /// Print JSON; every name carries its unit
     #[arg(long)]
@@ -123,8 +123,8 @@ pub struct StatusArgs {
 /// Arguments of `flows`.
 #[derive(Debug, Args)]
 pub struct FlowsArgs {
-    /// Name of the link in its file, or path of its control socket [default: the only one running]
-    #[arg(value_name = "NAME|SOCKET")]
+    /// The link: its file, its name there, or its control socket [default: the only one running]
+    #[arg(value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
     /// Print JSON; every name carries its unit
     #[arg(long)]
@@ -140,8 +140,8 @@ pub struct PullArgs {
     /// Destination of the flow
     #[arg(value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname)]
     pub host: String,
-    /// Name of the link in its file, or path of its control socket [default: the only one running]
-    #[arg(long, value_name = "NAME|SOCKET")]
+    /// The link: its file, its name there, or its control socket [default: the only one running]
+    #[arg(long, value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
     /// Print JSON; every name carries its unit
     #[arg(long)]

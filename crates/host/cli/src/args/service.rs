@@ -66,7 +66,7 @@ pub struct ServiceSetArgs {
 pub struct SetRateArgs {
     /// The rate, as `link.rate` in the file ("auto" goes back to finding it), after the name of the link or the path of
     /// its control socket if several run.
-    #[arg(value_names = ["NAME|SOCKET", "rate=RATE"], num_args = 1..=2, required = true)]
+    #[arg(value_names = ["FILE|NAME|SOCKET", "rate=RATE"], num_args = 1..=2, required = true)]
     pub words: Vec<String>,
     /// Which link.
     #[command(flatten)]
@@ -76,8 +76,8 @@ pub struct SetRateArgs {
 /// Which running link is meant.
 #[derive(Debug, Args)]
 pub struct LinkArgs {
-    /// Name of the link in its file, or path of its control socket [default: the only one running]
-    #[arg(long, value_name = "NAME|SOCKET")]
+    /// The link: its file, its name there, or its control socket [default: the only one running]
+    #[arg(long, value_name = "FILE|NAME|SOCKET")]
     pub link: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -51,14 +51,9 @@ impl Node {
     /// Finds a node by its file, or as `airlane status` does.
     fn find(named: &str) -> anyhow::Result<Self> {
         let path = Path::new(named);
-        if !path.is_file() {
-            let socket = live::socket(Some(named))?;
-            return Ok(Self { socket, file: None });
-        }
-        let config = input::live(&input::document(path, &[])?, path)?;
         Ok(Self {
-            socket: config.socket(),
-            file: Some(path.to_owned()),
+            socket: live::socket(Some(named))?,
+            file: path.is_file().then(|| path.to_owned()),
         })
     }
 
