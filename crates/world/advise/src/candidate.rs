@@ -6,6 +6,7 @@ use airlane_node::config::LiveConfig;
 use serde::{Deserialize, Serialize};
 use toml::value::Array;
 use toml::{Table, Value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table as EditedTable, TableLike};
 
 use crate::apps::{AppKind, Apps};
 
@@ -74,7 +75,6 @@ const KEPT: [&str; 6] = [
 pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>, CandidateError> {
     let plain = "services = [{ number = 1, name = 'plain', rate = 1.0, scheme = { kind = 'default' } }]\n\
                  classes = [{ match = { protocol = 'tcp' }, service = 'plain' }, { match = { protocol = 'udp' }, service = 'plain' }]";
-    let of_link = |link: Table| Table::from_iter([("link".to_owned(), Value::Table(link))]);
     let one = |kind, live, services| Candidate {
         kind,
         live,
@@ -89,9 +89,8 @@ pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>
     ];
     let base = match present {
         Some(file) => {
-            let link = simulated(file);
-            whole(&link)?;
-            all.push(one(Kind::Yours, Some(of_link(link.clone())), None));
+            let link = simulated_link(file);
+            all.push(one(Kind::Yours, Some(simulated(file)?), None));
             link
         }
         None => Table::new(),
@@ -114,8 +113,22 @@ pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>
     Ok(all)
 }
 
+/// What a live file says of both ends, as in `nodes.NAME.live`.
+///
+/// # Errors
+/// If the file describes no end of a link.
+pub fn simulated(file: &Table) -> Result<Table, CandidateError> {
+    let link = simulated_link(file);
+    whole(&link)?;
+    Ok(of_link(link))
+}
+
+fn of_link(link: Table) -> Table {
+    Table::from_iter([("link".to_owned(), Value::Table(link))])
+}
+
 /// The part of a file's link that is simulated: all but its addresses and keys.
-fn simulated(file: &Table) -> Table {
+fn simulated_link(file: &Table) -> Table {
     let mut link = file
         .get("link")
         .and_then(Value::as_table)
@@ -223,54 +236,88 @@ fn usual_service((number, name, goal): (i64, &str, &str)) -> Value {
     service.into()
 }
 
-/// The text of a file, changed to a candidate. The rest of the text is kept as it is where possible.
+/// The text of a file, changed to a candidate: an edit, so that comments and the order of keys stay.
 ///
 /// # Errors
 /// If the text is no live file, or the candidate has none.
 pub fn rewritten(text: &str, candidate: &Candidate) -> Result<String, CandidateError> {
-    let read = |text: &str| {
-        let read = text.parse::<Table>();
-        read.map_err(|error| CandidateError(error.message().to_owned()))
-    };
-    let mut file = read(text)?;
     if candidate.kind == Kind::Yours {
         return Ok(text.to_owned());
     }
-    let Some(link) = file.get_mut("link").and_then(Value::as_table_mut) else {
+    let file = text.parse::<DocumentMut>();
+    let mut file = file.map_err(|error| CandidateError(error.message().to_owned()))?;
+    let Some(link) = file.get_mut("link").and_then(Item::as_table_like_mut) else {
         return Err(CandidateError("the file has no [link]".to_owned()));
     };
-    let had = link.contains_key("services");
     match (&candidate.services, &candidate.live) {
-        (Some(services), _) => {
-            link.insert("services".to_owned(), services.clone().into());
-        }
+        (Some(services), _) => change_services(link, services),
         // The default is a file without services.
-        (None, Some(_)) => link.retain(|key, _| KEPT.contains(&key)),
+        (None, Some(_)) => {
+            let all: Vec<String> = link.iter().map(|(key, _)| key.to_owned()).collect();
+            for key in all.iter().filter(|key| !KEPT.contains(&key.as_str())) {
+                link.remove(key);
+            }
+        }
         (None, None) => {
             return Err(CandidateError(
                 "without Airlane there is no file".to_owned(),
             ));
         }
     }
-    if let (Some(services), false) = (&candidate.services, had) {
-        let mut longer = text.trim_end().to_owned() + "\n";
-        for service in services {
-            longer.push_str("\n[[link.services]]\n");
-            longer.push_str(&inline(service));
-        }
-        if read(&longer).is_ok_and(|read| read == file) {
-            return Ok(longer);
-        }
-    }
-    toml::to_string(&file).map_err(|error| CandidateError(error.to_string()))
+    Ok(file.to_string())
 }
 
-/// The keys of a service, a line each.
-fn inline(service: &Value) -> String {
-    let table = service.as_table().into_iter().flatten();
+/// Changes what differs in the services; those that stay keep their comments.
+fn change_services(link: &mut dyn TableLike, services: &Array) {
+    match link.get_mut("services") {
+        Some(Item::ArrayOfTables(written)) => {
+            let number = |table: &EditedTable| table.get("number").and_then(Item::as_integer);
+            let wanted = |service: &Value| service.get("number").and_then(Value::as_integer);
+            written.retain(|table| services.iter().any(|other| wanted(other) == number(table)));
+            for service in services.iter().filter_map(Value::as_table) {
+                let meant = service.get("number").and_then(Value::as_integer);
+                let at = written.iter().position(|table| number(table) == meant);
+                match at.and_then(|at| written.get_mut(at)) {
+                    Some(table) => change(table, service),
+                    None => written.push(table_of(service)),
+                }
+            }
+        }
+        Some(written) => *written = edited(&Value::Array(services.clone())),
+        None => {
+            let mut tables = ArrayOfTables::new();
+            tables.extend(services.iter().filter_map(Value::as_table).map(table_of));
+            link.insert("services", Item::ArrayOfTables(tables));
+        }
+    }
+}
+
+fn change(table: &mut EditedTable, to: &Table) {
+    table.retain(|key, _| to.contains_key(key));
+    for (key, value) in to {
+        let new = edited(value);
+        let reads = |item: &Item| {
+            let text = format!("x = {}", item.clone().into_value().unwrap_or(false.into()));
+            text.parse::<Table>().is_ok_and(|read| read["x"] == *value)
+        };
+        if !table.get(key).is_some_and(reads) {
+            table[key] = new;
+        }
+    }
+}
+
+fn table_of(service: &Table) -> EditedTable {
+    let mut table = EditedTable::new();
+    for (key, value) in service {
+        table.insert(key, edited(value));
+    }
     table
-        .map(|(key, value)| format!("{key} = {value}\n"))
-        .collect()
+}
+
+/// The same value on one line.
+fn edited(value: &Value) -> Item {
+    let value = value.to_string().parse::<toml_edit::Value>();
+    Item::Value(value.expect("values have a TOML form"))
 }
 
 #[cfg(test)]
@@ -313,6 +360,28 @@ mod tests {
                 Kind::Default => assert!(!new.contains("rate"), "{new}"),
                 _ => assert!(new.starts_with(text), "{new}"),
             }
+        }
+        // Services that are written out, with comments that stay.
+        let text = text.to_owned()
+            + "\n# what people wait for\n[[link.services]]\nnumber = 2\nname = \"pages\" # shops\ngoal = \"web\"\n\
+               \n[[link.services]]\nnumber = 3\nname = \"calls\"\ngoal = \"voice\" # to the office\nrate = 0.2\n";
+        let file: Table = text.parse().unwrap();
+        let all = candidates(&Apps::default(), Some(&file)).unwrap();
+        let calls = all.iter().find(|c| c.kind == Kind::CallsYounger).unwrap();
+        let new = rewritten(&text, calls).unwrap();
+        let [old, lines] = [text.as_str(), &new].map(|text| text.lines().collect::<Vec<_>>());
+        let more: Vec<&&str> = lines.iter().filter(|line| !old.contains(line)).collect();
+        assert_eq!(more, [&"budget = \"150 ms\""], "{new}");
+        assert_eq!(lines.len(), old.len() + 1, "{new}");
+        for candidate in all.iter().filter(|c| c.services.is_some()) {
+            let read: Table = rewritten(&text, candidate).unwrap().parse().unwrap();
+            let services = read["link"]["services"].as_array();
+            assert_eq!(
+                services,
+                candidate.services.as_ref(),
+                "{:?}",
+                candidate.kind
+            );
         }
         let bad: Table = "[link]\nservices = 3".parse().unwrap();
         assert!(candidates(&Apps::default(), Some(&bad)).is_err());

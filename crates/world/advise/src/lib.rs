@@ -27,7 +27,7 @@ pub use advice::{
     Advice, AdviceError, Choice, Compared, Elsewhere, Outcome, Question, Senders, advise, check,
 };
 pub use apps::{App, AppKind, Apps};
-pub use candidate::{Candidate, CandidateError, Kind, candidates, rewritten};
+pub use candidate::{Candidate, CandidateError, Kind, candidates, rewritten, simulated};
 pub use goal::{Goal, GoalState, Goals};
 pub use link::{Assumption, Link, USUAL_ROUND_TRIP};
 pub use measure::{Measure, What};
