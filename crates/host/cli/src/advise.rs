@@ -20,9 +20,10 @@ use crate::fault::BadInput;
 use crate::output;
 use crate::progress::ProgressLine;
 use crate::quantity::{Estimate, Unit};
+use crate::recorded::{describe, remarks};
 use crate::recording::read;
 use crate::table::{Align, Table as Lines};
-use crate::trace::link::{describe, fitted, recording, remarks};
+use crate::trace::link::{fitted, recording};
 
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;

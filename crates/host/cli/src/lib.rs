@@ -61,6 +61,8 @@ mod pull;
 pub mod quantity;
 #[cfg(feature = "live")]
 mod record;
+#[cfg(feature = "recorded")]
+pub mod recorded;
 #[cfg(feature = "program")]
 mod recording;
 #[cfg(feature = "program")]

@@ -9,10 +9,12 @@ use airlane_sim::event::{Event, EventFilter, EventRecord, Names, Watcher};
 use airlane_sim::{FlowResult, Prepared, Report, Row, RunResult, Scenario};
 use serde::{Deserialize, Serialize};
 
+use crate::figure::FigureOf;
 use crate::series::{Kept, Series};
+use crate::start::{LiveStart, Sent};
 use crate::world::{Fault, World};
+use crate::{figure, start};
 
-include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
 
 /// Maximum number of events of an answer.
@@ -51,6 +53,20 @@ enum Question {
     },
     /// The JSON Schema of scenarios.
     Schema,
+    /// A scenario of settings of `tc`, as of `airlane scenario from-netem`: `Start`.
+    Tc { text: String, device: String },
+    /// A scenario of a live file at both ends of a link: `Start`.
+    Live(LiveStart),
+    /// A scenario of the link of a recording, or of one of each end; their bytes follow the question: `Start`.
+    Recording { recordings: Vec<Sent> },
+    /// The works that come with the page: `Works`.
+    Works,
+    /// What a figure runs and claims: `Figure`.
+    Figure { figure: FigureOf },
+    /// The numbers that figures keep of repetition `run` of a scenario: `Record`.
+    Measure { world: World, run: u64 },
+    /// The figure and the verdicts that come of the `Record`s that follow, as a list: `WorkOutcome`.
+    Judge { figure: FigureOf, runs: u64 },
 }
 
 /// Values of one metric, run by run, of each column; the first is the baseline.
@@ -104,7 +120,7 @@ struct Told {
 
 #[derive(Serialize)]
 struct Shipped {
-    scenarios: &'static [(&'static str, &'static str)],
+    scenarios: Vec<(&'static str, &'static str)>,
     glossary: &'static str,
 }
 
@@ -126,10 +142,12 @@ struct Failed {
     error: Fault,
 }
 
-/// Answers a question, both in JSON.
+/// Answers a question: a line of JSON, and the bytes that belong to it. The answer is JSON.
 pub fn answer(question: &[u8]) -> String {
-    let answered = match serde_json::from_slice(question) {
-        Ok(question) => ask(question),
+    let end = question.iter().position(|byte| *byte == b'\n');
+    let (line, bytes) = question.split_at(end.unwrap_or(question.len()));
+    let answered = match serde_json::from_slice(line) {
+        Ok(question) => ask(question, bytes.get(1..).unwrap_or_default()),
         Err(error) => Err(format!("not a question: {error}").into()),
     };
     match answered {
@@ -142,10 +160,10 @@ fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| error.to_string().into())
 }
 
-fn ask(question: Question) -> Result<String, Fault> {
+fn ask(question: Question, bytes: &[u8]) -> Result<String, Fault> {
     match question {
         Question::Shipped => json(&Shipped {
-            scenarios: SCENARIOS,
+            scenarios: airlane_study::shipped::scenarios().collect(),
             glossary: GLOSSARY,
         }),
         Question::Outline { world } => json(&outline(&world)?),
@@ -187,6 +205,13 @@ fn ask(question: Question) -> Result<String, Fault> {
             json(&recorder.kept)
         }
         Question::Schema => json(FileSchema::of::<Scenario>().json()),
+        Question::Tc { text, device } => json(&start::tc(&text, &device)?),
+        Question::Live(live) => json(&start::live(&live)?),
+        Question::Recording { recordings } => json(&start::recording(&recordings, bytes)?),
+        Question::Works => json(&figure::works()?),
+        Question::Figure { figure } => json(&figure.outline()?),
+        Question::Measure { world, run } => json(&figure::measure(&world.prepare()?, run)),
+        Question::Judge { figure, runs } => json(&figure.judge(runs, bytes)?),
     }
 }
 

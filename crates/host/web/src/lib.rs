@@ -1,4 +1,4 @@
-//! The simulator as a WebAssembly module of a page: one question in JSON, one answer in JSON.
+//! The simulator as a WebAssembly module of a page: one question, one answer in JSON.
 //!
 //! The page writes its question to where [`airlane_reserve`] says, calls [`airlane_ask`], and reads as many bytes as that
 //! says from where [`airlane_answer`] says. `web/src/protocol.ts` has the types of questions and answers. A wrong scenario is
@@ -6,7 +6,9 @@
 //! instance. To cancel a question, the page terminates the worker that asked it.
 
 mod ask;
+mod figure;
 mod series;
+mod start;
 mod world;
 
 use std::sync::Mutex;

@@ -18,6 +18,7 @@ mod comparisons;
 mod curve;
 mod data;
 mod error;
+#[cfg(feature = "tables")]
 mod event_table;
 mod execute;
 pub mod expression;
@@ -38,6 +39,7 @@ pub mod shipped;
 mod statistics;
 mod store;
 mod study;
+#[cfg(feature = "tables")]
 mod table;
 mod unit;
 pub mod verdict;
@@ -47,6 +49,7 @@ pub use axis::Axis;
 pub use claim::{Claim, ClaimClass, ClaimKind, Comparison, ComparisonCounts, Judgement};
 pub use comparisons::comparisons;
 pub use error::StudyError;
+#[cfg(feature = "tables")]
 pub use event_table::EventTable;
 pub use execute::{Done, ExecutionWatch, Shard};
 pub use figure::outcome::{FigureOutcome, LineOutcome, PanelOutcome, ValueOutcome};

@@ -229,6 +229,31 @@ impl Work {
         Ok(all)
     }
 
+    /// The ids of the shipped works, sorted.
+    ///
+    /// # Errors
+    /// None on a machine that has the program.
+    pub fn shipped_ids() -> Result<Vec<String>, StudyError> {
+        let folders = Files::Shipped.works(Path::new(STUDIES))?;
+        Ok(folders.iter().map(|folder| stem(folder)).collect())
+    }
+
+    /// A shipped work.
+    ///
+    /// # Errors
+    /// If there is no such work.
+    pub fn shipped(id: &str) -> Result<Self, StudyError> {
+        let known = Self::shipped_ids()?;
+        if !known.iter().any(|known| known == id) {
+            return Err(StudyError::unknown(
+                "work",
+                id,
+                known.iter().map(String::as_str),
+            ));
+        }
+        Self::from(Files::Shipped, &Path::new(STUDIES).join(id))
+    }
+
     /// Claims that other claims of this work exclude, whatever is measured, each with what excludes
     /// it.
     pub fn contradictions(&self) -> BTreeMap<String, Vec<String>> {

@@ -4,7 +4,10 @@
 
 use std::path::Path;
 
+use airlane_base::Duration;
+use airlane_channel::trace::{FrameId, Trace, TraceHeader, TraceRecord};
 use airlane_sim::{Report, Scenario, repeat};
+use airlane_study::{Plan, RunRequest, Shard, Store, Work};
 use airlane_web::answer;
 use serde_json::{Value, json};
 
@@ -135,5 +138,191 @@ fn events_of_an_interval_are_those_of_the_run() {
     for event in events {
         assert_eq!(event["event"], "frame-lost");
         assert!((1_000_000_000..=1_100_000_000).contains(&event["time_ns"].as_u64().unwrap()));
+    }
+}
+
+/// A question, with the bytes that follow it.
+fn asked_with(question: &Value, bytes: &[u8]) -> Value {
+    let question = [question.to_string().as_bytes(), b"\n", bytes].concat();
+    serde_json::from_str(&answer(&question)).unwrap()
+}
+
+/// The scenario that these links and files become.
+fn started(start: &Value) -> Scenario {
+    Scenario::from_toml(start["text"].as_str().unwrap(), "start").unwrap()
+}
+
+#[test]
+fn settings_of_tc_are_a_start_and_nonsense_is_named() {
+    let ask = |text: &str| asked(&json!({ "ask": "tc", "text": text, "device": "" }));
+    let scenario = started(&ask("netem delay 25ms loss 5%"));
+    assert_eq!(scenario.links["link"].delay.down.to_string(), "25 ms");
+    assert_eq!(scenario.flows.len(), 3);
+    let error = ask("netem delay fast")["error"]["text"].clone();
+    assert!(error.as_str().unwrap().contains("fast"), "{error}");
+    let two = "tc qdisc add dev a root netem loss 1%\ntc qdisc add dev b root netem loss 2%";
+    assert!(ask(two)["error"].is_object());
+    let one = asked(&json!({ "ask": "tc", "text": two, "device": "b" }));
+    assert!(one["text"].as_str().unwrap().contains("0.02"), "{one}");
+}
+
+#[test]
+fn a_live_file_is_a_start_on_the_link_that_is_given() {
+    let ask = |text: &str| {
+        let link = json!({
+            "ask": "live", "text": text, "file": "hill.toml", "rate": "4 Mbit/s", "delay": "30 ms", "loss": 0.02,
+        });
+        asked(&link)
+    };
+    let file = "schema = 1\ntun = {}\n[link]\nunderlay = { kind = \"udp\", listen = \"0.0.0.0:7007\" }\n\
+                security = \"none\"\n[[link.services]]\nnumber = 1\nname = \"mine\"\ngoal = \"voice\"\n";
+    let start = ask(file);
+    let scenario = started(&start);
+    assert_eq!(scenario.links["radio"].delay.down.to_string(), "30 ms");
+    assert!(start["text"].as_str().unwrap().contains("mine"), "{start}");
+    let outline = asked(
+        &json!({ "ask": "outline", "world": { "text": start["text"], "file": "live-file.toml" } }),
+    );
+    assert_eq!(outline["flows"].as_array().unwrap().len(), 4);
+    let wrong = |text: &str| ask(text)["error"]["text"].as_str().unwrap().to_owned();
+    assert!(
+        wrong("schema = ").contains("hill.toml:1:"),
+        "{}",
+        wrong("schema = ")
+    );
+    let goal = wrong(&file.replace("voice", "noise"));
+    assert!(
+        goal.contains("hill.toml: ") && goal.contains("noise"),
+        "{goal}"
+    );
+}
+
+/// A recording of both ends: every 25th frame out is lost, none back.
+fn recording() -> Vec<u8> {
+    let at = |number: u64, late_us: u64| Duration::from_nanos(number * 4_000_000 + late_us * 1_000);
+    let [mut near, mut far] = [vec![], vec![]];
+    for (key, from, to) in [(1, 0, 1), (2, 1, 0)] {
+        for number in 0..3_000 {
+            let frame = FrameId { key, number };
+            let (len, queue) = (1_000, 0);
+            let ends: [&mut Vec<TraceRecord>; 2] = [&mut near, &mut far];
+            let sent = at(number, 0);
+            ends[from].push(TraceRecord::Sent {
+                at: sent,
+                frame,
+                len,
+                queue,
+            });
+            if key == 2 || number % 25 != 7 {
+                let at = at(number, 20_000);
+                let ends: [&mut Vec<TraceRecord>; 2] = [&mut near, &mut far];
+                ends[to].push(TraceRecord::Received { at, frame, len });
+            }
+        }
+    }
+    near.sort_by_key(TraceRecord::at);
+    far.sort_by_key(TraceRecord::at);
+    let header = TraceHeader {
+        name: "hill and farm".to_owned(),
+        ..TraceHeader::default()
+    };
+    let cut_at = None;
+    Trace {
+        header,
+        near,
+        far,
+        cut_at,
+    }
+    .to_bytes()
+}
+
+#[test]
+fn a_recorded_link_is_a_start_with_what_is_assumed() {
+    let bytes = recording();
+    let question = |bytes: usize| json!({ "ask": "recording", "recordings": [{ "name": "a.trace", "bytes": bytes }] });
+    let start = asked_with(&question(bytes.len()), &bytes);
+    let scenario = started(&start);
+    assert_eq!(scenario.name, "the recorded link of hill and farm");
+    assert!(!start["notes"].as_array().unwrap().is_empty(), "{start}");
+    let errors = serde_json::to_value(&scenario.links["radio"].errors).unwrap();
+    let rate = errors["down"]["rate"].as_f64().unwrap();
+    assert!((0.03..0.05).contains(&rate), "{errors}");
+    for (question, bytes, part) in [
+        (
+            question(bytes.len() + 1),
+            &bytes[..],
+            "a.trace: it is cut off",
+        ),
+        (question(3), b"abc", "a.trace: "),
+        (
+            json!({ "ask": "recording", "recordings": [] }),
+            b"",
+            "choose one recording",
+        ),
+    ] {
+        let said = asked_with(&question, bytes)["error"]["text"].clone();
+        assert!(said.as_str().unwrap().contains(part), "{said}");
+    }
+}
+
+#[test]
+fn a_figure_of_the_page_is_that_of_the_program() {
+    let of = json!({ "work": "balakrishnan-1997", "study": "peak", "set": ["duration=\"2 s\""] });
+    let outline = asked(&json!({ "ask": "figure", "figure": of }));
+    let worlds = outline["worlds"].as_array().unwrap();
+    assert!(!worlds.is_empty() && !outline["claims"].as_array().unwrap().is_empty());
+    let mut records = vec![];
+    for run in 0..2 {
+        for world in worlds {
+            let text = json!({ "text": world["text"], "file": "peak.toml" });
+            let record = asked(&json!({ "ask": "measure", "world": text, "run": run }));
+            // The text that the page has is the very world of the figure.
+            assert_eq!(record["hash"], world["hash"]);
+            records.push(record);
+        }
+    }
+    let records = Value::Array(records).to_string();
+    let judge = json!({ "ask": "judge", "figure": of, "runs": 2 });
+    let here = asked_with(&judge, records.as_bytes());
+
+    let work = Work::shipped("balakrishnan-1997").unwrap();
+    let request = RunRequest {
+        runs: Some(2),
+        set: vec!["duration=\"2 s\"".to_owned()],
+        committed: true,
+        ..RunRequest::default()
+    };
+    let plan = Plan::new(work, &["peak".to_owned()], &request).unwrap();
+    let mut store = Store::default();
+    plan.execute(&mut store, Shard::ALL, 1, &()).unwrap();
+    let there = plan.outcome(&store, &plan.variants[0]).unwrap();
+    assert_eq!(here, serde_json::to_value(&there).unwrap());
+
+    let error = asked_with(&judge, b"[]")["error"]["text"].clone();
+    assert!(error.as_str().unwrap().contains("missing"), "{error}");
+    let no = json!({ "ask": "figure", "figure": { "work": "nobody-1999", "study": "F1" } });
+    let error = asked(&no)["error"]["text"].clone();
+    assert!(
+        error.as_str().unwrap().contains("balakrishnan-1997"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_figure_can_be_planned() {
+    let works = asked(&json!({ "ask": "works" }));
+    let published = works
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|work| work["published"] == true);
+    assert_eq!(published.count(), 5);
+    for work in works.as_array().unwrap() {
+        for figure in work["figures"].as_array().unwrap() {
+            let of = json!({ "work": work["id"], "study": figure["id"] });
+            let outline = asked(&json!({ "ask": "figure", "figure": of }));
+            let worlds = outline["worlds"].as_array();
+            assert!(worlds.is_some(), "{of}: {}", outline["error"]["text"]);
+        }
     }
 }
