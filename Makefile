@@ -227,9 +227,10 @@ hostile: ## Run live nodes in hostile networks of virtual time (2 min; ARGS='--s
 WASM = wasm32-unknown-unknown
 
 site: ## Make the lab in web/site, for any static host and for `airlane lab`: what is built next has it
+	$(call apt,xz,xz-utils,the simulator cannot be packed)
 	@if command -v rustup > /dev/null; then rustup target add $(WASM) 2> /dev/null || true; fi
 	$(CARGO) build --profile web --locked --target $(WASM) -p airlane-web
-	@{ printf 'globalThis.airlaneSimulator="'; gzip -9nc $(BUILT)/$(WASM)/web/airlane_web.wasm | base64 -w 0; \
+	@{ printf 'globalThis.airlaneSimulator="'; xz -9ec --format=lzma $(BUILT)/$(WASM)/web/airlane_web.wasm | base64 -w 0; \
 	  printf '";globalThis.airlaneSimulatorIsHere?.();\n'; } > $(BUILT)/simulator.js
 	@cmp -s $(BUILT)/simulator.js web/site/simulator.js || cp $(BUILT)/simulator.js web/site/simulator.js
 	@size=$$(cat web/site/* | gzip -9 | wc -c); echo "web/site: $$size bytes, compressed"; [ $$size -le 1600000 ]

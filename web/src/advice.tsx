@@ -16,7 +16,7 @@ function Changes({ changes }: { changes: string[] }) {
 }
 
 /** A reload of the advised file: first what it would change, and after a second click the changes. */
-function Apply({ state, file }: { state: State; file: string }) {
+function Apply({ state, file, text }: { state: State; file: string; text: string }) {
   const [said, setSaid] = useState<Reload>();
   const [busy, setBusy] = useState(false);
   // Other advice is another reload.
@@ -50,7 +50,6 @@ function Apply({ state, file }: { state: State; file: string }) {
           <>
             <p>A reload would make these changes:</p>
             <Changes changes={said.shown} />
-            <p>A service stays unused until the other end has it, too: reload its file as well.</p>
             <button type="button" class="strong" disabled={cannot} onClick={() => ask(said.shown)}>
               Apply these changes to the running node
             </button>
@@ -66,8 +65,22 @@ function Apply({ state, file }: { state: State; file: string }) {
           </>
         )}
       </div>
+      <p>
+        This changes this end alone. A service stays unused until the other end has it, too. There, with the same recordings and its file as
+        OTHER.toml:
+      </p>
+      <pre class="command" tabIndex={0} role="region" aria-label="At the other end">
+        {atTheOtherEnd(text)}
+      </pre>
     </>
   );
+}
+
+/** The same advice for the file of the other end, as commands. */
+function atTheOtherEnd(text: string): string {
+  const again = /^Again: (.*)$/m.exec(text)?.[1] ?? "airlane advise";
+  const advise = again.replace(/ --file ('[^']*'|\S+)/, " --file OTHER.toml");
+  return `${advise} --write ADVISED.toml\nairlane reload ADVISED.toml --dry-run\nairlane reload ADVISED.toml`;
 }
 
 /** What `airlane advise` says of a recording. */
@@ -133,7 +146,7 @@ export function Advice({ state }: { state: State }) {
           <pre class="command advised" tabIndex={0} role="region" aria-label="Advised changes">
             {advice.text}
           </pre>
-          {advice.file !== null && <Apply state={state} file={advice.file} />}
+          {advice.file !== null && <Apply state={state} file={advice.file} text={advice.text} />}
         </>
       )}
       {file === null && (

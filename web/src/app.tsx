@@ -1,17 +1,21 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { APP_KINDS, withApp } from "./apps";
-import { Chart, type Curve } from "./chart";
+import { Chart } from "./chart";
+import { Schema } from "./complete";
 import { Controls } from "./controls";
 import { Editor, Problems } from "./editor";
 import type { Engine } from "./engine";
+import { named } from "./figures";
 import { Ladder } from "./ladder";
 import { Ledger } from "./ledger";
 import { NumberField } from "./number";
 import { type Column, Play, type View } from "./play";
+import type { Curve } from "./plot";
 import { Results } from "./results";
 import { SCENARIOS, title } from "./scenarios";
 import { Share } from "./share";
+import { Starts } from "./starts";
 import { MOST_RUNS, MOST_WAYS, type State, address, first, other, read, text, withSet } from "./state";
 import { Theme } from "./theme";
 import { REPAIRS, TCPS, choices } from "./ways";
@@ -56,7 +60,17 @@ function Courses({ columns, flow, choose }: { columns: Column[]; flow: string; c
   );
 }
 
-export function App({ engine, ready, tabs }: { engine: Engine; ready: Promise<string>; tabs?: ComponentChildren }) {
+interface AppProps {
+  engine: Engine;
+  ready: Promise<string>;
+  tabs: ComponentChildren;
+  /** Whether it is what the page shows. */
+  looks: boolean;
+  /** A state from elsewhere in the page. */
+  given?: State;
+}
+
+export function App({ engine, ready, tabs, looks, given }: AppProps) {
   const [state, setState] = useState<State>();
   const [view, setView] = useState<View>();
   const [said, setSaid] = useState("");
@@ -79,6 +93,7 @@ export function App({ engine, ready, tabs }: { engine: Engine; ready: Promise<st
     const load = async () => {
       const hash = location.hash.slice(1);
       if (hash === written.current) return;
+      if (named(location.hash)) return setState((state) => state ?? first());
       try {
         setState(hash ? await read(hash) : first());
       } catch (error) {
@@ -91,22 +106,35 @@ export function App({ engine, ready, tabs }: { engine: Engine; ready: Promise<st
       (glossary) => {
         play.current = new Play(engine, first(), show);
         setGlossary(glossary);
-        void load();
+        if (handed.current) setState(handed.current);
+        else void load();
       },
       (error) => setSaid(`The simulator does not start here: ${error.message ?? error}`),
     );
     return () => removeEventListener("hashchange", load);
   }, []);
   const written = useRef<string | undefined>(undefined);
+  const handed = useRef<State | undefined>(undefined);
 
   useEffect(() => {
-    if (!state) return;
+    handed.current = given;
+    if (given && play.current) setState(given);
+  }, [given]);
+  useEffect(() => {
+    if (state) void play.current!.begin(state);
+  }, [state]);
+  useEffect(() => {
+    if (!state || !looks) return;
+    let ended = false;
     void address(state).then((hash) => {
+      if (ended) return;
       written.current = hash;
       history.replaceState(null, "", `#${hash}`);
     });
-    void play.current!.begin(state);
-  }, [state]);
+    return () => {
+      ended = true;
+    };
+  }, [state, looks]);
 
   if (!state) return <p class="start" role={said ? "alert" : "status"}>{said || "The simulator starts."}</p>;
   const { outline, columns = [], lines = [], runs = 0 } = view ?? {};
@@ -152,6 +180,7 @@ export function App({ engine, ready, tabs }: { engine: Engine; ready: Promise<st
             </select>
           </label>
           <p class="small">{title(text(state))}</p>
+          <Starts engine={engine} start={setState} />
           <div class="row">
             <label class="field">
               runs
@@ -248,8 +277,9 @@ export function App({ engine, ready, tabs }: { engine: Engine; ready: Promise<st
           {outline && <Ledger columns={columns} />}
           {outline && shown && columns.length > 0 && <Ladder engine={engine} outline={outline} columns={columns} flow={shown} at={time} setAt={setTime} />}
           <Editor
+            schema={() => engine.ask({ ask: "schema" }, 0).then((schema) => new Schema(schema))}
             text={text(state)}
-            edited={state.text !== undefined}
+            edited={state.text !== undefined && SCENARIOS.has(state.scenario)}
             {...(view?.fault ? { fault: view.fault } : {})}
             change={(text) =>
               setState((state) => {

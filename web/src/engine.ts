@@ -13,7 +13,7 @@ export class Cancelled extends Error {}
 
 interface Job {
   id: number;
-  text: string;
+  question: Blob | string;
   rank: number;
   done(answer: string): void;
   failed(error: Error): void;
@@ -75,11 +75,11 @@ export class Engine {
     this.work();
   }
 
-  /** The answer, as text. Lower ranks go first; `signal` cancels. */
-  asText(question: Question, rank: number, signal?: AbortSignal): Promise<string> {
+  /** The answer, as text. Lower ranks go first; `signal` cancels; `bytes` follow the question. */
+  asText(question: Question, rank: number, signal?: AbortSignal, bytes?: BlobPart[]): Promise<string> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(new Cancelled());
-      const job: Job = { id: this.next++, text: JSON.stringify(question), rank, done: resolve, failed: reject };
+      const job: Job = { id: this.next++, question: bytes ? new Blob([`${JSON.stringify(question)}\n`, ...bytes]) : JSON.stringify(question), rank, done: resolve, failed: reject };
       const at = this.waiting.findIndex((other) => other.rank > rank);
       this.waiting.splice(at < 0 ? this.waiting.length : at, 0, job);
       signal?.addEventListener("abort", () => this.cancel(job), { once: true });
@@ -87,8 +87,8 @@ export class Engine {
     });
   }
 
-  async ask<Q extends Question>(question: Q, rank: number, signal?: AbortSignal): Promise<Answers[Q["ask"]]> {
-    const answer = JSON.parse(await this.asText(question, rank, signal));
+  async ask<Q extends Question>(question: Q, rank: number, signal?: AbortSignal, bytes?: BlobPart[]): Promise<Answers[Q["ask"]]> {
+    const answer = JSON.parse(await this.asText(question, rank, signal, bytes));
     if (answer && typeof answer === "object" && "error" in answer) throw new Refused(answer.error);
     return answer;
   }
@@ -112,7 +112,7 @@ export class Engine {
       if (!job) return;
       seat.job = job;
       seat.since = performance.now();
-      seat.worker.postMessage({ id: job.id, question: job.text });
+      seat.worker.postMessage({ id: job.id, question: job.question });
     }
   }
 }

@@ -1,4 +1,4 @@
-// What crates/host/web answers: its `ask.rs`, `series.rs` and `world.rs` have the same types.
+// What crates/host/web answers: the files in its `src` have the same types.
 
 export interface World {
   text: string;
@@ -26,7 +26,23 @@ export type Question =
       links: string[];
       kinds: string[];
     }
-  | { ask: "schema" };
+  | { ask: "schema" }
+  | { ask: "tc"; text: string; device: string }
+  | { ask: "live"; text: string; file: string; rate: string; delay: string; loss: number }
+  // The bytes of the recordings follow.
+  | { ask: "recording"; recordings: { name: string; bytes: number }[] }
+  | { ask: "works" }
+  | { ask: "figure"; figure: FigureOf }
+  | { ask: "measure"; world: World; run: number }
+  // The answers of `measure` follow, as a list.
+  | { ask: "judge"; figure: FigureOf; runs: number };
+
+/** A figure of a published work, with assignments on top of each of its scenarios. */
+export interface FigureOf {
+  work: string;
+  study: string;
+  set: string[];
+}
 
 /** Values of a metric, run by run, of each column. */
 export interface Columns {
@@ -169,6 +185,72 @@ export interface EventRecord {
   rto_ns?: number;
 }
 
+/** A scenario to start from. */
+export interface Start {
+  text: string;
+  notes: string[];
+}
+
+export interface WorkOutline {
+  id: string;
+  title: string;
+  published: boolean;
+  figures: { id: string; title: string; claims: number }[];
+}
+
+export type Verdict = "misses" | "near" | "source-inconsistent" | "consistent" | "holds";
+
+export interface FigureOutline {
+  runs: number;
+  worlds: { hash: string; text: string; points: [study: string, at: string[]][] }[];
+  claims: { id: string; published: string; class: string | null; checks: string[]; committed: Verdict | null }[];
+}
+
+export interface Comparison {
+  check: string;
+  at: string[];
+  measured: number;
+  against: number;
+  ci95_half_width: number;
+  unit: string;
+  verdict: Verdict;
+}
+
+export interface ClaimOutcome {
+  id: string;
+  kind: "quantitative" | "qualitative";
+  measured: string;
+  verdict: Verdict | null;
+  comparisons?: Comparison[];
+  note?: string;
+}
+
+export interface Panel {
+  title: string;
+  y_label: string;
+  unit: string;
+  values: ({ value: number; ci95_half_width: number | null } | null)[][];
+}
+
+/** As `airlane study run` writes it. */
+export interface WorkOutcome {
+  runs: number;
+  claims: ClaimOutcome[];
+  apart: ClaimOutcome[];
+  studies: {
+    title: string;
+    figure: {
+      kind: "lines" | "bars";
+      log: boolean;
+      x_label: string;
+      x: string[];
+      lines_label: string;
+      lines: { id: string; label: string; slot: number }[];
+      panels: Panel[];
+    } | null;
+  }[];
+}
+
 export interface Answers {
   shipped: { scenarios: [name: string, text: string][]; glossary: string };
   outline: Outline;
@@ -179,4 +261,11 @@ export interface Answers {
   estimate: Told[][];
   events: { events: EventRecord[]; cut: boolean };
   schema: Table;
+  tc: Start;
+  live: Start;
+  recording: Start;
+  works: WorkOutline[];
+  figure: FigureOutline;
+  measure: Table;
+  judge: WorkOutcome;
 }

@@ -36,6 +36,11 @@ export function other(scenario: string): State {
   return { scenario, set: [], ways: [AS_WRITTEN], runs: 10 };
 }
 
+/** A scenario that does not come with the page. */
+export function own(scenario: string, text: string): State {
+  return { ...other(scenario), text };
+}
+
 export function text(state: State): string {
   return state.text ?? SCENARIOS.get(state.scenario) ?? "";
 }

@@ -1,16 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Advice } from "./advice";
-import { Chart, type Curve } from "./chart";
+import { Chart } from "./chart";
 import { type Line, type Point, type State, useNode } from "./node";
+import type { Curve } from "./plot";
 import { Theme } from "./theme";
 import { ago, bytes, percent, seconds } from "./units";
 
 /** As many lines as the page has colours. */
 const MOST_LINES = 6;
 const MOST_FLOWS = 20;
-/** So many points of a chart are drawn each second. */
-const MANY = 200;
 
 const COURSES: { title: string; y: string; of(point: Point): number | null }[] = [
   { title: "Sent to", y: "bit/s", of: (point) => point.sent_bps },
@@ -27,17 +26,14 @@ function busiest(lines: Line[]): Line[] {
   return lines.filter((line) => busy.indexOf(line) >= 0 && busy.indexOf(line) < MOST_LINES);
 }
 
-/** One chart. Those of many points take turns, so that the page hears its user in between. */
 function Course({ state, drawn, at }: { state: State; drawn: Line[]; at: number }) {
   const { title, y, of } = COURSES[at]!;
-  const many = drawn.reduce((sum, { points }) => sum + points.length, 0) > MANY;
-  const turn = many ? Math.floor((Math.round(state.at_s) + at) / COURSES.length) : state.at_s;
   const { name } = state.peer!;
   const curves = useMemo(() => {
     return drawn.map(({ service, points }, at): Curve => {
       return { name: service, at, points: points.map((point) => ({ x: Number((point.at_s - state.at_s).toFixed(1)), y: of(point) })) };
     });
-  }, [turn, name, drawn.length]);
+  }, [state]);
   return <Chart title={`${title} ${name}`} x="seconds from now" y={y} curves={curves} />;
 }
 

@@ -1,5 +1,7 @@
 // One simulator. It gets the program as the text of `simulator.js` or as a compiled module, then questions.
 
+import { unpack } from "./lzma";
+
 interface Simulator {
   memory: WebAssembly.Memory;
   airlane_reserve(length: number): number;
@@ -11,7 +13,7 @@ interface Simulator {
 type Message = { id: number } & (
   | { compile: string }
   | { module: WebAssembly.Module }
-  | { question: string }
+  | { question: Blob | string }
 );
 
 const scope = self as unknown as {
@@ -22,10 +24,10 @@ let module: WebAssembly.Module | undefined;
 let simulator: Simulator | undefined;
 
 async function compile(base64: string): Promise<WebAssembly.Module> {
-  const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const headers = { "content-type": "application/wasm" };
-  return WebAssembly.compileStreaming(new Response(bytes, { headers }));
+  const letters = atob(base64);
+  const packed = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at++) packed[at] = letters.charCodeAt(at);
+  return WebAssembly.compile(unpack(packed));
 }
 
 function answered(length: number): string {
@@ -33,10 +35,10 @@ function answered(length: number): string {
   return new TextDecoder().decode(new Uint8Array(memory.buffer, airlane_answer(), length));
 }
 
-function ask(question: string): string {
+async function ask(question: Blob | string): Promise<string> {
   if (!module) throw new Error("the simulator is not there yet");
   simulator ??= new WebAssembly.Instance(module).exports as unknown as Simulator;
-  const bytes = new TextEncoder().encode(question);
+  const bytes = new Uint8Array(await new Blob([question]).arrayBuffer());
   const place = simulator.airlane_reserve(bytes.length);
   new Uint8Array(simulator.memory.buffer, place, bytes.length).set(bytes);
   try {
@@ -63,7 +65,7 @@ scope.onmessage = async ({ data }) => {
     } else if ("module" in data) {
       module = data.module;
     } else {
-      scope.postMessage({ id: data.id, answer: ask(data.question) });
+      scope.postMessage({ id: data.id, answer: await ask(data.question) });
     }
   } catch (error) {
     scope.postMessage({ id: data.id, failed: String(error) });

@@ -31,11 +31,14 @@ export async function serve(node, as = []) {
   return { address, kill: () => lab.kill() };
 }
 
+/** For a machine that does other things as well. */
+export const PATIENCE = 90_000;
+
 /** A page, which must say nothing in its console and ask nobody else. */
 export async function visit(browser, url, options = {}) {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE);
   page.wrong = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.wrong.push(message.text()));
   page.on("pageerror", (error) => page.wrong.push(String(error)));

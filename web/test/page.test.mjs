@@ -1,6 +1,8 @@
 // The page in Chromium: what it shows, and that its digits are the program's.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { after, before, describe, test } from "node:test";
 import { chromium as playwright } from "playwright-core";
 import { airlane, chromium, close, isForEverybody, root, serve, site, visit } from "./common.mjs";
@@ -64,6 +66,198 @@ describe("digits", () => {
       ]);
       assert.equal(here, there, name);
     }
+    await close(page);
+  });
+
+  test("of ten figures and of the verdicts on them are the program's", { timeout: 600_000 }, async () => {
+    const page = await visit(browser, `file://${site}index.html#figure=balakrishnan-1997/peak`);
+    await page.getByRole("button", { name: "Simulate the figure" }).waitFor();
+    const set = ["duration=\"5 s\""];
+    const figures = await page.evaluate(async (set) => {
+      const found = [];
+      for (const work of (await airlaneEngine.ask({ ask: "works" }, 0)).filter(({ published }) => published)) {
+        let left = 2;
+        for (const { id } of work.figures) {
+          if (left === 0) break;
+          const figure = { work: work.id, study: id, set };
+          const { worlds } = await airlaneEngine.ask({ ask: "figure", figure }, 0);
+          if (worlds.length < 2 || worlds.length > 30) continue;
+          const runs = [0, 1].flatMap((run) => worlds.map(({ text }) => airlaneEngine.asText({ ask: "measure", world: { text, file: id, set: [] }, run }, 0)));
+          const records = (await Promise.all(runs)).join(",");
+          found.push([figure, await airlaneEngine.ask({ ask: "judge", figure, runs: 2 }, 0, undefined, ["[", records, "]"])]);
+          left--;
+        }
+      }
+      return found;
+    }, set);
+    assert.equal(figures.length, 10);
+    const folder = mkdtempSync(`${tmpdir()}/airlane-figures-`);
+    for (const [{ work, study }, here] of figures) {
+      const out = `${folder}/${work}-${study}`;
+      await airlane("study", "run", `${work}/${study}`, "--runs", "2", "--set", set[0], "--out", out);
+      const there = JSON.parse(await readFile(`${out}/${work}/outcome.json`, "utf8"));
+      assert.ok(here.claims.length + here.apart.length + (here.studies[0].figure?.panels.length ?? 0) > 0);
+      for (const part of Object.keys(here)) assert.deepEqual(here[part], there[part], `${work}/${study}: ${part}`);
+    }
+    rmSync(folder, { recursive: true });
+    await close(page);
+  });
+});
+
+describe("reproduce", () => {
+  test("a figure is simulated and judged, changed by a slider, and opened by itself", async () => {
+    const page = await visit(browser, `${address}#figure=balakrishnan-1997/peak`);
+    await page.getByRole("button", { name: "Simulate the figure" }).click();
+    const claims = page.getByRole("region", { name: "Claims" });
+    const verdicts = () => claims.locator("table.claims > tbody > tr > td:nth-child(4)").allInnerTexts();
+    await page.waitForFunction(() => document.querySelector("progress")?.value === document.querySelector("progress")?.max && [...document.querySelectorAll("header .busy")].every((busy) => busy.textContent === ""));
+    const before = await verdicts();
+    assert.ok(before.length > 0 && before.every((verdict) => /holds|consistent|near|misses|inconsistent/.test(verdict)), before.join());
+    // The runs of the committed verdicts are the default, so that both columns say the same.
+    assert.deepEqual(before, await claims.locator("table.claims > tbody > tr > td:nth-child(3)").allInnerTexts());
+    await claims.getByText(/comparisons?$/).first().click();
+    assert.ok((await claims.locator("svg.beside").count()) > 0);
+    const drawn = () => page.locator("figure.chart svg").first().innerHTML();
+    await page.locator("figure.chart svg").first().waitFor();
+    const picture = await drawn();
+    await isForEverybody(page);
+
+    const rate = page.locator("aside input[type=range]").first();
+    await rate.focus();
+    for (let n = 0; n < 30; n++) await page.keyboard.press("ArrowLeft");
+    await page.waitForFunction((before) => {
+      const svg = document.querySelector("figure.chart svg");
+      return svg && svg.innerHTML !== before;
+    }, picture);
+    assert.match(await page.getByRole("region", { name: "Command" }).last().innerText(), /airlane study run balakrishnan-1997\/peak --runs 3 \\\n {2}--set 'links\./);
+
+    await page.getByRole("button", { name: "All sliders as published" }).click();
+    await page.getByRole("button", { name: "Open it in Simulate" }).click();
+    await page.waitForFunction(SETTLED);
+    assert.match(await page.getByLabel("Scenario, TOML").inputValue(), /^name = "balakrishnan-1997"/m);
+    assert.match(new URL(page.url()).hash, /^#[\w-]{20,}$/);
+    await close(page);
+  });
+
+  test("a figure that does not exist is said, and another one chosen", async () => {
+    const page = await visit(browser, `${address}#figure=balakrishnan-1997/F99`);
+    await page.getByRole("alert").getByText("no figure balakrishnan-1997/F99").waitFor();
+    await page.getByLabel("work").selectOption("ludwig-1999");
+    await page.getByRole("button", { name: "Simulate the figure" }).waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+    await page.waitForFunction(() => location.hash.startsWith("#figure=ludwig-1999/"));
+    await close(page);
+  });
+});
+
+describe("starts", () => {
+  const from = async (page, what) => {
+    await page.getByText("start from your own link").click();
+    await page.getByLabel("what you have").selectOption(what);
+  };
+  const go = async (page) => {
+    await page.getByRole("button", { name: "Simulate it" }).click();
+    await page.waitForFunction(SETTLED);
+  };
+
+  test("settings of tc become the scenario of `airlane scenario from-netem`", async () => {
+    const page = await visit(browser, address);
+    await from(page, "tc");
+    const line = "tc qdisc add dev eth0 root netem delay 40ms loss 2% rate 10mbit";
+    await page.getByLabel("what you type").fill("tc qdisc add dev eth0 root netem delay fast");
+    await page.getByRole("button", { name: "Simulate it" }).click();
+    await page.getByRole("alert").getByText("fast").waitFor();
+    await page.getByLabel("what you type").fill(line);
+    await go(page);
+    await page.waitForFunction(() => document.querySelector("[aria-label='Scenario, TOML']").value.includes("40 ms"));
+    assert.equal(await page.getByLabel("Scenario, TOML").inputValue(), await airlane("scenario", "from-netem", line, "--app", "file,web,voice"));
+    // What a link here cannot do as netem does is said.
+    await page.locator(".group .warning").first().waitFor();
+    await close(page);
+  });
+
+  test("a live file is tried on the link that one states", async () => {
+    const page = await visit(browser, address);
+    await from(page, "live");
+    assert.ok(await page.getByRole("button", { name: "Simulate it" }).isDisabled());
+    const text = `schema = 1
+name = "hill-top"
+tun = { addresses = ["10.7.0.1/24"] }
+[link]
+underlay = { kind = "udp", listen = "0.0.0.0:7007" }
+security = { private-key = "hill-top.key", peer-key = "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=" }
+[[link.services]]
+number = 1
+name = "mine"
+goal = "bulk"
+`;
+    await page.getByLabel("live file", { exact: true }).setInputFiles({ name: "hill-top.toml", mimeType: "text/plain", buffer: Buffer.from(text) });
+    await page.getByLabel("rate of the link").fill("6 Mbit/s");
+    await page.getByLabel("lost frames").fill("4");
+    await page.getByRole("button", { name: "Simulate it" }).click();
+    const scenario = await page.waitForFunction(() => {
+      const { value } = document.querySelector("[aria-label='Scenario, TOML']");
+      return value.includes("mine") && value;
+    });
+    // The same numbers as the program's for this text.
+    const folder = mkdtempSync(`${tmpdir()}/airlane-start-`);
+    writeFileSync(`${folder}/live-file.toml`, await scenario.jsonValue());
+    await page.getByLabel("runs").fill("2");
+    await page.getByLabel("runs").blur();
+    await page.waitForFunction(() => document.querySelector("#results ~ [role=status]")?.textContent.startsWith("2 runs"));
+    assert.equal((await values(page, "file-1", "throughput"))[0], await printed("file-1", "throughput", `${folder}/live-file.toml`, "--runs", "2"));
+    rmSync(folder, { recursive: true });
+    await close(page);
+  });
+});
+
+describe("completion", () => {
+  test("suggests keys, kinds and units by keys alone, and what it writes can be read", async () => {
+    const page = await open(address);
+    const area = page.getByLabel("Scenario, TOML");
+    const text = await area.inputValue();
+    const offered = () => page.getByRole("listbox").getByRole("option").evaluateAll((all) => all.map((option) => option.textContent));
+    // A unit.
+    const wrong = text.replace('rate = "20 Mbit/s"', 'rate = "2 M');
+    await area.fill(wrong);
+    await area.evaluate((area) => {
+      const at = area.value.indexOf('"2 M') + 4;
+      area.setSelectionRange(at, at);
+    });
+    await page.keyboard.press("Control+Space");
+    await page.getByRole("listbox").waitFor();
+    assert.deepEqual(await offered(), ['"2 bit/s"', '"2 kbit/s"', '"2 Mbit/s"', '"2 Gbit/s"'].filter((unit) => unit.includes("2 M")));
+    await page.keyboard.press("Enter");
+    assert.equal(await area.inputValue(), text.replace('rate = "20 Mbit/s"', 'rate = "2 Mbit/s"'));
+    await page.waitForFunction(SETTLED);
+    // A key of the link, then its kind, both chosen by arrows.
+    await area.fill(text.replace("[links.radio]\n", "[links.radio]\nout"));
+    await area.evaluate((area) => {
+      const at = area.value.indexOf("[links.radio]\nout") + "[links.radio]\nout".length;
+      area.setSelectionRange(at, at);
+    });
+    await page.keyboard.press("Control+Space");
+    assert.deepEqual(await offered(), ["outages"]);
+    await isForEverybody(page);
+    await page.keyboard.press("Escape");
+    assert.equal(await page.getByRole("listbox").count(), 0);
+    const errors = text.replace(/^errors = .*$/m, "errors = ");
+    assert.notEqual(errors, text);
+    await area.fill(errors);
+    await area.evaluate((area) => {
+      const at = area.value.indexOf("errors = ") + "errors = ".length;
+      area.setSelectionRange(at, at);
+    });
+    await page.keyboard.press("Control+Space");
+    const kinds = await offered();
+    assert.ok(kinds.includes('{ kind = "gilbert-elliott" }') && kinds.length > 8, kinds.join());
+    for (let n = 0; n < kinds.indexOf('{ kind = "uniform" }'); n++) await page.keyboard.press("ArrowDown");
+    const active = await area.getAttribute("aria-activedescendant");
+    assert.equal(await page.locator(`#${active}`).textContent(), '{ kind = "uniform" }');
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(SETTLED);
+    await page.waitForFunction(() => !document.querySelector(".fault"));
+    assert.match(await area.inputValue(), /^errors = \{ kind = "uniform", rate = [0-9.]+ \}$/m);
     await close(page);
   });
 });

@@ -10,12 +10,10 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { after, before, describe, test } from "node:test";
 import { chromium as playwright } from "playwright-core";
-import { airlane, chromium, close, isForEverybody, program, serve, visit } from "./common.mjs";
+import { airlane, chromium, close, isForEverybody, PATIENCE, program, serve, visit } from "./common.mjs";
 
 if (!chromium) throw new Error("Chromium is missing, so nobody has looked at the page: sudo apt-get install chromium");
 
-/** For a machine that does other things as well. */
-const PATIENCE = 60_000;
 /** A group that each Debian has. */
 const GROUP = "users";
 let browser;
@@ -85,6 +83,50 @@ describe("without a node", () => {
   });
 });
 
+describe("a page that watches for long", () => {
+  let lab;
+  before(async () => {
+    lab = await serve("/nowhere/hill-top.sock");
+  });
+  after(() => lab?.kill());
+
+  test("draws one chart in a task, so that its user is heard in between", async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const names = ["files", "pages", "calls", "interactive", "video", "paced"];
+    let now = 600;
+    await page.route("**/node/state", (route) => {
+      now += 1;
+      const point = (at) => ({ at_s: at, sent_bps: 1e6 * (1 + Math.sin(at / 9)), delivered_bps: 9e5 * (1 + Math.cos(at / 7)), delay_s: 0.02 + 0.01 * Math.sin(at), lost_before_repair: 0.05, lost_after_repair: 0.001 });
+      const history = names.map((service) => ({ service, points: Array.from({ length: 600 }, (_, at) => point(now - 600 + at)) }));
+      const status = { name: "hill-top", peers: [], drops: {} };
+      const peer = { name: "farm", head: "", losses: [null, null], flows: null, history, without_history: 0 };
+      return route.fulfill({ json: { file: null, socket: "hill-top.sock", at_s: now, away: null, status, head: null, findings: [], callers: [], peer, read_only: null, happened: [], advice: { is: "none" } } });
+    });
+    await page.addInitScript(() => {
+      globalThis.tasks = [];
+      globalThis.long = [];
+      new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+      // What one task has changed is told together, after it.
+      const seen = (records) => {
+        const places = new Set(records.map(({ target }) => target).filter((target) => target.classList?.contains("picture")));
+        if (places.size > 0) tasks.push(places.size);
+      };
+      new MutationObserver(seen).observe(document, { childList: true, subtree: true });
+    });
+    await page.goto(lab.address);
+    await page.locator(".watch figure svg").nth(4).waitFor();
+    await page.waitForFunction(() => tasks.length >= 25);
+    const { tasks, long } = await page.evaluate(() => ({ tasks, long }));
+    assert.ok(tasks.every((pictures) => pictures === 1), `pictures drawn in a task: ${tasks.join()}`);
+    console.error(`watch, six services and ten minutes: ${tasks.length} charts, tasks over 50 ms: ${long.map(Math.round).join(" ") || "none"}`);
+    // All of the lines are there, and no table that nobody has opened.
+    assert.equal(await page.locator(".watch figure").first().locator("path.curve").count(), 6);
+    assert.equal(await page.locator(".watch figure table").count(), 0);
+    await context.close();
+  });
+});
+
 const isRoot = process.getuid() === 0 && spawnSync("ip", ["-V"]).status === 0;
 if (!isRoot) console.error("SKIPPED: network namespaces need root and iproute2, so no live node was watched");
 
@@ -150,6 +192,7 @@ describe("a node in a namespace", { skip: !isRoot }, () => {
 name = "end-${end}"
 control = { socket = "${folder}/${end}.sock", group = "${GROUP}" }
 tun = { addresses = ["10.7.0.${end + 1}/24"] }
+# a link for calls
 [link]
 rate = "3 Mbit/s"
 underlay = { kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.${2 - end}:7007" }
@@ -196,7 +239,8 @@ errors = { kind = "uniform", rate = 0.05 }
     await row.waitFor();
     assert.match(await row.innerText(), /plain|default/);
     // Why: in the node's words, as `airlane flows` has them.
-    const [{ flows }] = JSON.parse(await airlane("flows", `${folder}/0.sock`, "--json"));
+    // Its file names it as well as its socket does.
+    const [{ flows }] = JSON.parse(await airlane("flows", `${folder}/end-0.toml`, "--json"));
     const known = flows.find(({ there }) => there === "10.7.0.2:5004");
     await row.getByText(known.why).waitFor();
     const delivered = async () => Number(await page.getByRole("region", { name: "Services" }).locator("tr", { hasText: "1 plain" }).locator("td").nth(4).innerText());
@@ -275,6 +319,10 @@ errors = { kind = "uniform", rate = 0.05 }
     assert.equal(await services(), before, "one click has changed the node");
     const dry = await airlane("reload", `${folder}/saved.toml`, "--dry-run", "--json");
     assert.deepEqual(shown.split("\n").map((line) => line.trim()), JSON.parse(dry).changes);
+    const there = await page.getByRole("region", { name: "At the other end" }).innerText();
+    assert.match(there, /^airlane advise 0\.trace 1\.trace .* --file OTHER\.toml .* --write ADVISED\.toml\nairlane reload ADVISED\.toml --dry-run\n/);
+    // The comment of the file has stayed.
+    assert.match(await readFile(`${folder}/saved.toml`, "utf8"), /^# a link for calls$/m);
     await apply.focus();
     await page.keyboard.press("Enter");
     await page.getByText("The node has applied").waitFor();
@@ -306,6 +354,27 @@ errors = { kind = "uniform", rate = 0.05 }
     assert.match(refused[1], /a member of control.group may read its status/);
     page.wrong.length = 0;
     await page.context().close();
+  });
+
+  test("a recorded link is simulated", async () => {
+    const page = await visit(browser, lab.address);
+    await page.getByRole("button", { name: "Simulate" }).click();
+    await page.locator(".results .value").first().waitFor();
+    await page.getByText("start from your own link").click();
+    await page.getByLabel("what you have").selectOption("recording");
+    await page.getByLabel("recording of airlane record").setInputFiles([0, 1].map((end) => `${folder}/${end}.trace`));
+    await page.getByRole("button", { name: "Simulate it" }).click();
+    await page.waitForFunction(() => document.querySelector("[aria-label='Scenario, TOML']").value.includes("the recorded link of end-0 and end-1"));
+    await page.waitForFunction(() => document.querySelector("header .busy")?.textContent === "" || document.querySelectorAll(".results .value").length > 4);
+    // The losses are those that `airlane trace fit` finds.
+    await airlane("trace", "join", `${folder}/0.trace`, `${folder}/1.trace`, `${folder}/both.trace`);
+    const { link } = JSON.parse(await airlane("trace", "fit", `${folder}/both.trace`, "--json"));
+    const here = await page.evaluate(async () => {
+      const { value } = document.querySelector("[aria-label='Scenario, TOML']");
+      return (await airlaneEngine.ask({ ask: "outline", world: { text: value, file: "recorded-link.toml", set: [] } }, 0)).scenario.links.radio;
+    });
+    assert.deepEqual(here.errors.down, link.errors.down ?? link.errors);
+    await close(page);
   });
 
   test("is for everybody: axe, dark, a phone", async () => {
