@@ -296,7 +296,8 @@ fn is_path(link: &str, directory: &Path) -> bool {
 pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(link) = link {
         let path = Path::new(link);
-        if path.is_file() && (link.contains('/') || path.extension().is_some_and(|it| it == "toml")) {
+        if path.is_file() && (link.contains('/') || path.extension().is_some_and(|it| it == "toml"))
+        {
             return Ok(input::live(&input::document(path, &[])?, path)?.socket());
         }
         return Ok(if is_path(link, Path::new("")) {

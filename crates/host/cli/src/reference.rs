@@ -33,6 +33,15 @@ pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
          TOML (Taplo, Even Better TOML) complete its keys and check them.\n\nIn the names of sections, NAME \
          is a name of your own and `[]` an entry of a list. What has no default must be given.\n"
     );
-    text += &Tables::new(schema, root).render();
+    let tables = match kind {
+        // Goals choose schemes; people who state one are advanced, and find it where studies state theirs.
+        #[cfg(feature = "live")]
+        FileKind::Live => Tables::new(schema, root).elsewhere(&[(
+            ".scheme",
+            "[advanced: schemes](scenario.md#linksnameservicesscheme)",
+        )]),
+        _ => Tables::new(schema, root),
+    };
+    text += &tables.render();
     text
 }

@@ -15,6 +15,8 @@ pub(super) struct Tables<'s> {
     /// Tables that have a section: the first form of each, compared by its place in the schema, and
     /// the section's name.
     named: Vec<(&'s Value, String)>,
+    /// Tables that another page describes: the end of their path, and that page's section.
+    elsewhere: &'static [(&'static str, &'static str)],
 }
 
 impl<'s> Tables<'s> {
@@ -24,7 +26,13 @@ impl<'s> Tables<'s> {
             schema,
             open: VecDeque::from([(root.to_owned(), schema.json())]),
             named: vec![],
+            elsewhere: &[],
         }
+    }
+
+    /// With a link to another page in place of the sections of tables whose paths end so.
+    pub(super) fn elsewhere(self, elsewhere: &'static [(&'static str, &'static str)]) -> Self {
+        Self { elsewhere, ..self }
     }
 
     pub(super) fn render(mut self) -> String {
@@ -148,7 +156,7 @@ impl<'s> Tables<'s> {
             let others = self.schema.forms(value).into_iter();
             let others = others.filter(|form| properties(form).is_none() || is_both_ways(form));
             let words: Vec<String> = others.map(|form| self.word(path, form)).collect();
-            let table = format!("table, see [{section}](#{})", anchor(&section));
+            let table = format!("table, see {section}");
             return either(words.into_iter().chain([table]));
         }
         let forms = self.schema.forms(value).into_iter();
@@ -213,19 +221,24 @@ impl<'s> Tables<'s> {
         }
     }
 
-    /// The section that describes a table: that of its type, or a new one at `path`.
+    /// A link to the section that describes a table: another page's, that of its type, or a new one at `path`.
     fn section(&mut self, path: &str, value: &'s Value) -> String {
+        let other = self.elsewhere.iter().find(|(end, _)| path.ends_with(end));
+        if let Some((_, section)) = other {
+            return (*section).to_owned();
+        }
+        let link = |section: &str| format!("[{section}](#{})", anchor(section));
         let first = self.tables(value)[0];
         let known = self
             .named
             .iter()
             .find(|(known, _)| std::ptr::eq(*known, first));
         if let Some((_, section)) = known {
-            return section.clone();
+            return link(section);
         }
         self.named.push((first, path.to_owned()));
         self.open.push_back((path.to_owned(), value));
-        path.to_owned()
+        link(path)
     }
 }
 
