@@ -32,7 +32,8 @@
 //! halved, or quartered before any queue was seen, at most four times in a row: a link that has become much
 //! slower answers late. The last confirmed rate, from a busy round without a queue, is kept meanwhile: the
 //! first answer without a queue restores it, after any number of silences, and only a queue or losses under
-//! load revoke it. A rate only grows while it is used: an idle link shows no limit. An unknown rate starts as
+//! load revoke it, or silence as soon as it is used again: a policer far below it drops the marks as well. A
+//! rate only grows while it is used: an idle link shows no limit. An unknown rate starts as
 //! in slow start, and doubles each round until a queue or losses appear.
 //!
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out:
@@ -97,6 +98,8 @@ const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
 /// Data sent at the initial rate before the first report.
 const FIRST_FLIGHT: u64 = 60_000;
+/// A sender that uses less than this fraction of a rate is not limited by it.
+const USED: f64 = 0.25;
 /// Number of silences that halve the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
@@ -178,6 +181,9 @@ pub(crate) struct RateEstimator {
     /// The rate before a silence, and the capacity that a queue had shown by then, until the link under load
     /// shows otherwise.
     before_silence: Option<(u64, Option<f64>)>,
+    /// Whether a busy round without a queue or much loss has confirmed the rate since it was first assumed, or
+    /// restored after a silence.
+    is_shown: bool,
     /// Present upper bound of the sending rate, bit/s.
     held: u64,
     // What has been observed.
@@ -211,6 +217,7 @@ impl RateEstimator {
             quickest: None,
             silent: 0,
             before_silence: None,
+            is_shown: false,
             held: u64::MAX,
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
@@ -375,7 +382,8 @@ impl RateEstimator {
             Some(carried) if carried > 0.0 => 2,
             _ => 4,
         };
-        if self.before_silence.is_none() {
+        // A rate that nothing has shown since, and that brings silence as soon as it is used, is too high.
+        if self.before_silence.is_none() && (self.is_shown || !self.is_used(now)) {
             self.before_silence = Some((self.known(), self.carried));
         }
         self.losses.give_up_trial();
@@ -383,6 +391,13 @@ impl RateEstimator {
             self.silent += 1;
             self.bps = (self.bps / part).max(LEAST_BPS.min(self.most));
         }
+    }
+
+    /// Whether at least `USED` of the rate has been sent since the last report.
+    fn is_used(&self, now: Instant) -> bool {
+        let (left, sent) = (self.samples.back()).map_or((now, 0), |last| (last.left, last.sent));
+        let took = now.saturating_since(left).as_secs_f64();
+        self.marks.sent().saturating_sub(sent) as f64 * 8.0 >= USED * self.bps as f64 * took
     }
 
     /// Whether the next frame is to be a mark.
@@ -443,7 +458,7 @@ impl RateEstimator {
         {
             // It was an outage.
             self.bps = self.bps.max(before).min(self.most);
-            (self.since, self.carried) = (now, carried);
+            (self.since, self.carried, self.is_shown) = (now, carried, false);
         }
         // If the rate varies, an empty queue is lost capacity.
         let part = 0.25 + 0.25 * self.variation.degree();
@@ -550,7 +565,7 @@ impl RateEstimator {
         match self.losses.judge(now, &round) {
             Advice::Grow => {
                 if self.busy {
-                    self.confirmed = Some(self.bps);
+                    (self.confirmed, self.is_shown) = (Some(self.bps), true);
                 }
                 self.grow(now, lasts + self.round_trip);
                 self.look_below(now);
@@ -559,7 +574,7 @@ impl RateEstimator {
                 // Everything sent since then was sent at this rate, too.
                 self.since = until;
                 if self.losses.limit() == Some(self.bps) {
-                    self.confirmed = Some(self.bps);
+                    (self.confirmed, self.is_shown) = (Some(self.bps), true);
                     self.look_below(now);
                 }
             }

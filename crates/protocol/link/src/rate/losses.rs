@@ -13,6 +13,7 @@
 
 use airlane_base::{DecayedLoss, Duration, Instant};
 
+use super::USED;
 use super::seen::Stretch;
 
 /// Bytes after which past losses count half, for the present loss and for the rule.
@@ -24,8 +25,6 @@ const MOST_RULE: f64 = 0.5;
 /// a queue has confirmed.
 const MUCH: f64 = 0.08;
 const MUCH_OF_CARRIED: f64 = 0.2;
-/// A sender that uses less than this fraction of a rate is not limited by it.
-const USED: f64 = 0.25;
 /// A trial ends after this many bytes, or with fewer after `TRIAL_FOR`.
 const TRIAL: f64 = 150_000.0;
 const FEW: f64 = 15_000.0;

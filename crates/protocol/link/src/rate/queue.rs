@@ -170,6 +170,6 @@ impl RateEstimator {
         let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
         self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
         (self.carried, self.confirmed) = (Some(carried), Some(self.bps));
-        self.before_silence = None;
+        (self.before_silence, self.is_shown) = (None, true);
     }
 }
