@@ -1,17 +1,16 @@
 //! Server side of the control socket.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{
-    DirBuilderExt, FileTypeExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt, chown,
-};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt as _, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use airlane_base::Rate;
 use airlane_link::FlowKey;
 use rustix::event::epoll;
+use rustix::fs::{Mode, OFlags};
 
 use super::{Refusal, Reloaded, Request, RequestError, ServiceChange, place};
 use crate::clock;
@@ -442,9 +441,9 @@ fn answer(
 /// Restricts the socket at `path` to its owner and an optional group. The directory may belong to another
 /// user, such as an earlier `--user`, who could put any file in the socket's place: no other file is changed.
 fn restrict(path: &Path, group: Option<u32>) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let flags = libc::O_PATH | libc::O_NOFOLLOW;
-    let socket = options.read(true).custom_flags(flags).open(path)?;
+    // The standard library takes O_PATH away where O_ACCMODE has it, as in musl.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let socket = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let is = socket.metadata()?;
     if !is.file_type().is_socket() || is.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("something else is in its place"));

@@ -347,6 +347,8 @@ impl Store {
             |inbox: &Inbox| sync(inbox).map_err(ShipError::file(inbox.path(), "write to the disk"));
         // A name never reaches the disk before its file's contents.
         synced(&self.inbox)?;
+        // A later attempt finds whole those that have no names yet.
+        self.save(&Ranges::none())?;
         let allowed = !self
             .work
             .umask()
@@ -518,21 +520,15 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_killed_during_renames_resumes() {
+    fn an_attempt_that_ends_during_renames_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = fill(folder.path());
-        store.save(&Ranges::none()).unwrap();
-        let entry = store.manifest.entries()[1].clone();
-        dress(
-            &store.work.file(&part(&entry), false).unwrap(),
-            &entry,
-            0o777,
-        )
-        .unwrap();
-        store
-            .work
-            .place(&part(&entry), &store.inbox, "d/a", false)
-            .unwrap();
+        // The first file gets its name. The second does not, since another has it.
+        fs::create_dir(folder.path().join("d")).unwrap();
+        fs::write(folder.path().join("d/b"), "another").unwrap();
+        store.finish().unwrap_err();
+        assert_eq!(fs::read(folder.path().join("d/a")).unwrap(), b"hell");
+        fs::remove_file(folder.path().join("d/b")).unwrap();
         drop(store);
         let (mut store, missing) = Store::open(folder.path(), &manifest(), false).unwrap();
         assert!(missing.is_empty(), "{missing:?}");

@@ -260,24 +260,6 @@ fn swallow(end: &Namespace) {
     }
 }
 
-/// The path loses what leaves a port, and what comes to it still arrives.
-#[test]
-fn a_port_that_is_dropped_in_one_direction_is_replaced() {
-    let Some(pair) = Pair::new("a_port_that_is_dropped_in_one_direction_is_replaced") else {
-        return;
-    };
-    let [here, there] = [0, 1].map(|end| pair.start(end));
-    here.wait_until("in it", confirmed);
-    swallow(&pair.ends[0]);
-    let configured = "0.0.0.0:7007".parse().unwrap();
-    here.wait_until("unheard", |s| s.peers[0].session.state == "unheard");
-    let changed = |s: &Status| confirmed(s) && s.underlay.listen != configured;
-    let status = here.wait_until("at another port", changed);
-    let listen = status.underlay.listen.to_string();
-    let at = listen.replace("0.0.0.0", "192.0.2.1").parse().ok();
-    there.wait_until("following", |s| confirmed(s) && s.peers[0].address == at);
-}
-
 /// A NAT may have lost its mapping of a port, and drop datagrams to it as long as datagrams arrive.
 #[test]
 fn a_port_that_the_path_drops_is_replaced() {

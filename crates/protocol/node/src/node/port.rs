@@ -26,16 +26,13 @@ impl Node {
         };
         let listen = *listen;
         self.mention_port(now);
-        // A peer that owes no answer has sent something to the port since this end last sent. That does not
-        // count where the peer's hellos show that it misses ours: the path may drop what leaves the port alone.
-        let silent = self.links.iter().map(|link| {
-            let unheard = link.session.unheard_since();
-            unheard.or_else(|| Some(link.heard.max(link.session.owed()?)))
-        });
-        let Some(silent) = silent.collect::<Option<Vec<_>>>() else {
+        // A session that owes no answer has received something through the port since it last sent.
+        let owed = self.links.iter().map(|link| link.session.owed());
+        let Some(owed) = owed.collect::<Option<Vec<_>>>() else {
             return;
         };
-        let since = silent.into_iter().fold(self.port_since, Instant::max);
+        let heard = self.links.iter().map(|link| link.heard);
+        let since = heard.chain(owed).fold(self.port_since, Instant::max);
         let is_own = self.below.underlay.port() == Some(listen.port());
         let patience = match is_own || listen.port() == 0 {
             true => SWALLOWED,
