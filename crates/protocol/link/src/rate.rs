@@ -58,7 +58,7 @@ pub use found::{FoundRate, RateLimitCause};
 use losses::{Advice, Losses, Round};
 use marks::Marks;
 use rival::{NotOurs, Rival};
-use seen::{Least, Sample, Stretch, Variation};
+use seen::{Least, Sample, Stretch, USED, Variation};
 
 /// Number of recent reports kept.
 const SAMPLES: usize = 64;
@@ -98,8 +98,6 @@ const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
 /// Data sent at the initial rate before the first report.
 const FIRST_FLIGHT: u64 = 60_000;
-/// A sender that uses less than this fraction of a rate is not limited by it.
-const USED: f64 = 0.25;
 /// Number of silences that halve the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);

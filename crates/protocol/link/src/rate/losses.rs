@@ -13,8 +13,7 @@
 
 use airlane_base::{DecayedLoss, Duration, Instant};
 
-use super::USED;
-use super::seen::Stretch;
+use super::seen::{Stretch, USED};
 
 /// Bytes after which past losses count half, for the present loss and for the rule.
 const LOSS_NOW: f64 = 400_000.0;

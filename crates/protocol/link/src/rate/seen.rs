@@ -4,6 +4,8 @@ use airlane_base::{Duration, Instant};
 
 /// If more than this fraction between two marks is lost, the cause is not the link's ordinary loss.
 const MOSTLY: f64 = 0.4;
+/// A sender that uses less than this fraction of a rate is not limited by it.
+pub(super) const USED: f64 = 0.25;
 
 /// A mark that arrived: when it left, and the peer's report on it.
 #[derive(Clone, Copy, Debug)]
