@@ -104,7 +104,7 @@ impl End {
         while let Some(datagram) = self.node.poll_datagram(now) {
             self.sent += 1;
             if let PeerAddress::Udp(to) = datagram.to
-                && self.sent % LOST > 0
+                && !self.sent.is_multiple_of(LOST)
             {
                 self.socket.send_to(datagram.bytes, to)?;
             }
