@@ -1,6 +1,6 @@
 //! Traffic of the kernel's own sockets between namespaces.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,25 @@ use std::time::{Duration, Instant};
 
 use super::{Namespace, PATIENCE};
 
+/// Binds a socket to an address that an earlier one may have had: a program that another test starts holds the sockets
+/// of this process until it runs.
+fn bind(address: SocketAddr) -> UdpSocket {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match UdpSocket::bind(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            bound => return bound.unwrap(),
+        }
+    }
+}
+
 /// Echoes datagrams until it has received `count`.
 pub fn echo(namespace: &Namespace, address: SocketAddr, count: usize) -> JoinHandle<()> {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = namespace.thread(move || {
-        let socket = UdpSocket::bind(address).unwrap();
+        let socket = bind(address);
         ready.send(()).unwrap();
         let mut buffer = [0; 2000];
         for _ in 0..count {
