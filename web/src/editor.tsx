@@ -20,7 +20,11 @@ export function Editor({ text, edited, fault, change, restore, schema }: EditorP
   const area = useRef<HTMLTextAreaElement>(null);
   const gutter = useRef<HTMLPreElement>(null);
   const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
+  // The text that this field gave last comes back to it, perhaps after more was typed.
+  const given = useRef(text);
+  useEffect(() => {
+    if (text !== given.current) setTyped((given.current = text));
+  }, [text]);
   const timer = useRef(0);
   const known = useRef<Schema | undefined>(undefined);
   const [list, setList] = useState<Completion & { chosen: number; top: number; left: number }>();
@@ -35,7 +39,7 @@ export function Editor({ text, edited, fault, change, restore, schema }: EditorP
   const take = (value: string) => {
     setTyped(value);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => change(value), 200);
+    timer.current = window.setTimeout(() => change((given.current = value)), 200);
   };
   const suggest = async () => {
     known.current ??= await schema();
