@@ -12,19 +12,27 @@ use table::Tables;
 
 /// The reference of a kind of file with this schema.
 pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
-    let (title, name, root) = match kind {
+    let (title, name, elsewhere): (_, _, &[_]) = match kind {
         #[cfg(feature = "lab")]
-        FileKind::Scenario => ("Scenario files", "scenario", "The file"),
+        FileKind::Scenario => ("Scenario files", "scenario", &[]),
         #[cfg(feature = "live")]
-        FileKind::Live => ("Files of a live link", "live", "The file"),
+        FileKind::Live => (
+            "Files of a live link",
+            "live",
+            // Goals choose schemes; people who state one are advanced, and find it where studies state theirs.
+            &[(
+                ".scheme",
+                "[advanced: schemes](scenario.md#linksnameservicesscheme)",
+            )],
+        ),
         #[cfg(feature = "live")]
-        FileKind::Air => ("Files of the emulator", "air", "The file"),
+        FileKind::Air => ("Files of the emulator", "air", &[]),
         #[cfg(feature = "lab")]
-        FileKind::Study => ("Files of studies", "study", "The file"),
+        FileKind::Study => ("Files of studies", "study", &[]),
         #[cfg(feature = "lab")]
-        FileKind::StudyPart => ("Parts of studies", "study-part", "The file"),
+        FileKind::StudyPart => ("Parts of studies", "study-part", &[]),
         #[cfg(feature = "lab")]
-        FileKind::StudyWork => ("Files of works", "study-work", "The file"),
+        FileKind::StudyWork => ("Files of works", "study-work", &[]),
     };
     let mut text = format!(
         "# {title}: every key\n\nMade from the types that read them, by `airlane schema {name} --markdown`; \
@@ -33,15 +41,6 @@ pub(crate) fn markdown(kind: FileKind, schema: &FileSchema) -> String {
          TOML (Taplo, Even Better TOML) complete its keys and check them.\n\nIn the names of sections, NAME \
          is a name of your own and `[]` an entry of a list. What has no default must be given.\n"
     );
-    let tables = match kind {
-        // Goals choose schemes; people who state one are advanced, and find it where studies state theirs.
-        #[cfg(feature = "live")]
-        FileKind::Live => Tables::new(schema, root).elsewhere(&[(
-            ".scheme",
-            "[advanced: schemes](scenario.md#linksnameservicesscheme)",
-        )]),
-        _ => Tables::new(schema, root),
-    };
-    text += &tables.render();
+    text += &Tables::new(schema, "The file", elsewhere).render();
     text
 }

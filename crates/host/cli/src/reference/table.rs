@@ -20,19 +20,19 @@ pub(super) struct Tables<'s> {
 }
 
 impl<'s> Tables<'s> {
-    /// Starts with the section `root` for the keys at the top of the file.
-    pub(super) fn new(schema: &'s FileSchema, root: &str) -> Self {
+    /// Starts with the section `root` for the keys at the top of the file. Tables whose paths end as one of `elsewhere`
+    /// get a link to another page in place of a section.
+    pub(super) fn new(
+        schema: &'s FileSchema,
+        root: &str,
+        elsewhere: &'static [(&'static str, &'static str)],
+    ) -> Self {
         Self {
             schema,
             open: VecDeque::from([(root.to_owned(), schema.json())]),
             named: vec![],
-            elsewhere: &[],
+            elsewhere,
         }
-    }
-
-    /// With a link to another page in place of the sections of tables whose paths end so.
-    pub(super) fn elsewhere(self, elsewhere: &'static [(&'static str, &'static str)]) -> Self {
-        Self { elsewhere, ..self }
     }
 
     pub(super) fn render(mut self) -> String {
