@@ -292,13 +292,18 @@ fn is_path(link: &str, directory: &Path) -> bool {
     link.contains('/') || directory.join(link).metadata().is_ok_and(is_socket)
 }
 
+/// The file of a link, if this means one. A file that is called like the link and not like a file is not meant.
+pub(crate) fn file(link: &str) -> Option<&Path> {
+    let path = Path::new(link);
+    let is_meant = link.contains('/') || path.extension().is_some_and(|end| end == "toml");
+    (is_meant && path.is_file()).then_some(path)
+}
+
 /// The control socket that the user means.
 pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(link) = link {
-        let path = Path::new(link);
-        if path.is_file() && (link.contains('/') || path.extension().is_some_and(|it| it == "toml"))
-        {
-            return Ok(input::live(&input::document(path, &[])?, path)?.socket());
+        if let Some(file) = file(link) {
+            return Ok(input::live(&input::document(file, &[])?, file)?.socket());
         }
         return Ok(if is_path(link, Path::new("")) {
             link.into()

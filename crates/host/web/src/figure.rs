@@ -41,7 +41,7 @@ struct FigureTitle {
 
 #[derive(Serialize)]
 pub(crate) struct FigureOutline {
-    /// Repetitions behind the committed verdicts.
+    /// Repetitions of the runs that the committed verdicts come from.
     runs: u64,
     /// Every distinct scenario once, those of the figure itself first.
     worlds: Vec<FigureWorld>,

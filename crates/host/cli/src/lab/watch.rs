@@ -50,10 +50,9 @@ struct Node {
 impl Node {
     /// Finds a node by its file, or as `airlane status` does.
     fn find(named: &str) -> anyhow::Result<Self> {
-        let path = Path::new(named);
         Ok(Self {
             socket: live::socket(Some(named))?,
-            file: path.is_file().then(|| path.to_owned()),
+            file: live::file(named).map(Path::to_owned),
         })
     }
 
