@@ -90,10 +90,10 @@ impl Inbox {
     }
 
     /// Creates a directory and its parents. Returns whether it was new. The system's umask applies.
-    pub(super) fn make_folder(&self, path: &str, mode: u32) -> io::Result<bool> {
+    pub(super) fn make_folder(&self, path: &str, mode: u32) -> io::Result<()> {
         let (above, name) = split(path);
         if name.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         let above = match self.folder(above) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -104,8 +104,8 @@ impl Inbox {
         };
         // The owner must be able to create files in it, whatever its final mode.
         match mkdirat(&above.handle, name, Mode::from_raw_mode(mode | 0o700)) {
-            Ok(()) => Ok(true),
-            Err(Errno::EXIST) => self.folder(path).map(|_| false),
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => self.folder(path).map(drop),
             Err(error) => Err(error.into()),
         }
     }

@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::SecurePeer;
-use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, ShipReceiver, ShipReceiverPhase, printable};
+use airlane_ship::{
+    LONGEST_DATAGRAM, Manifest, Ranges, ShipReceiver, ShipReceiverPhase, printable,
+};
 
 use super::digest::Digester;
 use super::line::{Line, Refusal};
@@ -25,6 +27,8 @@ const AGAIN: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_secs(3);
 /// Pieces to hash before other work gets its turn.
 const DIGEST_IN_A_ROW: usize = 4;
+/// Interval at which a thread at work is asked whether it has finished.
+const ASK: Duration = Duration::from_millis(5);
 
 /// Settings of a receiver.
 #[derive(Clone, Debug)]
@@ -62,6 +66,8 @@ pub fn receive(
     let mut instance = clock::since_1970() as u16;
     let mut receiver = ShipReceiver::new(clock::now(), instance);
     let mut job: Option<Job> = None;
+    // The thread of a job that another has replaced: two must not work in one folder.
+    let mut replaced = None;
     let mut failed = None;
     let mut told = clock::now();
     let (mut heard, mut strangers, mut forgot) = (told, [None; 2], None);
@@ -69,11 +75,12 @@ pub fn receive(
         let now = clock::now();
         let taken = line.receive(now, |contents| {
             heard = now;
-            receiver.handle(now, contents, &mut |at, bytes: &[u8]| match &mut job {
-                Some(Job {
-                    store: Some(store), ..
-                }) => store.keep(at, bytes),
-                _ => Ok(()),
+            receiver.handle(now, contents, &mut |at, bytes: &[u8]| match job
+                .as_mut()
+                .and_then(Job::store)
+            {
+                Some(store) => store.keep(at, bytes),
+                None => Ok(()),
             })
         });
         if let Some((stranger, why)) = line.take_stranger() {
@@ -111,10 +118,14 @@ pub fn receive(
         }
         if job.as_ref().is_some_and(|job| job.number != receiver.job()) {
             // The sender was restarted, or replaced by another; what it has sent is on the disk.
-            job = None;
+            replaced = job.take().and_then(|job| job.work.thread()).or(replaced);
         }
+        replaced = replaced.filter(|thread| !thread.is_finished());
         receiver.handle_timeout(now);
-        let went = taken.and_then(|()| go_on(now, options, &mut receiver, &mut job, watch));
+        let went = taken.and_then(|()| match job {
+            None if replaced.is_some() => Ok(false),
+            _ => go_on(now, options, &mut receiver, &mut job, watch),
+        });
         let ended = went.unwrap_or_else(|error| {
             // Only the job fails. Its sender is told why, and its partial files are kept.
             watch(ShipEvent::Note(format!("refused: {error}")));
@@ -138,14 +149,13 @@ pub fn receive(
                 watch(ShipEvent::Progress(progress));
             }
         }
+        let is_at_work = replaced.is_some() || job.as_ref().is_some_and(Job::is_at_work);
         let due = receiver
             .poll_timeout()
             .unwrap_or(Instant::FAR_FUTURE)
-            .min(told + TELL);
+            .min(if is_at_work { now + ASK } else { told + TELL });
         if line.wait(now, if more { now } else { due }, stop)? {
-            if let Some(Job {
-                store: Some(store), ..
-            }) = &mut job
+            if let Some(store) = job.as_mut().and_then(Job::store)
                 && receiver.phase() == ShipReceiverPhase::Receiving
             {
                 store.save(&receiver.missing())?;
@@ -168,8 +178,7 @@ fn is_free(now: Instant, receiver: &ShipReceiver, job: Option<&Job>) -> bool {
         | ShipReceiverPhase::Receiving
         | ShipReceiverPhase::Comparing => false,
     };
-    let is_placing = job.is_some_and(|job| job.placing.is_some());
-    (job.is_none() && is_over) || (receiver.is_alone(now) && !is_placing)
+    (job.is_none() && is_over) || (receiver.is_alone(now) && !job.is_some_and(Job::is_at_work))
 }
 
 /// Does the work that is due after each input. Returns whether a job has ended.
@@ -183,12 +192,9 @@ fn go_on(
     match receiver.phase() {
         ShipReceiverPhase::Waiting => Ok(false),
         ShipReceiverPhase::Offered => {
-            match Job::new(now, options, receiver, watch) {
-                Ok((new, missing)) => {
-                    receiver.ask_for(missing);
-                    *job = Some(new);
-                }
-                Err(error) => return Err(error),
+            match job {
+                None => *job = Job::new(now, options, receiver),
+                Some(job) => job.open(receiver, watch)?,
             }
             Ok(false)
         }
@@ -223,10 +229,43 @@ fn transmit(now: Instant, receiver: &mut ShipReceiver, line: &mut Line) {
     line.flush();
 }
 
-/// Files are moved into place and synced in a separate thread, as this may take longer than a sender's timeout.
-struct Placing {
-    thread: JoinHandle<Result<(), ShipError>>,
-    files: Vec<ShippedFile>,
+type Thread = JoinHandle<Result<(Store, Ranges), ShipError>>;
+
+/// Where a job's files are. With thousands of them, making or placing them may take longer than a sender's timeout,
+/// so threads do this.
+enum Work {
+    Opening(Thread),
+    Open(Store),
+    Placing(Thread, Vec<ShippedFile>),
+    Placed,
+}
+
+impl Work {
+    fn thread(self) -> Option<Thread> {
+        match self {
+            Self::Opening(thread) | Self::Placing(thread, _) => Some(thread),
+            Self::Open(_) | Self::Placed => None,
+        }
+    }
+
+    /// What the thread made, if this has one that has finished.
+    fn take_finished(&mut self) -> Option<(Result<(Store, Ranges), ShipError>, Vec<ShippedFile>)> {
+        let (Self::Opening(thread) | Self::Placing(thread, _)) = self else {
+            return None;
+        };
+        if !thread.is_finished() {
+            return None;
+        }
+        let (thread, files) = match std::mem::replace(self, Self::Placed) {
+            Self::Placing(thread, files) => (thread, files),
+            other => (other.thread()?, Vec::new()),
+        };
+        let made = thread.join();
+        Some((
+            made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            files,
+        ))
+    }
 }
 
 /// The present job.
@@ -235,9 +274,7 @@ struct Job {
     began: Instant,
     /// Bytes present before the job.
     had: u64,
-    /// `None` while files are moved into place.
-    store: Option<Store>,
-    placing: Option<Placing>,
+    work: Work,
     digester: Digester,
     /// Whether the digester has more to do at once.
     more: bool,
@@ -246,31 +283,50 @@ struct Job {
 }
 
 impl Job {
-    fn new(
-        now: Instant,
-        options: &ReceiveOptions,
-        receiver: &ShipReceiver,
-        watch: Watch<'_>,
-    ) -> Result<(Self, Ranges), ShipError> {
-        let manifest = receiver
-            .manifest()
-            .ok_or(ShipError::Job(Failure::Silence))?;
-        let (mut store, missing) = Store::open(&options.folder, manifest, options.overwrite)?;
-        for note in store.notes() {
-            watch(ShipEvent::Note(note));
-        }
-        let job = Self {
+    /// Of the list that the receiver has.
+    fn new(now: Instant, options: &ReceiveOptions, receiver: &ShipReceiver) -> Option<Self> {
+        let manifest = receiver.manifest()?;
+        let digester = Digester::new(manifest);
+        let (folder, manifest) = (options.folder.clone(), manifest.clone());
+        let overwrite = options.overwrite;
+        Some(Self {
             number: receiver.job(),
             began: now,
-            had: manifest.total() - missing.bytes(),
-            store: Some(store),
-            placing: None,
-            digester: Digester::new(manifest),
+            had: 0,
+            work: Work::Opening(std::thread::spawn(move || {
+                Store::open(&folder, &manifest, overwrite)
+            })),
+            digester,
             more: false,
             saved: now,
             done: false,
-        };
-        Ok((job, missing))
+        })
+    }
+
+    const fn is_at_work(&self) -> bool {
+        matches!(self.work, Work::Opening(_) | Work::Placing(..))
+    }
+
+    fn store(&mut self) -> Option<&mut Store> {
+        match &mut self.work {
+            Work::Open(store) => Some(store),
+            _ => None,
+        }
+    }
+
+    /// Requests what is missing, once the folder is prepared.
+    fn open(&mut self, receiver: &mut ShipReceiver, watch: Watch<'_>) -> Result<(), ShipError> {
+        if let Some((opened, _)) = self.work.take_finished() {
+            let (mut store, missing) = opened?;
+            for note in store.notes() {
+                watch(ShipEvent::Note(note));
+            }
+            let total = receiver.manifest().map_or(0, Manifest::total);
+            self.had = total - missing.bytes();
+            self.work = Work::Open(store);
+            receiver.ask_for(missing);
+        }
+        Ok(())
     }
 
     fn progress(&self, receiver: &ShipReceiver) -> Option<ShipProgress> {
@@ -292,10 +348,16 @@ impl Job {
         receiver: &mut ShipReceiver,
         watch: Watch<'_>,
     ) -> Result<(), ShipError> {
-        if let Some(placing) = self.placing.take_if(|placing| placing.thread.is_finished()) {
-            return self.placed(now, placing, receiver, watch);
+        if let Some((placed, files)) = self.work.take_finished() {
+            placed?;
+            receiver.accept();
+            self.done = true;
+            let took = now.saturating_since(self.began);
+            let shipment = Shipment::new(files, self.had, took, receiver.packets());
+            watch(ShipEvent::Done(shipment));
+            return Ok(());
         }
-        let Some(store) = &mut self.store else {
+        let Work::Open(store) = &mut self.work else {
             return Ok(());
         };
         if now.saturating_since(self.saved) >= SAVE
@@ -323,10 +385,9 @@ impl Job {
         else {
             return Ok(());
         };
-        let manifest = receiver
-            .manifest()
-            .ok_or(ShipError::Job(Failure::Silence))?
-            .clone();
+        let Some(manifest) = receiver.manifest().cloned() else {
+            return Ok(());
+        };
         let starts = manifest.starts();
         let mut damaged = Ranges::none();
         for (((place, entry), mine), theirs) in manifest.files().zip(mine).zip(receiver.digests()) {
@@ -353,28 +414,13 @@ impl Job {
                 blake3: digest.0.clone(),
             });
         let files = shipped.collect();
-        if let Some(mut store) = self.store.take() {
-            let thread = std::thread::spawn(move || store.finish());
-            self.placing = Some(Placing { thread, files });
-        }
-        Ok(())
-    }
-
-    fn placed(
-        &mut self,
-        now: Instant,
-        Placing { thread, files }: Placing,
-        receiver: &mut ShipReceiver,
-        watch: Watch<'_>,
-    ) -> Result<(), ShipError> {
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        receiver.accept();
-        self.done = true;
-        let took = now.saturating_since(self.began);
-        let shipment = Shipment::new(files, self.had, took, receiver.packets());
-        watch(ShipEvent::Done(shipment));
+        self.work = match std::mem::replace(&mut self.work, Work::Placed) {
+            Work::Open(mut store) => Work::Placing(
+                std::thread::spawn(move || store.finish().map(|()| (store, Ranges::none()))),
+                files,
+            ),
+            other => other,
+        };
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! length and time, with a list of its missing ranges: a later attempt resumes every file that has not
 //! changed. Partial files of other jobs are kept for a week.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -42,6 +42,8 @@ pub struct Store {
     starts: Vec<u64>,
     /// Whether each entry of the list is already in place.
     here: Vec<bool>,
+    /// Directories that this job makes, also in an attempt that was killed.
+    folders: BTreeSet<String>,
     /// Open files, the newest last.
     open: Vec<(usize, File)>,
     waiting: Vec<u8>,
@@ -56,6 +58,9 @@ pub struct Store {
 struct Remembered {
     list: String,
     missing: Ranges,
+    /// Directories that the job makes, which get their mode and time at its end.
+    #[serde(default)]
+    folders: BTreeSet<String>,
 }
 
 impl Store {
@@ -80,6 +85,7 @@ impl Store {
             list: digest(manifest),
             manifest: manifest.clone(),
             here,
+            folders: BTreeSet::new(),
             open: Vec::new(),
             waiting: Vec::with_capacity(TOGETHER),
             waiting_at: 0,
@@ -140,7 +146,7 @@ impl Store {
     }
 
     /// Missing ranges of each partial file, as earlier jobs left them.
-    fn known(&self) -> BTreeMap<String, Ranges> {
+    fn known(&mut self) -> BTreeMap<String, Ranges> {
         let mut known = BTreeMap::new();
         for (name, _) in self.work.files().unwrap_or_default() {
             let of = name.strip_suffix(ASIDE).map(str::to_owned);
@@ -158,9 +164,20 @@ impl Store {
             let total = manifest.total();
             let is_sound =
                 remembered.list == digest(&manifest) && remembered.missing.check(total).is_ok();
-            is_sound.then_some((manifest, remembered.missing))
+            is_sound.then_some((manifest, remembered))
         };
-        if let Some((manifest, missing)) = last() {
+        if let Some((
+            manifest,
+            Remembered {
+                list,
+                missing,
+                folders,
+            },
+        )) = last()
+        {
+            if list == self.list {
+                self.folders = folders;
+            }
             let starts = manifest.starts();
             for (place, entry) in manifest.files() {
                 known.insert(part(entry), missing.within(starts[place], entry.bytes));
@@ -171,7 +188,7 @@ impl Store {
 
     /// Saves the missing ranges of partial files of other jobs, and removes those that are too old.
     fn set_aside(&mut self, known: &BTreeMap<String, Ranges>) -> Result<(), ShipError> {
-        let mine: std::collections::BTreeSet<String> = self
+        let mine: BTreeSet<String> = self
             .manifest
             .files()
             .map(|(_, entry)| part(entry))
@@ -325,6 +342,7 @@ impl Store {
         let remembered = Remembered {
             list: self.list.clone(),
             missing: missing.clone(),
+            folders: self.folders.clone(),
         };
         let text = serde_json::to_vec(&remembered).map_err(io::Error::other);
         text.and_then(|text| self.work.write(MISSING, &text))
@@ -347,6 +365,17 @@ impl Store {
             |inbox: &Inbox| sync(inbox).map_err(ShipError::file(inbox.path(), "write to the disk"));
         // A name never reaches the disk before its file's contents.
         synced(&self.inbox)?;
+        for entry in self.manifest.entries() {
+            let is_new = || self.inbox.look(&entry.path).map(|facts| facts.is_none());
+            if entry.kind == Kind::Folder
+                && is_new().map_err(ShipError::file(
+                    &self.inbox.path().join(&entry.path),
+                    "look",
+                ))?
+            {
+                self.folders.insert(entry.path.clone());
+            }
+        }
         // A later attempt finds whole those that have no names yet.
         self.save(&Ranges::none())?;
         let allowed = !self
@@ -355,14 +384,11 @@ impl Store {
             .map_err(ShipError::file(&work_path, "look"))?;
         // Detect files created meanwhile before anything is moved; only the last moment remains unchecked.
         let there = here(&self.inbox, &self.manifest, self.overwrite)?;
-        let mut made = Vec::new();
         for (place, entry) in self.manifest.entries().iter().enumerate() {
             let target = self.inbox.path().join(&entry.path);
             if entry.kind == Kind::Folder {
-                let is_new = self.inbox.make_folder(&entry.path, entry.mode & 0o777);
-                if is_new.map_err(ShipError::file(&target, "make"))? {
-                    made.push(entry);
-                }
+                let made = self.inbox.make_folder(&entry.path, entry.mode & 0o777);
+                made.map_err(ShipError::file(&target, "make"))?;
                 continue;
             }
             if self.here[place] {
@@ -389,7 +415,8 @@ impl Store {
         }
         // Creating files in a directory changes its time, and its final mode may forbid it: innermost
         // directories first.
-        for entry in made.iter().rev() {
+        let made = self.manifest.entries().iter().rev();
+        for entry in made.filter(|entry| self.folders.contains(&entry.path)) {
             let target = self.inbox.path().join(&entry.path);
             let dressed = self
                 .inbox
@@ -634,6 +661,33 @@ mod tests {
         fs::create_dir_all(folder.path().join("d/a")).unwrap();
         assert!(refusal(folder.path(), true).contains("a folder"));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    /// A directory is made so that files can be created in it, and gets its mode at the end.
+    #[test]
+    fn a_folder_of_an_attempt_that_ended_half_way_gets_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut entries = manifest().entries().to_vec();
+        entries[0].mode = 0o550;
+        let list = Manifest::new(entries).unwrap();
+        let (mut store, _) = Store::open(folder.path(), &list, false).unwrap();
+        store.keep(0, b"helloworld").unwrap();
+        store.sync = |inbox| {
+            let last = manifest().entries()[3].clone();
+            fs::remove_file(inbox.path().join(WORK).join(part(&last)))
+        };
+        assert!(store.finish().is_err());
+        drop(store);
+        let mode = || {
+            let facts = folder.path().join("d").metadata().unwrap();
+            facts.permissions().mode() & 0o777
+        };
+        assert_eq!(mode(), 0o750);
+        let (mut store, missing) = Store::open(folder.path(), &list, false).unwrap();
+        assert_eq!(missing.iter().collect::<Vec<_>>(), [(4, 6)]);
+        store.keep(4, b"oworld").unwrap();
+        store.finish().unwrap();
+        assert_eq!(mode(), 0o550);
     }
 
     #[test]
