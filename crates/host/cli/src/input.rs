@@ -1,6 +1,7 @@
 //! Reads the files that the verbs take.
 
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use airlane_base::config::{Document, LONGEST_TEXT, RefusedFile, nearest, read_file};
@@ -30,6 +31,11 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
             Some((_, text)) => text.as_bytes().to_vec(),
             None => return Err(BadInput(missing(path, &error)).into()),
         },
+        Err(_) if std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_socket()) => {
+            let shown = path.display();
+            let why = format!("{shown} is a socket; write the file that the link was started with");
+            return Err(BadInput(why).into());
+        }
         read => read.with_context(|| BadInput(format!("cannot read {}", path.display())))?,
     };
     let text = String::from_utf8(bytes).map_err(|error| {

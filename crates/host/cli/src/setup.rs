@@ -157,6 +157,9 @@ fn text(folder: &Path, plan: &LinkPlan, ends: &[PlannedEnd]) -> String {
         let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
         files.join(" ")
     };
+    let width = ends[0].files(folder)[0].display().to_string().len();
+    let width = width.max(ends[1].name.len().max("NAME".len()) + ".toml".len());
+    let up = |file: &Path| format!("airlane up {:width$}", file.display());
     let [here, there] = ends else {
         let (here, stations) = (&ends[0], &ends[1..]);
         let lists: String = stations
@@ -167,11 +170,12 @@ fn text(folder: &Path, plan: &LinkPlan, ends: &[PlannedEnd]) -> String {
             "This end:       {}\n{lists}\n\
              All are readable by you alone, and hold secret keys. Copy those of each station there over a private \n\
              channel, and run, as root,\n\n  \
-             airlane up {}          here\n  \
-             airlane up NAME.toml     at each station, in the folder of its files\n\n\
+             {}  here\n  \
+             {}  at each station, in the folder of its files\n\n\
              Then each has its address: ping {}, or `airlane test`. Delete the stations' files here.\n",
             list(here),
-            here.files(folder)[0].display(),
+            up(&here.files(folder)[0]),
+            up(Path::new("NAME.toml")),
             stations[0].inside.address,
         );
     };
@@ -185,13 +189,13 @@ fn text(folder: &Path, plan: &LinkPlan, ends: &[PlannedEnd]) -> String {
          The other end:  {}\n\n\
          Both are readable by you alone, and hold secret keys. Copy those of the other end there over a private \n\
          channel, and run, as root,\n\n  \
-         airlane up {}          here\n  \
-         airlane up {}.toml     there, in the folder of its files\n\n\
+         {}  here\n  \
+         {}  there, in the folder of its files\n\n\
          Then {} is the other end: ping it, or `airlane test`. Delete its files here.\n{calls}",
         list(here),
         list(there),
-        here.files(folder)[0].display(),
-        there.name,
+        up(&here.files(folder)[0]),
+        up(Path::new(&format!("{}.toml", there.name))),
         there.inside.address,
     )
 }

@@ -506,9 +506,9 @@ impl View {
                 let shown = &all[all.len().saturating_sub(usize::from(half.width))..];
                 let most = shown.iter().max().copied().unwrap_or_default();
                 let most = show(most as f64, Unit::BitsPerSecond);
-                let title = format!("{} {word} {who}, peak {most}", service.name);
+                let title = format!("{} {word} {who}, highest {most}", service.name);
                 let title = match title.len() > half.width.into() {
-                    true => format!("{} {word}, peak {most}", service.name),
+                    true => format!("{} {word}, highest {most}", service.name),
                     false => title,
                 };
                 let line = Sparkline::default()

@@ -61,7 +61,7 @@ fn an_update_shows_rates_costs_and_losses() {
         "2.00 Mbit/s",
         "5.00 %",
         "52.0 ms",
-        "files to the peer, peak 2",
+        "files to the peer, highest 2",
     ] {
         assert!(screen.contains(part), "{part}:\n{screen}");
     }
@@ -83,7 +83,7 @@ fn sixty_columns_show_essential_columns_whole() {
         "2.00 Mbit/s",
         "dropped",
         "recovered",
-        "files to, peak 2.00 Mbit/s",
+        "files to, highest 2.00 M",
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
     }
