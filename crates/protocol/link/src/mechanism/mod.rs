@@ -22,3 +22,4 @@ pub(crate) mod started;
 pub(crate) mod sum;
 pub(crate) mod timers;
 pub(crate) mod transmissions;
+pub(crate) mod turns;

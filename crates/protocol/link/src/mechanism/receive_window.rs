@@ -8,12 +8,11 @@
 //! flows (`mechanism::lanes`). The scheme decides which holes to request, and when. A request that has become
 //! unnecessary before it could leave is forgotten, and two pending requests for one hole are merged.
 
-use std::collections::VecDeque;
-
 use airlane_base::{Instant, Payload, Seq, SeqSpace};
 
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
+use crate::mechanism::turns::Turns;
 use crate::wire::{Bitmap, Frame, FrameKind, Header};
 
 /// The state of a number between `expected` and `high`.
@@ -79,18 +78,19 @@ pub(crate) struct ReceiveWindow<P> {
     expected: Seq,
     high: Seq,
     places: Ring<Place<P>>,
-    naks: VecDeque<Seq>,
+    naks: Turns,
 }
 
 impl<P: Payload> ReceiveWindow<P> {
-    pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
+    /// With `oldest_first`, requests leave in the order of their numbers, and not in that of detection.
+    pub(crate) fn new(window: u32, space: SeqSpace, oldest_first: bool) -> Self {
         Self {
             space,
             window,
             expected: 0,
             high: 0,
             places: Ring::for_span(window, space),
-            naks: VecDeque::with_capacity(window as usize),
+            naks: Turns::new(window, space, oldest_first),
         }
     }
 
@@ -234,7 +234,7 @@ impl<P: Payload> ReceiveWindow<P> {
             place.asked += 1;
             // One pending NAK suffices: the queue stays within the window.
             if !std::mem::replace(&mut place.waits, true) {
-                self.naks.push_back(seq);
+                self.naks.push(seq);
             }
         }
     }
@@ -295,7 +295,7 @@ impl<P: Payload> ReceiveWindow<P> {
 
     /// The next request to hand over.
     pub(crate) fn next_nak(&mut self) -> Option<Frame<P>> {
-        while let Some(seq) = self.naks.pop_front() {
+        while let Some(seq) = self.naks.pop() {
             if self.is_missing(seq) {
                 if let Some(place) = self.places.get_mut(seq) {
                     place.waits = false;
@@ -308,10 +308,10 @@ impl<P: Payload> ReceiveWindow<P> {
 
     /// Forgets NAKs for frames that have arrived meanwhile, so that they do not pile up on a busy link.
     pub(crate) fn prune_naks(&mut self) {
-        while let Some(seq) = self.naks.front()
-            && !self.is_missing(*seq)
+        while let Some(seq) = self.naks.first()
+            && !self.is_missing(seq)
         {
-            self.naks.pop_front();
+            self.naks.pop();
         }
     }
 

@@ -127,15 +127,19 @@ pub(crate) struct SelectiveRepeat<P, A> {
     ack: DelayedAck,
 }
 
-/// Limits repeated requests, so that a peer that does not answer is not asked ever more often.
+/// Limits repeated requests, so that a peer that does not answer is not asked ever more often, and one that answers
+/// slowly not much more often than it answers: requests leave before data, and would take a slow link from them.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(test, derive(Hash))]
 struct Again {
-    /// Consecutive rounds in which requests timed out.
+    /// Consecutive rounds in which requests timed out and no missing frame arrived.
     rounds: u32,
-    /// When the last round began, and the requests repeated since.
+    /// When the last round began, and the requests repeated and missing frames received since.
     since: Instant,
     asked: u32,
+    came: u32,
+    /// How many requests this round may repeat.
+    most: u32,
 }
 
 impl Again {
@@ -143,18 +147,29 @@ impl Again {
         rounds: 0,
         since: Instant::ORIGIN,
         asked: 0,
+        came: 0,
+        most: u32::MAX,
     };
 
-    /// Whether one more request may be repeated, given the time for an answer. After many timeouts only the
-    /// oldest requests are repeated, because each is a frame, and a peer that did not answer before can
-    /// answer only a few.
+    /// Whether one more request may be repeated, given the time for an answer. The first round repeats all that time
+    /// out, since nothing is known yet of how fast they are answered.
     fn may(&mut self, now: Instant, runs: Duration) -> bool {
-        const AT_ONCE: u32 = 16;
+        const AT_LEAST: u32 = 16;
         if now >= self.since + runs {
-            (self.rounds, self.since, self.asked) = (self.rounds + 1, now, 0);
+            self.most = match (self.rounds, self.came) {
+                (0, 0) => u32::MAX,
+                (_, came) => AT_LEAST.max(came.saturating_mul(2)),
+            };
+            (self.rounds, self.since) = (self.rounds + 1, now);
+            (self.asked, self.came) = (0, 0);
         }
         self.asked += 1;
-        self.rounds < 2 || self.asked <= AT_ONCE
+        self.asked <= self.most
+    }
+
+    fn note_came(&mut self) {
+        self.rounds = 0;
+        self.came += 1;
     }
 }
 
@@ -173,7 +188,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             measures: facts.is_live(),
             rate: facts.rate,
             max_payload: facts.max_payload,
-            sent: SendWindow::new(window, space),
+            sent: SendWindow::new(window, space, facts.is_live()),
             timers: StartedTimers::with_capacity(window),
             resent: None,
             keepalive: config.keepalives.map(Keepalives::limit).map(Keepalive::new),
@@ -182,7 +197,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, layout)),
             lanes,
-            received: ReceiveWindow::new(window, space),
+            received: ReceiveWindow::new(window, space, facts.is_live()),
             asking: A::default(),
             overtaken: Overtaken::default(),
             nak_timers: config
@@ -290,7 +305,9 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         };
         while let Some(timer) = timers.pop_expired(now, runs) {
             if self.received.asked(timer.seq) == Some(timer.attempt) {
-                match !self.measures || self.again.may(now, runs) {
+                // The window waits for the oldest.
+                let oldest = timer.seq == self.received.expected();
+                match !self.measures || oldest || self.again.may(now, runs) {
                     true => self.received.ask(timer.seq),
                     false => timers.start(now, timer.seq, timer.attempt),
                 }
@@ -329,7 +346,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             }
             Arrival::Missing { asked, since } => {
                 window.store(seq, packet, original, cx.now);
-                self.again.rounds = 0;
+                self.again.note_came();
                 if original {
                     cx.ledger.overtaken += 1;
                     let late = cx.now.saturating_since(since);
