@@ -149,6 +149,8 @@ class FlowResult:
     do."""
     duplicate_acks: int | None = None
     """Bulk with `windows`: duplicate acknowledgments that the sender received."""
+    window_falls: int | None = None
+    """Bulk with `window-level`: how often the sender's congestion window fell below it."""
     relay_retransmissions: int | None = None
     """With a relay: segments that the relay retransmitted."""
     relay_timeouts: int | None = None

@@ -15,8 +15,18 @@ from airlane._style import WIDTHS_IN
 from airlane.figures._draw import render
 from airlane.figures._grid import render_grid
 from airlane.figures._outcome import ResultsError, Study, find, read
+from airlane.figures._over_time import read_points, render_curves
 
-__all__ = ["FORMATS", "WIDTHS_IN", "ResultsError", "draw", "draw_grid", "save", "save_all"]
+__all__ = [
+    "FORMATS",
+    "WIDTHS_IN",
+    "ResultsError",
+    "draw",
+    "draw_grid",
+    "draw_over_time",
+    "save",
+    "save_all",
+]
 
 FORMATS = ("pdf", "svg", "png")
 """File formats: PDF and SVG for print, PNG at 300 dots per inch for the screen."""
@@ -40,6 +50,24 @@ def draw(folder: str | Path, figure: str, *, width: str | None = None) -> Figure
     """
     _, study = find(folder, figure)
     return _figure(study, width)
+
+
+def draw_over_time(folder: str | Path, figure: str, *, width: str | None = None) -> Figure:
+    """Draw what a published figure shows over the time of one run, the first repetition.
+
+    Args:
+        folder: What `airlane study run --out` was given.
+        figure: A study, as for `draw`.
+        width: `single` (3.5 in) or `double` (7.16 in) column; None for the latter.
+
+    Returns:
+        A Matplotlib figure.
+
+    Raises:
+        ResultsError: If the folder has no such study, or the study nothing over time.
+    """
+    _, study = find(folder, figure)
+    return _over_time(study, width)
 
 
 def draw_grid(folder: str | Path) -> Figure:
@@ -96,6 +124,8 @@ def save_all(
 ) -> list[Path]:
     """Draw all figures in a folder of results, or some, into `OUT/WORK/FIGURE.FORMAT`.
 
+    What a study draws over time beside its figure is `OUT/WORK/FIGURE-time.FORMAT`.
+
     Of an experiment with several choices (`--grid`), `OUT/WORK/grid.FORMAT` shows the verdicts.
 
     Args:
@@ -119,16 +149,32 @@ def save_all(
     if figures:
         studies = [find(folder, figure)[1] for figure in figures]
     else:
-        studies = [s for o in outcomes for s in o.studies if s.drawing and not o.grid]
-    drawn += [(f"{study.work}/{study.id}", _figure(study, width)) for study in studies]
+        of = [s for o in outcomes if not o.grid for s in o.studies]
+        studies = [study for study in of if study.drawing or study.curves]
+    for study in studies:
+        if study.drawing or not study.curves:
+            drawn.append((f"{study.work}/{study.id}", _figure(study, width)))
+        if study.curves:
+            drawn.append((f"{study.work}/{study.curves.name}", _over_time(study, width)))
     return [
         save(figure, Path(out) / f"{stem}.{name}") for stem, figure in drawn for name in formats
     ]
 
 
-def _figure(study: Study, width: str | None) -> Figure:
+def _check(width: str | None) -> None:
     if width is not None and width not in WIDTHS_IN:
         raise ResultsError(f'no width "{width}"; there are: {", ".join(WIDTHS_IN)}')
+
+
+def _over_time(study: Study, width: str | None) -> Figure:
+    _check(width)
+    if study.curves is None:
+        raise ResultsError(f"{study.work}/{study.id} draws nothing over time")
+    return render_curves(study.curves, read_points(study.curves.path), width)
+
+
+def _figure(study: Study, width: str | None) -> Figure:
+    _check(width)
     if study.drawing is None:
         raise ResultsError(
             f"{study.work}/{study.id} has nothing to draw: it runs no scenario of its own"

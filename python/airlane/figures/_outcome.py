@@ -99,14 +99,68 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class CurvesPanel:
+    """One drawing area of curves over time.
+
+    Attributes:
+        title: Which part of the study it shows; empty if all of it.
+        at: The column `at` of its rows in the file.
+        y_label: What is drawn.
+        unit: Of the values: `B`, `bit/s` or `s`.
+        quantities: What it shows of the file: the curve, then marks.
+        level: Where a dashed line stands; None for none.
+    """
+
+    title: str
+    at: str
+    y_label: str
+    unit: str
+    quantities: tuple[str, ...]
+    level: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """What a study draws over the time of one run; `columns` panels stand side by side.
+
+    Attributes:
+        path: The file with the curves.
+        name: Of its picture.
+        seed: Of the run, which is the first repetition.
+        until_s: Where the time axis ends; None for the end of the curves.
+        lines: A curve for each.
+        columns: How many panels stand side by side.
+        panels: Row by row.
+    """
+
+    path: Path
+    name: str
+    seed: int
+    until_s: float | None
+    lines: tuple[Line, ...]
+    columns: int
+    panels: tuple[CurvesPanel, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
-    """A figure or table of a work; `drawing` is None if it runs no scenario of its own."""
+    """A figure or table of a work.
+
+    Attributes:
+        work: Id of the work.
+        id: Its own.
+        title: What it shows.
+        scenarios: How many it runs.
+        drawing: None if it runs no scenario of its own, or reads nothing of them.
+        curves: What it draws over time; None for nothing.
+    """
 
     work: str
     id: str
     title: str
     scenarios: int
     drawing: Drawing | None
+    curves: Curves | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +346,7 @@ def _outcome(path: Path) -> Outcome:
                         _drawing(study["figure"]),
                         [c for c in data["claims"] + data["apart"] if c["study"] == study["id"]],
                     ),
+                    _curves(path.parent, study.get("over_time")),
                 )
                 for study in data["studies"]
             ),
@@ -380,6 +435,30 @@ def _drawing(data: Mapping[str, Any]) -> Drawing:
             for panel in data["panels"]
         ),
         marks=(),
+    )
+
+
+def _curves(folder: Path, data: Mapping[str, Any] | None) -> Curves | None:
+    if data is None:
+        return None
+    return Curves(
+        path=folder / f"{data['name']}.csv",
+        name=data["name"],
+        seed=data["seed"],
+        until_s=data["until_s"],
+        lines=tuple(Line(line["id"], line["label"], line["slot"]) for line in data["lines"]),
+        columns=data["columns"],
+        panels=tuple(
+            CurvesPanel(
+                panel["title"],
+                panel["at"],
+                panel["y_label"],
+                panel["unit"],
+                tuple(panel["quantities"]),
+                panel["level"],
+            )
+            for panel in data["panels"]
+        ),
     )
 
 

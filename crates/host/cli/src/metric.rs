@@ -63,6 +63,7 @@ pub fn metric(name: &str) -> Option<Metric> {
         "cwnd_mean_bytes" => ("mean congestion window", Bytes, Higher, false),
         "window_mean_bytes" => ("mean usable window", Bytes, Higher, false),
         "timeout_wait_s" => ("time waited for timeouts", Seconds, Lower, false),
+        "window_falls" => ("falls of the congestion window", Count, Lower, false),
         "duplicate_acks" => ("duplicate acknowledgments", Count, Lower, false),
         "relay_retransmissions" => ("retransmissions of the relay", Count, Lower, false),
         "relay_timeouts" => ("timeouts of the relay", Count, Lower, false),

@@ -412,6 +412,7 @@ fn finish(
 ) -> anyhow::Result<()> {
     for plan in plans {
         plan.write_tables(store, folder)?;
+        plan.record(folder)?;
     }
     let outcomes = judge(plans, store, manifest, folder)?;
     present(plans, store, &outcomes, show, before)

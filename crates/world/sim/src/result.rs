@@ -252,6 +252,9 @@ pub struct FlowResult {
     /// Bulk with `windows`: duplicate acknowledgments that the sender received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_acks: Option<u64>,
+    /// Bulk with `window-level`: how often the sender's congestion window fell below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_falls: Option<u64>,
     /// With a relay: segments that it retransmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_retransmissions: Option<u64>,

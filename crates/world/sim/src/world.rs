@@ -495,6 +495,7 @@ fn flow(
     match (&config.app, &config.transport) {
         (AppConfig::Bulk(app), TransportConfig::Tcp(tcp)) => {
             let bytes = app.size.map(|s| s.as_bytes());
+            let level = app.window_level.map(|level| level.as_bytes() as f64);
             let mut clock = clock();
             if let Some(RelayConfig::Split {
                 at,
@@ -514,14 +515,14 @@ fn flow(
                 let pool = pool.as_bytes();
                 let mut split = Split::new(places, start, legs, segment, bytes, pool, phases);
                 if app.windows {
-                    split.watch(segment);
+                    split.watch(segment, level);
                 }
                 return Flow::Split(Box::new(split));
             }
             let phases = [0, 1].map(|_| draw_phase(&mut clock, tcp));
             let mut bulk = Bulk::new(place, start, tcp, segment, bytes, app.takes, phases);
             if app.windows {
-                bulk.watch(segment);
+                bulk.watch(segment, level);
             }
             let progress = config.progress.as_ref();
             let progress = progress.map(|p| Progress::new(p, bytes, Some(tcp.min_rto)));

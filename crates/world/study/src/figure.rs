@@ -38,7 +38,9 @@ pub(crate) struct FigureFile {
     at: Vec<String>,
     /// Whether the axis of `y` is logarithmic.
     log: bool,
-    /// It stands instead of `x`, `lines`, `y` and `at`: each line has an expression for each value of
+    /// More lines beside those of the axis, such as an ideal, each an expression without a value of it.
+    references: BTreeMap<String, Operand>,
+    /// It stands instead of `x`, `lines`, `y`, `at` and `references`: each line has an expression for each value of
     /// `x`.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
     points: Table,
@@ -73,7 +75,10 @@ pub(crate) struct Figure {
     unit: Option<Unit>,
     /// Name and values of the x axis.
     x: (String, Vec<String>),
+    /// Name and values of the axis of the lines, then the names of references.
     lines: (String, Vec<String>),
+    /// How many of the lines are references.
+    references: usize,
     columns: usize,
     panels: Vec<Panel>,
 }
@@ -105,11 +110,14 @@ impl Figure {
             if y.is_empty() {
                 return Ok(None);
             }
-            Self::of_axes(axes, file.x, file.lines, &file.at, &y)?
+            let figure = Self::of_axes(axes, file.x, file.lines, &file.at, &y)?;
+            figure.with(file.references, &file.at)?
         } else {
             let own = file.x.is_none() && file.lines.is_none() && file.at.is_empty();
-            if !own || !file.y.into_vec().is_empty() {
-                return Err("figure.points stands alone, without x, lines, y and at".to_owned());
+            if !own || !file.references.is_empty() || !file.y.into_vec().is_empty() {
+                return Err(
+                    "figure.points stands alone, without x, lines, y, at and references".to_owned(),
+                );
             }
             Self::of_points(&file.points)?
         };
@@ -208,10 +216,33 @@ impl Figure {
             log: false,
             unit: None,
             x,
+            references: 0,
             lines,
             columns: columns.len(),
             panels,
         })
+    }
+
+    /// The same figure with more lines.
+    fn with(
+        mut self,
+        references: BTreeMap<String, Operand>,
+        at: &[String],
+    ) -> Result<Self, String> {
+        for (name, of) in references {
+            if self.lines.1.contains(&name) {
+                return Err(format!("figure.references.{name}: a line has this name"));
+            }
+            for panel in &mut self.panels {
+                let place =
+                    |x: &String| [at, panel.at.as_slice(), std::slice::from_ref(x)].concat();
+                let row = self.x.1.iter().map(|x| (of.clone(), place(x)));
+                panel.cells.push(row.collect());
+            }
+            self.lines.1.push(name);
+            self.references += 1;
+        }
+        Ok(self)
     }
 
     fn of_points(points: &Table) -> Result<Self, String> {
@@ -241,6 +272,7 @@ impl Figure {
             log: false,
             unit: None,
             x: ("x".to_owned(), x),
+            references: 0,
             lines: ("lines".to_owned(), points.keys().cloned().collect()),
             columns: 1,
             panels: vec![Panel {
@@ -282,11 +314,17 @@ fn measured(metrics: &BTreeMap<String, String>) -> Result<Vec<Operand>, String> 
 
 /// A small number for each line of some figures: equal names have equal numbers in all figures,
 /// names that appear together in a figure have different ones, and as few numbers as possible are
-/// used.
+/// used. References come last, so that they change no other number.
 pub(crate) fn slots<'f>(figures: impl Iterator<Item = &'f Figure>) -> BTreeMap<String, usize> {
     let figures: Vec<&Figure> = figures.collect();
     let mut slots: BTreeMap<String, usize> = BTreeMap::new();
-    for line in figures.iter().flat_map(|figure| &figure.lines.1) {
+    let split = |f: &&'f Figure| f.lines.1.split_at(f.lines.1.len() - f.references);
+    let measured = figures.iter().map(split).flat_map(|(measured, _)| measured);
+    let references = figures
+        .iter()
+        .map(split)
+        .flat_map(|(_, references)| references);
+    for line in measured.chain(references) {
         if slots.contains_key(line) {
             continue;
         }
@@ -356,6 +394,21 @@ mod tests {
         assert_eq!((figure.log, figure.unit), (true, Some(Unit::Percent)));
         assert_eq!(figure.panels[0].cells[2][0].1, ["wan", "L3", "rlp"]);
         assert_eq!(slots([&figure].into_iter()).len(), 3);
+    }
+
+    #[test]
+    fn references_are_lines_that_no_axis_has() {
+        let text = "figure.y = \"delay\"\nfigure.references.best = \"F2.delay[rlp] / 2\"";
+        let figure = figure(text);
+        assert_eq!(figure.lines.1, ["rlp", "raw", "best"]);
+        // The links are the columns; the reference has no scheme.
+        assert_eq!(figure.panels[1].cells[2][0].1, ["wan", "L1"]);
+        assert_eq!(figure.studies(), BTreeSet::from(["F2"]));
+        let other = study("figure.lines = \"link\"").unwrap().figure.unwrap();
+        let with = slots([&figure, &other].into_iter());
+        assert_eq!((with["raw"], with["wan"], with["best"]), (1, 1, 2));
+        let twice = study("figure.references.raw = \"1\"").unwrap_err();
+        assert_eq!(twice, "figure.references.raw: a line has this name");
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod manifest;
 mod markdown;
 mod metrics;
 mod outcome;
+mod over_time;
 mod pattern;
 mod plain;
 mod plan;
@@ -61,6 +62,8 @@ pub use metrics::metrics;
 pub use outcome::{
     ClaimOutcome, PointOutcome, StudyOutcome, Unjudged, VerdictCounts, Verdicts, WorkOutcome,
 };
+pub use over_time::Series;
+pub use over_time::outcome::{OverTimeOutcome, OverTimePanel};
 pub use pattern::{Assignment, Pattern};
 pub use plan::{Needs, Plan, PlannedStudy, PlannedVariant, RunRequest};
 pub use report::{AlternativeReport, OfWork, Report};

@@ -12,6 +12,8 @@ use crate::data::MeasuredData;
 use crate::error::StudyError;
 use crate::figure;
 use crate::figure::outcome::FigureOutcome;
+use crate::over_time::OverTime;
+use crate::over_time::outcome::OverTimeOutcome;
 use crate::plain::plain;
 use crate::plan::{Plan, PlannedStudy, PlannedVariant};
 use crate::store::{RunRecord, Store, VERSION};
@@ -161,6 +163,9 @@ pub struct StudyOutcome {
     pub points: Vec<PointOutcome>,
     /// Its figure; `None` if it runs no scenario of its own.
     pub figure: Option<FigureOutcome>,
+    /// What it draws over the time of one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<OverTimeOutcome>,
 }
 
 /// What one scenario of a study measured.
@@ -262,7 +267,9 @@ impl Plan {
             let data = self.data(None, variant)?;
             for planned in variant.studies.iter().filter(|planned| planned.asked) {
                 self.claims(&data, variant, planned)?;
-                self.figure(&data, self.study(planned)?)?;
+                let study = self.study(planned)?;
+                self.figure(&data, study)?;
+                self.check_over_time(study, planned)?;
             }
         }
         Ok(())
@@ -319,6 +326,7 @@ impl Plan {
             let worlds = planned
                 .worlds
                 .iter()
+                .filter(|_| self.work.reads(&study.id))
                 .filter_map(|world| store.map(|store| self.records(store, *world, variant.runs)));
             let runs: Vec<Vec<&RunRecord>> = worlds.collect::<Result<_, _>>()?;
             let mut columns = BTreeMap::new();
@@ -422,8 +430,7 @@ impl Plan {
         let Some(figure) = &study.figure else {
             return Ok(None);
         };
-        let slots = figure::slots(self.work.studies.iter().filter_map(|s| s.figure.as_ref()));
-        let outcome = figure.outcome(data, &study.id, &study.labels, &slots);
+        let outcome = figure.outcome(data, &study.id, &study.labels, &self.slots());
         outcome.map(Some).map_err(|problem| StudyError::Figure {
             study: study.id.clone(),
             problem,
@@ -458,7 +465,36 @@ impl Plan {
             metrics: study.metrics.clone(),
             points: points.collect(),
             figure: self.figure(data, study)?,
+            over_time: study.over_time.as_ref().map(|over_time| {
+                over_time.outcome(
+                    study.over_time_name(),
+                    self.seed,
+                    &study.labels,
+                    &self.slots(),
+                )
+            }),
         })
+    }
+
+    /// The number of each line, by name.
+    fn slots(&self) -> BTreeMap<String, usize> {
+        figure::slots(self.work.studies.iter().filter_map(|s| s.figure.as_ref()))
+    }
+
+    /// Whether the scenarios have the flows that are drawn over time.
+    fn check_over_time(&self, study: &Study, planned: &PlannedStudy) -> Result<(), StudyError> {
+        let flows = study.over_time.iter().flat_map(OverTime::flows);
+        for (flow, world) in flows.flat_map(|flow| planned.worlds.iter().map(move |w| (flow, w))) {
+            let names = self.worlds[*world].names();
+            if !names.flows().contains(flow) {
+                let known = names.flows().join(", ");
+                return Err(StudyError::Figure {
+                    study: study.id.clone(),
+                    problem: format!("over-time.flows: no flow \"{flow}\"; there are: {known}"),
+                });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -136,8 +136,11 @@ impl Plan {
                 Some(_) => plan.alternative_runs,
             };
             plan.repetitions.resize(plan.worlds.len(), 0);
-            for world in studies.iter().flat_map(|study| &study.worlds) {
-                plan.repetitions[*world] = plan.repetitions[*world].max(runs);
+            for study in studies.iter().filter(|study| plan.work.reads(&study.id)) {
+                for world in &study.worlds {
+                    let most = &mut plan.repetitions[*world];
+                    *most = runs.max(*most);
+                }
             }
             plan.variants.push(PlannedVariant {
                 alternative: alternative.cloned(),

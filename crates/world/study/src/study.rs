@@ -19,6 +19,7 @@ use crate::claim::Claim;
 use crate::curve::Metric;
 use crate::error::StudyError;
 use crate::figure::{Figure, FigureFile, Labels};
+use crate::over_time::{OverTime, OverTimeFile};
 use crate::pattern::Assignment;
 use crate::verdict::print::Print;
 
@@ -83,6 +84,9 @@ pub struct StudyFile {
     /// How it is drawn.
     #[serde(default)]
     figure: FigureFile,
+    /// What is drawn over the time of one run, the first repetition of its scenarios.
+    #[serde(rename = "over-time")]
+    over_time: Option<OverTimeFile>,
 }
 
 impl Validate for Part {}
@@ -112,6 +116,8 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// How it is drawn; `None` if it runs nothing.
     pub(crate) figure: Option<Figure>,
+    /// What is drawn over the time of one run.
+    pub(crate) over_time: Option<OverTime>,
     /// Names for people.
     pub(crate) labels: Labels,
     scenario: Table,
@@ -171,6 +177,7 @@ impl Study {
         let read = read.map(|(name, text)| Ok((name.clone(), Metric::parse(text)?)));
         let read = read.collect::<Result<_, String>>()?;
         let figure = Figure::new(file.figure, &axes, &file.metrics)?;
+        let over_time = file.over_time.map(|file| OverTime::new(file, &axes));
         Ok(Self {
             id: id.to_owned(),
             title: file.title,
@@ -179,6 +186,7 @@ impl Study {
             read,
             claims: file.claims,
             figure: figure.filter(|_| !scenario.is_empty()),
+            over_time: over_time.transpose()?,
             labels,
             scenario,
             set: Assignment::parse_all(&set).map_err(|e| e.to_string())?,
@@ -245,6 +253,14 @@ impl Study {
         });
         let quantities = times.flatten();
         quantities.filter_map(|(quantity, _)| quantity.study.as_deref())
+    }
+
+    /// The name of what it draws over time: its own unless its figure has that.
+    pub(crate) fn over_time_name(&self) -> String {
+        match self.figure {
+            Some(_) => format!("{}-time", self.id),
+            None => self.id.clone(),
+        }
     }
 
     /// Whether it runs anything; some studies only read what other studies of their work ran.

@@ -41,7 +41,7 @@ impl Plan {
             for planned in variant
                 .studies
                 .iter()
-                .filter(|s| s.asked && !s.worlds.is_empty())
+                .filter(|s| s.asked && !s.worlds.is_empty() && self.work.reads(&s.id))
             {
                 let study = self.work.study(&planned.id);
                 let study = study.ok_or_else(|| StudyError::Results(planned.id.clone()))?;

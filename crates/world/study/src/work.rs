@@ -260,6 +260,13 @@ impl Work {
         contradictions(&self.studies)
     }
 
+    /// Whether a study reads any number of its runs: what is drawn over time alone is simulated where
+    /// it is recorded.
+    pub(crate) fn reads(&self, study: &str) -> bool {
+        self.study(study)
+            .is_some_and(|study| !study.metrics.is_empty())
+    }
+
     /// A study by its id.
     pub fn study(&self, id: &str) -> Option<&Study> {
         self.studies.iter().find(|study| study.id == id)

@@ -75,8 +75,8 @@ impl Bulk {
     }
 
     /// Starts measuring the sender's windows; `segment` is as in [`new`](Self::new).
-    pub(crate) fn watch(&mut self, segment: u32) {
-        self.ends[0].watch(segment);
+    pub(crate) fn watch(&mut self, segment: u32, level: Option<f64>) {
+        self.ends[0].watch(segment, level);
     }
 
     #[inline]

@@ -77,8 +77,8 @@ impl End {
     }
 
     /// Starts measuring the windows of its sender; `segment` is as in [`new`](Self::new).
-    pub(crate) fn watch(&mut self, segment: u32) {
-        self.probe = Some(Box::new(WindowProbe::new(segment)));
+    pub(crate) fn watch(&mut self, segment: u32, level: Option<f64>) {
+        self.probe = Some(Box::new(WindowProbe::new(segment, level)));
     }
 
     /// Header bytes before the user data.

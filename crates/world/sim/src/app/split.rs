@@ -79,8 +79,8 @@ impl Split {
     }
 
     /// Starts measuring the source's windows; `segment` is as in [`new`](Self::new).
-    pub(crate) fn watch(&mut self, segment: u32) {
-        self.ends[SOURCE].watch(segment);
+    pub(crate) fn watch(&mut self, segment: u32, level: Option<f64>) {
+        self.ends[SOURCE].watch(segment, level);
     }
 
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {

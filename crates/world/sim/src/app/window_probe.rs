@@ -1,6 +1,7 @@
-//! Time averages of a TCP sender's windows, and how long it was idle before timeouts.
+//! Time averages of a TCP sender's windows, how often its congestion window falls below a level, and how long it was
+//! idle before timeouts.
 //!
-//! Both are sampled where the sender changes: windows before each input, because they have been constant since the
+//! All are sampled where the sender changes: windows before each input, because they have been constant since the
 //! previous one; idle time when a timer expires. Segments beyond the congestion window that duplicate acknowledgments
 //! release in fast recovery are not included.
 
@@ -17,6 +18,10 @@ pub(crate) struct WindowProbe {
     /// Segment-nanoseconds: of the congestion window, and of its part that the advertised window allows.
     cwnd: f64,
     usable: f64,
+    /// Bytes of the congestion window below which it falls, and how often it has.
+    level: Option<f64>,
+    above: bool,
+    falls: u64,
     /// When it last sent a segment or received an acknowledgment.
     active: Instant,
     timeouts: u64,
@@ -24,12 +29,15 @@ pub(crate) struct WindowProbe {
 }
 
 impl WindowProbe {
-    pub(super) fn new(segment: u32) -> Self {
+    pub(super) fn new(segment: u32, level: Option<f64>) -> Self {
         Self {
             segment: f64::from(segment),
             until: Instant::ORIGIN,
             cwnd: 0.0,
             usable: 0.0,
+            level,
+            above: false,
+            falls: 0,
             active: Instant::ORIGIN,
             timeouts: 0,
             waited: Duration::ZERO,
@@ -46,6 +54,11 @@ impl WindowProbe {
         self.cwnd += cwnd * stood;
         self.usable += cwnd.min(sender.window() as f64) * stood;
         self.until = now;
+        if let Some(level) = self.level {
+            let above = cwnd * self.segment >= level;
+            self.falls += u64::from(self.above && !above);
+            self.above = above;
+        }
     }
 
     /// A segment leaves, or an acknowledgment has arrived.
@@ -68,6 +81,11 @@ impl WindowProbe {
         let time = self.until.saturating_since(sender.first_sent()?).as_nanos();
         let mean = |sum: f64| sum / time as f64 * self.segment;
         (time > 0).then(|| [mean(self.cwnd), mean(self.usable)])
+    }
+
+    /// How often the congestion window has fallen below its level, if it has one.
+    pub(crate) fn falls(&self) -> Option<u64> {
+        self.level.map(|_| self.falls)
     }
 
     /// Total idle time before timeouts.

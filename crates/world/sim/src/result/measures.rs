@@ -85,12 +85,16 @@ impl FlowResult {
             Some(_) => WINDOWS,
             None => &[],
         };
+        let falls: &[&str] = match self.window_falls {
+            Some(_) => &["window_falls"],
+            None => &[],
+        };
         let clap = match self.nacks {
             Some(_) => CLAP,
             None => &[],
         };
         let always = always.iter().copied().flatten();
-        let more = windows.iter().chain(relay).chain(clap);
+        let more = windows.iter().chain(falls).chain(relay).chain(clap);
         always.chain(more).copied().collect()
     }
 
@@ -100,7 +104,7 @@ impl FlowResult {
     }
 
     /// All metrics, in the order of results.
-    pub(crate) fn all(&self) -> [Measured; 35] {
+    pub(crate) fn all(&self) -> [Measured; 36] {
         let count = |n: Option<u64>| n.map(|n| n as f64);
         [
             ("throughput_bps", self.throughput_bps),
@@ -137,6 +141,7 @@ impl FlowResult {
             ("window_mean_bytes", self.window_mean_bytes),
             ("timeout_wait_s", self.timeout_wait_s),
             ("duplicate_acks", count(self.duplicate_acks)),
+            ("window_falls", count(self.window_falls)),
             ("relay_retransmissions", count(self.relay_retransmissions)),
             ("relay_timeouts", count(self.relay_timeouts)),
             ("relay_early_bytes", count(self.relay_early_bytes)),

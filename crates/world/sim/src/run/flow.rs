@@ -232,6 +232,7 @@ fn window_result(base: FlowResult, end: &End) -> FlowResult {
         window_mean_bytes: means.map(|[_, usable]| usable),
         timeout_wait_s: Some(probe.waited().as_secs_f64()),
         duplicate_acks: Some(sender.stats().duplicate_acks),
+        window_falls: probe.falls(),
         ..base
     }
 }

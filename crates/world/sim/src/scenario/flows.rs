@@ -170,6 +170,14 @@ pub struct BulkConfig {
     /// `timeout_wait_s` and `duplicate_acks` of the results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub windows: bool,
+    /// With `windows`: how often the congestion window falls below this is counted, too: `window_falls`.
+    #[serde(
+        default,
+        rename = "window-level",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(example = &"23000 B")]
+    pub window_level: Option<Size>,
 }
 
 /// Talk and silence, exponentially distributed; packets at fixed intervals while talking.

@@ -382,6 +382,16 @@ impl Scenario {
         if let Some(relay) = &flow.relay {
             self.check_relay(flow, relay, problems);
         }
+        if let AppConfig::Bulk(app) = &flow.app
+            && app.window_level.is_some()
+            && !app.windows
+        {
+            problems.add(
+                "app.window-level",
+                "nobody looks at the window that would fall below it",
+                "windows = true beside it, or no window-level",
+            );
+        }
         if let Some(progress) = &flow.progress {
             let measured = matches!(flow.app, AppConfig::Bulk(_) | AppConfig::Conferencing(_));
             if !measured || flow.relay.is_some() {

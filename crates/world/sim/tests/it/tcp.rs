@@ -234,7 +234,11 @@ struct Naive {
     waited: f64,
     duplicates: u64,
     acknowledged: u64,
+    falls: u64,
 }
+
+/// Where falls of the window are counted: 8 segments.
+const LEVEL: f64 = 8.0;
 
 impl Watcher for Naive {
     fn on_event(&mut self, now: Instant, event: &Event) {
@@ -258,6 +262,7 @@ impl Watcher for Naive {
                     self.sums[1] += self.usable * stood;
                     *since = now;
                 }
+                self.falls += u64::from(self.cwnd >= LEVEL && state.cwnd_segments < LEVEL);
                 self.cwnd = state.cwnd_segments;
                 self.usable = state.cwnd_segments.min(state.window_segments as f64);
             }
@@ -273,7 +278,12 @@ fn window_probes_agree_with_events() {
         "profile = \"bsd-1997\"",
         "window = 23, recovery = \"newreno\"",
     ] {
-        let watched = file(transport, "2 MB", "16384 B", ", windows = true");
+        let watched = file(
+            transport,
+            "2 MB",
+            "16384 B",
+            ", windows = true, window-level = \"11200 B\"",
+        );
         let mut naive = Naive::default();
         let result = Prepared::new(&watched).unwrap();
         let mut result = result.run_watched(1, 0, &mut naive);
@@ -290,7 +300,10 @@ fn window_probes_agree_with_events() {
         assert!(naive.waited > 0.0, "there is something to wait for");
         close(flow.timeout_wait_s, naive.waited);
         assert_eq!(flow.duplicate_acks, Some(naive.duplicates), "{transport}");
+        assert!(naive.falls > 2, "{transport}: it falls several times");
+        assert_eq!(flow.window_falls, Some(naive.falls), "{transport}");
         let asked = FlowResult {
+            window_falls: None,
             cwnd_mean_bytes: None,
             window_mean_bytes: None,
             timeout_wait_s: None,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::words::{classes, is_open};
+use super::words::{classes, is_open, options};
 use crate::outcome::{VerdictCounts, WorkOutcome};
 use crate::work::{Cause, Work};
 
@@ -47,7 +47,12 @@ pub(super) fn page(works: &[(&Work, &WorkOutcome)], name: &str) -> String {
         for id in &work.pictures {
             let _ = writeln!(out, "![{id}](figures/{}/{id}.svg)", work.id);
         }
-        let _ = writeln!(out, "\n`airlane study run {}` runs it again.", work.id);
+        let _ = writeln!(
+            out,
+            "\n`airlane study run {} {}` runs it again.",
+            work.id,
+            options(work, base)
+        );
     }
     out
 }

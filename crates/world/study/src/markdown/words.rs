@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::claim::ClaimClass;
 use crate::outcome::{ClaimOutcome, WorkOutcome};
 use crate::verdict::Verdict;
+use crate::work::Work;
 
 /// Escapes bars, which would end the cell.
 pub(super) fn cell(text: &str) -> String {
@@ -23,6 +24,15 @@ pub(super) const fn word(verdict: Option<Verdict>) -> &'static str {
 /// Whether a claim needs a cause: it is near, missed or not measured.
 pub(super) fn is_open(claim: &ClaimOutcome) -> bool {
     matches!(claim.verdict, Some(Verdict::Misses | Verdict::Near) | None)
+}
+
+/// The options that give the same results again.
+pub(super) fn options(work: &Work, base: &WorkOutcome) -> String {
+    let seed = match base.seed {
+        seed if seed == work.seed => String::new(),
+        seed => format!(" --seed {seed}"),
+    };
+    format!("--runs {}{seed}", base.runs)
 }
 
 /// How many claims are counted apart, by class.

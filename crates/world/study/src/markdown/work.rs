@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::words::{cell, classes, is_open, word};
+use super::words::{cell, classes, is_open, options, word};
 use crate::claim::Comparison;
 use crate::outcome::{ClaimOutcome, VerdictCounts, WorkOutcome};
+use crate::study::Study;
 use crate::unit::{Unit, digits};
 use crate::verdict::Verdict;
 use crate::work::{Cause, Work};
@@ -26,9 +27,10 @@ pub(super) fn page(work: &Work, base: &WorkOutcome, others: &[&WorkOutcome]) -> 
     );
     let _ = writeln!(
         out,
-        "`airlane study run {0}/STUDY` gives the numbers of a figure again, `--comparisons FILE` each comparison. Measured / \
-         printed.\n",
-        work.id
+        "`airlane study run {}/STUDY {}` gives the numbers of a figure again, `--comparisons FILE` each \
+         comparison. Measured/printed.\n",
+        work.id,
+        options(work, base)
     );
     for study in &work.studies {
         let claims: Vec<&ClaimOutcome> =
@@ -37,9 +39,8 @@ pub(super) fn page(work: &Work, base: &WorkOutcome, others: &[&WorkOutcome]) -> 
             continue;
         }
         let _ = writeln!(out, "## {}\n\n{}.\n", study.id, study.title);
-        let measured = base.studies.iter().find(|s| s.id == study.id);
-        if measured.is_some_and(|s| s.figure.is_some()) {
-            let _ = writeln!(out, "![{1}](figures/{0}/{1}.svg)\n", work.id, study.id);
+        for name in pictures(base, study) {
+            let _ = writeln!(out, "{}\n", picture(work, &name));
         }
         out.push_str("|id|published|measured|verdict|\n|---|---|---|---|\n");
         for claim in claims {
@@ -53,11 +54,48 @@ pub(super) fn page(work: &Work, base: &WorkOutcome, others: &[&WorkOutcome]) -> 
         }
         out.push('\n');
     }
+    without_statements(&mut out, work, base);
     contradicted(&mut out, base);
     open(&mut out, work, base);
     alternatives(&mut out, work, base, others);
     unjudged(&mut out, base);
     out
+}
+
+/// The pictures of a study: of its figure, and of what it draws over time.
+fn pictures(base: &WorkOutcome, study: &Study) -> Vec<String> {
+    let measured = base.studies.iter().find(|s| s.id == study.id);
+    let figure = measured.and_then(|s| s.figure.as_ref().map(|_| s.id.clone()));
+    let over_time = measured.and_then(|s| s.over_time.as_ref().map(|o| o.name.clone()));
+    figure.into_iter().chain(over_time).collect()
+}
+
+fn picture(work: &Work, name: &str) -> String {
+    format!("![{name}](figures/{}/{name}.svg)", work.id)
+}
+
+/// Figures about which no statement is counted. `F2-up` is `F2` in another setup, as its name says:
+/// that has the title.
+fn without_statements(out: &mut String, work: &Work, base: &WorkOutcome) {
+    let is_counted = |study: &&Study| base.claims.iter().any(|claim| claim.study == study.id);
+    let mut lines = String::new();
+    for study in work.studies.iter().filter(|study| !is_counted(study)) {
+        let mut named = work
+            .studies
+            .iter()
+            .filter_map(|other| study.id.strip_prefix(&other.id));
+        let title = match named.any(|rest| rest.starts_with('-')) {
+            true => String::new(),
+            false => format!(" {}.", study.title),
+        };
+        for (at, name) in pictures(base, study).iter().enumerate() {
+            let title = if at == 0 { title.as_str() } else { "" };
+            let _ = writeln!(lines, "{}{title}\n", picture(work, name));
+        }
+    }
+    if !lines.is_empty() {
+        let _ = write!(out, "## Without statements\n\n{lines}");
+    }
 }
 
 /// A few values with their references, or how many agree.
@@ -82,7 +120,13 @@ fn values(c: &Comparison) -> String {
         Unit::BitRate if value.abs() >= 1e6 => format!("{} Mbit/s", digits(value / 1e6)),
         unit => unit.show(value),
     };
-    format!("{} / {}", show(c.measured), show(c.against))
+    let [measured, against] = [c.measured, c.against].map(show);
+    // A unit that both have stands once.
+    match (measured.split_once(' '), against.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}/{against}"),
+        (None, None) => format!("{measured}/{against}"),
+        _ => format!("{measured} / {against}"),
+    }
 }
 
 fn contradicted(out: &mut String, base: &WorkOutcome) {

@@ -3,5 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod over_time;
 mod results;
 mod shipped;
