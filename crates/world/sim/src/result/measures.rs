@@ -27,6 +27,7 @@ const PAGES: &[&str] = &[
     "pages",
     "page_time_mean_s",
     "page_time_median_s",
+    "page_time_p95_s",
     "page_time_max_s",
 ];
 
@@ -100,7 +101,7 @@ impl FlowResult {
     }
 
     /// All metrics, in the order of results.
-    pub(crate) fn all(&self) -> [Measured; 35] {
+    pub(crate) fn all(&self) -> [Measured; 36] {
         let count = |n: Option<u64>| n.map(|n| n as f64);
         [
             ("throughput_bps", self.throughput_bps),
@@ -117,6 +118,7 @@ impl FlowResult {
             ("pages", count(self.pages)),
             ("page_time_mean_s", self.page_time_mean_s),
             ("page_time_median_s", self.page_time_median_s),
+            ("page_time_p95_s", self.page_time_p95_s),
             ("page_time_max_s", self.page_time_max_s),
             ("responses", count(self.responses)),
             ("response_time_mean_s", self.response_time_mean_s),
