@@ -18,6 +18,8 @@ const NAMES: f64 = 150.0;
 const PANEL: f64 = 150.0;
 const GAP: f64 = 24.0;
 const MARGIN: f64 = 20.0;
+/// The note below the panels takes so much.
+const LEAST: f64 = 780.0;
 /// Height of the titles above the panels.
 const TITLES: f64 = 62.0;
 /// Height of the scales below them.
@@ -32,7 +34,7 @@ const CHOSEN: &str = "#d55e00";
 /// The picture.
 pub(super) fn picture(link: &str, advice: &Advice) -> String {
     let measures = advice.measures.len() as f64;
-    let width = 2.0 * MARGIN + NAMES + measures * (PANEL + GAP);
+    let width = (2.0 * MARGIN + NAMES + measures * (PANEL + GAP)).max(LEAST);
     let top = MARGIN + TITLES;
     let bottom = top + advice.outcomes.len() as f64 * ROW;
     let height = bottom + SCALES;
