@@ -110,6 +110,8 @@ class FlowResult:
     """Its standard deviation."""
     page_time_median_s: float | None = None
     """Median, at most 1/32 too large."""
+    page_time_p95_s: float | None = None
+    """The time that 95 % do not exceed, at most 1/32 too large."""
     page_time_max_s: float | None = None
     """The longest."""
     responses: int | None = None

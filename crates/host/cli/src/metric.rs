@@ -47,6 +47,7 @@ pub fn metric(name: &str) -> Option<Metric> {
         "pages" => ("pages", Count, Higher, false),
         "page_time_mean_s" => ("mean page time", Seconds, Lower, true),
         "page_time_median_s" => ("median page time", Seconds, Lower, false),
+        "page_time_p95_s" => ("page time of 95 %", Seconds, Lower, false),
         "page_time_max_s" => ("longest page time", Seconds, Lower, false),
         "responses" => ("responses", Count, Higher, false),
         "response_time_mean_s" => ("mean response time", Seconds, Lower, true),

@@ -1,12 +1,12 @@
 //! `airlane record`.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use airlane_channel::trace::{TraceHeader, whole_blocks};
-use airlane_live::control;
+use airlane_live::control::{self, Recording};
 use airlane_live::signals::stop_on_signals;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -27,10 +27,54 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
     let mut stop = stop_on_signals().context("cannot wait for signals")?;
     stop.set_nonblocking(true)
         .context("cannot wait for signals")?;
-    let mut recording = control::record(&socket, args.peer.as_deref())?;
+    let recording = control::record(&socket, args.peer.as_deref())?;
     // The file is created only once there is something to write: an old recording is worth more
     // than an empty file.
-    let mut out = Out::create(&args.file, args.max_size.as_bytes())?;
+    let file = File::create(&args.file)
+        .with_context(|| BadInput(format!("cannot write {}", args.file.display())))?;
+    let mut out = Out::new(file, args.file.display(), args.max_size.as_bytes());
+    let stopped = || matches!(stop.read(&mut [0]), Ok(1));
+    let ended = follow(recording, &mut out, args.time, stopped)?;
+    out.close()?;
+    match ended {
+        Ended::Full => output::warn(&format!(
+            "{} would be longer than {}: the recording ended; --max-size allows more",
+            args.file.display(),
+            args.max_size
+        )),
+        Ended::Link => output::warn("the link went down, which ended the recording"),
+        Ended::Time | Ended::Stopped => {}
+    }
+    recording::print(&args.file, args.json)
+}
+
+/// Records for `time` and returns the recording as a file would have it.
+#[cfg(feature = "lab")]
+pub(crate) fn in_memory(
+    socket: &Path,
+    peer: Option<&str>,
+    time: airlane_base::Duration,
+    most: airlane_base::Size,
+) -> anyhow::Result<Vec<u8>> {
+    let recording = control::record(socket, peer)?;
+    let mut out = Out::new(vec![], socket.display(), most.as_bytes());
+    match follow(recording, &mut out, Some(time), || false)? {
+        Ended::Full => output::warn(&format!(
+            "more than {most} were recorded: the rest is not judged"
+        )),
+        Ended::Link => output::warn("the link went down, which ended the recording"),
+        Ended::Time | Ended::Stopped => {}
+    }
+    Ok(out.to)
+}
+
+/// Writes what the node records, a header first, until the time is over or somebody stops it.
+fn follow<W: Write>(
+    mut recording: Recording,
+    out: &mut Out<'_, W>,
+    time: Option<airlane_base::Duration>,
+    mut stop: impl FnMut() -> bool,
+) -> anyhow::Result<Ended> {
     let mut header = Vec::new();
     let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let what = &recording.what;
@@ -42,7 +86,6 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
     }
     .encode(&mut header);
     out.write(&header)?;
-
     let started = Instant::now();
     let bar = progress();
     let mut waiting = Vec::new();
@@ -65,12 +108,11 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
             _ => {}
         }
         if stopped.is_none() {
-            let timed_out = args
-                .time
+            let timed_out = time
                 .is_some_and(|time| started.elapsed().as_nanos() >= u128::from(time.as_nanos()));
             let why = if timed_out {
                 Ended::Time
-            } else if matches!(stop.read(&mut [0]), Ok(1)) {
+            } else if stop() {
                 Ended::Stopped
             } else {
                 continue;
@@ -80,17 +122,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
         }
     };
     bar.finish_and_clear();
-    out.close()?;
-    match ended {
-        Ended::Full => output::warn(&format!(
-            "{} would be longer than {}: the recording ended; --max-size allows more",
-            args.file.display(),
-            args.max_size
-        )),
-        Ended::Link => output::warn("the link went down, which ended the recording"),
-        Ended::Time | Ended::Stopped => {}
-    }
-    recording::print(&args.file, args.json)
+    Ok(ended)
 }
 
 /// Why a recording ended.
@@ -102,31 +134,30 @@ enum Ended {
     Link,
 }
 
-/// The file, and how much still fits.
-struct Out<'a> {
-    file: File,
-    path: &'a Path,
+/// Where the recording goes, and how much of it still fits.
+struct Out<'a, W> {
+    to: W,
+    /// Its name in errors.
+    path: std::path::Display<'a>,
     written: u64,
     most: u64,
 }
 
-impl<'a> Out<'a> {
-    fn create(path: &'a Path, most: u64) -> anyhow::Result<Self> {
-        let file = File::create(path)
-            .with_context(|| BadInput(format!("cannot write {}", path.display())))?;
-        Ok(Self {
-            file,
+impl<'a, W: Write> Out<'a, W> {
+    const fn new(to: W, path: std::path::Display<'a>, most: u64) -> Self {
+        Self {
+            to,
             path,
             written: 0,
             most,
-        })
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.file.write_all(bytes).with_context(|| {
+        self.to.write_all(bytes).with_context(|| {
             format!(
                 "cannot write {}; the recording ended; what the file has is intact",
-                self.path.display()
+                self.path
             )
         })?;
         self.written += bytes.len() as u64;
@@ -148,11 +179,13 @@ impl<'a> Out<'a> {
         self.write(blocks)?;
         Ok(full)
     }
+}
 
+impl Out<'_, File> {
     fn close(self) -> anyhow::Result<()> {
-        self.file
+        self.to
             .sync_all()
-            .with_context(|| format!("cannot write {}", self.path.display()))
+            .with_context(|| format!("cannot write {}", self.path))
     }
 }
 

@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use airlane_advise::{Assumption, Link};
-use airlane_channel::trace::Trace;
 use airlane_fit::{Capacity, LinkFit, LossModel, Note};
 
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Table};
 
 /// A table of the link's directions, followed by the remarks.
-pub fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
+pub fn describe(name: &str, fit: &LinkFit, link: &Link) -> String {
     let heads = [
         "frames",
         "lost",
@@ -20,7 +19,7 @@ pub fn describe(trace: &Trace, fit: &LinkFit, link: &Link) -> String {
     ];
     let heads = heads.map(|head| (head, Align::Right));
     let mut table = Table::new([("", Align::Left)].into_iter().chain(heads));
-    let name = match trace.header.name.as_str() {
+    let name = match name {
         "" => "this end",
         name => name,
     };

@@ -127,14 +127,17 @@ fn panel(body: &mut String, measure: &Measure, top: usize) -> usize {
 }
 
 fn text(body: &mut String, x: usize, y: usize, anchor: &str, more: &str, content: &str) {
-    let content = content
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
+    let content = escaped(content);
     push(
         body,
         format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {more}>{content}</text>"),
     );
+}
+
+/// Text as it stands in an element.
+pub(crate) fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;");
+    text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn push(body: &mut String, element: std::fmt::Arguments<'_>) {

@@ -70,6 +70,7 @@ pub(crate) fn live(live: &LiveStart) -> Result<Start, Fault> {
         delay: live.delay,
         queues: [queue; 2],
         errors: [errors.clone(), errors],
+        lengths: [None; 2],
         assumed: vec![],
     };
     written(&link, &file, &format!("{} at both ends", live.file), vec![])

@@ -1,16 +1,22 @@
 //! The advice: the results of each candidate, what they are worth, and which candidate to take.
 
+use std::ops::Range;
+
 use airlane_sim::{Estimate, RunResult, ScenarioError};
 use serde::Serialize;
 use toml::Table;
 
 use crate::apps::{AppKind, Apps};
-use crate::candidate::{Candidate, CandidateError, Kind, candidates};
+use crate::candidate::{Candidate, CandidateError, Kind, base_link, candidates};
 use crate::goal::{GoalState, Goals};
 use crate::link::{Assumption, Link};
-use crate::measure::Measure;
+use crate::measure::{Measure, What};
+use crate::search::{Search, SearchError};
 use crate::trial::{Pace, RADIO, Trial};
 use crate::what_if::{WhatIf, WhatIfs};
+
+/// Runs that each candidate has at first.
+const FIRST: u64 = 3;
 
 /// The input of [`advise`] and [`check`].
 #[derive(Clone, Debug)]
@@ -25,6 +31,8 @@ pub struct Question {
     pub goals: Goals,
     /// Changed links and traffic to simulate as well.
     pub what_ifs: WhatIfs,
+    /// How many settings to search beside the candidates; 0: none.
+    pub search: usize,
     /// Number, length and seed of the runs.
     pub pace: Pace,
 }
@@ -51,9 +59,18 @@ impl Compared {
         self.is_loss() || (self.gain.mean < 0.0 && low < -self.measure.worth())
     }
 
-    /// Whether the mean is a loss worth reporting.
+    /// Whether more runs would hardly change what is said: it is a gain, a loss or neither for the whole interval.
+    fn is_settled(&self) -> bool {
+        let (mean, worth) = (self.gain.mean, self.measure.worth());
+        let half = self.gain.ci95_half_width.unwrap_or(f64::INFINITY);
+        mean - half > worth || mean + half < -worth || (mean - half > -worth && mean + half < worth)
+    }
+
+    /// Whether the mean is a loss worth reporting. A few pages decide a tail, so for that the interval must agree.
     pub fn is_loss(&self) -> bool {
-        self.gain.mean < -self.measure.worth()
+        let high = self.gain.mean + self.gain.ci95_half_width.unwrap_or(0.0);
+        let sure = self.measure.what != What::PageTail || high < 0.0;
+        sure && self.gain.mean < -self.measure.worth()
     }
 }
 
@@ -134,13 +151,21 @@ pub struct Advice {
     pub elsewhere: Vec<Elsewhere>,
     /// Which one to take.
     pub choice: Choice,
+    /// What that gains over the default; empty if it is the default.
+    pub beside_default: Vec<Compared>,
+    /// What it gains over the default, or over the base, where long frames are lost more often than short ones. A
+    /// recording does not tell whether they are, and short packets that are hardly lost need no repair. Empty where
+    /// there is nothing to compare, or losses come in bursts.
+    pub by_length: Vec<Compared>,
     /// Mean rate of all frames that arrive from the first end with the base, bit/s.
     pub carried_bps: f64,
     /// Assumptions where the recording gives no value.
     pub assumed: Vec<Assumption>,
-    /// Runs, their length and seed.
+    /// Most runs of a candidate.
     pub runs: u64,
-    /// In seconds.
+    /// Runs of a candidate that these settle already.
+    pub runs_least: u64,
+    /// Their length, in seconds.
     pub run_length_s: f64,
     /// Seed of all random streams.
     pub seed: u64,
@@ -171,6 +196,15 @@ pub enum AdviceError {
     },
 }
 
+impl From<SearchError> for AdviceError {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Candidate(error) => Self::File(error),
+            SearchError::Scenario(error) => Self::Scenario(error),
+        }
+    }
+}
+
 impl Outcome {
     fn of(kind: Kind, runs: Vec<RunResult>, base: &[RunResult], question: &Question) -> Self {
         let measures = Measure::all(&question.apps);
@@ -186,6 +220,19 @@ impl Outcome {
             beside_base: compared(&measures, &runs, base),
             goals: goals.collect(),
             runs,
+        }
+    }
+
+    /// Whether more runs would hardly change what becomes of it. A sure loss rules it out, unless goals may have their
+    /// price.
+    fn is_settled(&self, wanted: bool) -> bool {
+        let mut beside = self.beside_base.iter();
+        match wanted {
+            true => !self.goals.contains(&GoalState::Unsure) && beside.all(Compared::is_settled),
+            false => {
+                beside.clone().any(|of| of.is_settled() && of.is_loss())
+                    || beside.all(Compared::is_settled)
+            }
         }
     }
 
@@ -268,7 +315,7 @@ pub fn advise(
 ) -> Result<Advice, AdviceError> {
     check_goals(question)?;
     let (link, apps, pace) = (&question.link, &question.apps, question.pace);
-    let all = candidates(apps, question.present.as_ref())?;
+    let mut all = candidates(apps, question.present.as_ref())?;
     let base = base_of(&all);
     let live = |at: usize| all[at].live.as_ref();
     let mut trial = Trial::default();
@@ -289,13 +336,70 @@ pub fn advise(
             trial.add(&link, &apps, live, pace)?;
         }
     }
-    let mut results = trial.run(pace, &progress)?.into_iter();
-    let runs: Vec<Vec<RunResult>> = results.by_ref().take(all.len()).collect();
+    let search = Search {
+        link,
+        apps,
+        goals: &question.goals,
+        base: &base_link(question.present.as_ref()),
+        wanted: false,
+        pace,
+        settings: question.search,
+    };
+    let searched = match question.search {
+        0 => 0,
+        _ => search.runs() + pace.runs,
+    };
+    // The base, which all are compared with, has all runs; what only a sentence is made of has the first ones.
+    let first = pace.runs.min(FIRST);
+    let mut which = vec![0..first; trial.len()];
+    which[base] = 0..pace.runs;
+    which[0] = 0..pace.runs;
+    // Whatever is advised is compared with the default as well.
+    if let Some(default) = all.iter().position(|of| of.kind == Kind::Default) {
+        which[default] = 0..pace.runs;
+    }
+    let more: u64 = which[..all.len()]
+        .iter()
+        .map(|runs| pace.runs - runs.end)
+        .sum();
+    let before = which.iter().map(|runs| runs.end).sum::<u64>() + more;
+    // At the end the chosen one and the base are simulated again, twice.
+    let total = before + searched + 4 * pace.runs;
+    let mut results = trial.run_some(&which, pace, |done| progress(done, total))?;
+    let others = results.split_off(all.len());
+    let (mut runs, mut results) = (results, others.into_iter());
     let measures = Measure::all(apps);
     let of_base = runs[base].clone();
-    let outcomes: Vec<Outcome> = (all.iter().zip(runs))
+    let wanted = !question.goals.0.is_empty()
+        && !Outcome::of(all[base].kind, of_base.clone(), &of_base, question).meets_goals();
+    let rest = runs.iter().zip(&all).map(|(runs, candidate)| {
+        let outcome = Outcome::of(candidate.kind, runs.clone(), &of_base, question);
+        match outcome.is_settled(wanted) {
+            true => 0..0,
+            false => runs.len() as u64..pace.runs,
+        }
+    });
+    let rest: Vec<Range<u64>> = rest.collect();
+    let done_first = before - more;
+    let rest = trial.run_some(&rest, pace, |done| progress(done_first + done, total))?;
+    for (runs, rest) in runs.iter_mut().zip(rest) {
+        runs.extend(rest);
+    }
+    let mut outcomes: Vec<Outcome> = (all.iter().zip(runs))
         .map(|(candidate, runs)| Outcome::of(candidate.kind, runs, &of_base, question))
         .collect();
+    if question.search > 0 {
+        let search = Search { wanted, ..search };
+        if let Some(found) = search.best(|done| progress(before + done, total))? {
+            let mut trial = Trial::default();
+            trial.add(link, apps, found.live.as_ref(), pace)?;
+            let before = before + search.runs();
+            let runs = trial.run(pace, |done, _| progress(before + done, total))?;
+            let runs = runs.into_iter().next().unwrap_or_default();
+            outcomes.push(Outcome::of(found.kind, runs, &of_base, question));
+            all.push(found);
+        }
+    }
     let mut pair = || results.next().unwrap_or_default();
     let senders = other_senders.then(|| {
         let (without, base) = (pair(), pair());
@@ -325,7 +429,20 @@ pub fn advise(
     });
     let elsewhere = elsewhere.collect();
     let worth = compared(&measures, &of_base, &outcomes[0].runs);
-    let choice = choose(question, &all, base, &outcomes, &progress)?;
+    let choice = choose(question, &all, base, wanted, &outcomes, |done| {
+        progress(total - 4 * pace.runs + done, total);
+    })?;
+    let [taken, other] = between(&choice, all[base].kind);
+    let runs = |kind| outcomes.iter().find(|outcome| outcome.kind == kind);
+    let beside_default = match (runs(taken), runs(Kind::Default)) {
+        (Some(taken), Some(default)) if other == Kind::Default && taken.kind != other => {
+            compared(&measures, &taken.runs, &default.runs)
+        }
+        _ => vec![],
+    };
+    let by_length = by_length(question, &all, base, &choice, |done| {
+        progress(total - 2 * pace.runs + done, total);
+    })?;
     let carried = of_base.iter().filter_map(|run| {
         let radio = run.links.iter().find(|link| link.name == RADIO)?;
         Some(radio.down.channel.delivered.bytes as f64 * 8.0 / run.stopped_s)
@@ -338,9 +455,12 @@ pub fn advise(
         senders,
         elsewhere,
         choice,
+        beside_default,
+        by_length,
         carried_bps: carried.sum::<f64>() / of_base.len().max(1) as f64,
         assumed: link.assumed.clone(),
         runs: pace.runs,
+        runs_least: first,
         run_length_s: pace.length.as_secs_f64(),
         seed: pace.seed,
         outcomes,
@@ -354,10 +474,10 @@ fn choose(
     question: &Question,
     all: &[Candidate],
     base: usize,
+    wanted: bool,
     outcomes: &[Outcome],
-    progress: &(impl Fn(u64, u64) + Sync),
+    progress: impl Fn(u64) + Sync,
 ) -> Result<Choice, ScenarioError> {
-    let wanted = !question.goals.0.is_empty() && !outcomes[base].meets_goals();
     let helps = |outcome: &&Outcome| {
         // Doing without Airlane is reported separately.
         if matches!(outcome.kind, Kind::Without) || outcome.kind == all[base].kind {
@@ -380,6 +500,8 @@ fn choose(
         let gains = outcome
             .beside_base
             .iter()
+            // A tail follows the mean, and would count it twice.
+            .filter(|of| of.measure.what != What::PageTail)
             .map(|of| of.gain.mean.clamp(-1.0, 10.0) / of.measure.worth());
         goals * 1e3 + gains.sum::<f64>()
     };
@@ -409,7 +531,7 @@ fn choose(
     for live in [all[base].live.as_ref(), live] {
         trial.add(&question.link, &question.apps, live, pace)?;
     }
-    let mut again = trial.run(pace, progress)?.into_iter();
+    let mut again = trial.run(pace, |done, _| progress(done))?.into_iter();
     let (of_base, runs) = (
         again.next().unwrap_or_default(),
         again.next().unwrap_or_default(),
@@ -422,4 +544,50 @@ fn choose(
         to: best.kind,
         confirmed: again.beside_base,
     })
+}
+
+/// The chosen one, and what it is compared with where losses are of bits.
+const fn between(choice: &Choice, base: Kind) -> [Kind; 2] {
+    let taken = match choice {
+        Choice::Keep => base,
+        Choice::Change { to, .. } => *to,
+    };
+    match taken {
+        Kind::Default => [taken, base],
+        _ => [taken, Kind::Default],
+    }
+}
+
+impl Advice {
+    /// The chosen one, and the default, or the base where the default is chosen.
+    pub const fn taken_and_other(&self) -> [Kind; 2] {
+        between(&self.choice, self.base)
+    }
+}
+
+/// Compares the chosen one with the default, or with the base if it is the default, where losses are of bits.
+fn by_length(
+    question: &Question,
+    all: &[Candidate],
+    base: usize,
+    choice: &Choice,
+    progress: impl Fn(u64) + Sync,
+) -> Result<Vec<Compared>, ScenarioError> {
+    let [taken, other] = between(choice, all[base].kind);
+    let Some(link) = question.link.by_length().filter(|_| taken != other) else {
+        return Ok(vec![]);
+    };
+    let pace = Pace {
+        seed: question.pace.seed.wrapping_add(1),
+        ..question.pace
+    };
+    let mut trial = Trial::default();
+    for kind in [other, taken] {
+        let candidate = all.iter().find(|candidate| candidate.kind == kind);
+        let live = candidate.and_then(|candidate| candidate.live.as_ref());
+        trial.add(&link, &question.apps, live, pace)?;
+    }
+    let results = trial.run(pace, |done, _| progress(done))?;
+    let measures = Measure::all(&question.apps);
+    Ok(compared(&measures, &results[1], &results[0]))
 }

@@ -30,6 +30,8 @@ pub enum Kind {
     PagesFirst,
     /// Packets of calls are dropped at half the age.
     CallsYounger,
+    /// What a search found.
+    Searched,
 }
 
 /// A candidate.
@@ -41,6 +43,10 @@ pub struct Candidate {
     pub live: Option<Table>,
     /// The services to write into a file, where they differ from the file's.
     pub services: Option<Array>,
+    /// Other keys of `[link]` to write into a file.
+    pub keys: Table,
+    /// What the search changed, each in a few words; empty for all others.
+    pub changes: Vec<String>,
 }
 
 /// Why a file cannot be simulated.
@@ -79,6 +85,8 @@ pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>
         kind,
         live,
         services,
+        keys: Table::new(),
+        changes: vec![],
     };
     let plain: Table = plain.parse().expect("a table as it stands above");
     let services = plain["services"].as_array().cloned();
@@ -87,14 +95,10 @@ pub fn candidates(apps: &Apps, present: Option<&Table>) -> Result<Vec<Candidate>
         one(Kind::NoRepair, Some(of_link(plain)), services),
         one(Kind::Default, Some(of_link(Table::new())), None),
     ];
-    let base = match present {
-        Some(file) => {
-            let link = simulated_link(file);
-            all.push(one(Kind::Yours, Some(simulated(file)?), None));
-            link
-        }
-        None => Table::new(),
-    };
+    if let Some(file) = present {
+        all.push(one(Kind::Yours, Some(simulated(file)?), None));
+    }
+    let base = base_link(present);
     let has = |kind| apps.0.iter().any(|app| app.kind == kind);
     let mut trades = vec![];
     if has(AppKind::Pages) {
@@ -123,7 +127,12 @@ pub fn simulated(file: &Table) -> Result<Table, CandidateError> {
     Ok(of_link(link))
 }
 
-fn of_link(link: Table) -> Table {
+/// The link that candidates are changes of: that of the user's file, or the default.
+pub(crate) fn base_link(present: Option<&Table>) -> Table {
+    present.map(simulated_link).unwrap_or_default()
+}
+
+pub(crate) fn of_link(link: Table) -> Table {
     Table::from_iter([("link".to_owned(), Value::Table(link))])
 }
 
@@ -143,7 +152,7 @@ fn simulated_link(file: &Table) -> Table {
 }
 
 /// Reads the whole file with this link.
-fn whole(link: &Table) -> Result<LiveConfig, CandidateError> {
+pub(crate) fn whole(link: &Table) -> Result<LiveConfig, CandidateError> {
     let mut link = link.clone();
     let place: Table = "underlay = { kind = 'udp', listen = '0.0.0.0:7007' }\nsecurity = 'none'"
         .parse()
@@ -156,26 +165,32 @@ fn whole(link: &Table) -> Result<LiveConfig, CandidateError> {
     LiveConfig::deserialize(file).map_err(|error| CandidateError(error.message().to_owned()))
 }
 
+/// The services of a link, as its file has or could have them.
+pub(crate) fn services_of(base: &Table) -> Array {
+    match base.get("services").and_then(Value::as_array) {
+        Some(services) => services.clone(),
+        None => USUAL.iter().map(|usual| usual_service(*usual)).collect(),
+    }
+}
+
+/// The index of the service with this goal, or with this name and no goal.
+pub(crate) fn service_of(services: &Array, goal: &str, name: &str) -> Option<usize> {
+    services.iter().position(|service| {
+        let text = |key: &str| service.get(key).and_then(Value::as_str);
+        text("goal") == Some(goal) || (text("goal").is_none() && text("name") == Some(name))
+    })
+}
+
 /// The services with a trade applied; none where they have it already, or lack the service in question.
 fn traded(base: &Table, kind: Kind) -> Result<Option<Array>, CandidateError> {
     let resolved = whole(base)?.link.services;
-    let mut services: Array = match base.get("services").and_then(Value::as_array) {
-        Some(services) => services.clone(),
-        None => USUAL.iter().map(|usual| usual_service(*usual)).collect(),
-    };
+    let mut services = services_of(base);
     let (goal, name) = match kind {
         Kind::CallsYounger => ("voice", "calls"),
         _ => ("web", "pages"),
     };
-    let is_meant = |service: &&mut Value| {
-        let text = |key: &str| service.get(key).and_then(Value::as_str);
-        text("goal") == Some(goal) || (text("goal").is_none() && text("name") == Some(name))
-    };
-    let Some(service) = services
-        .iter_mut()
-        .find(is_meant)
-        .and_then(Value::as_table_mut)
-    else {
+    let at = service_of(&services, goal, name);
+    let Some(service) = at.and_then(|at| services[at].as_table_mut()) else {
         return Ok(None);
     };
     let number = service.get("number").and_then(Value::as_integer);
@@ -249,16 +264,22 @@ pub fn rewritten(text: &str, candidate: &Candidate) -> Result<String, CandidateE
     let Some(link) = file.get_mut("link").and_then(Item::as_table_like_mut) else {
         return Err(CandidateError("the file has no [link]".to_owned()));
     };
-    match (&candidate.services, &candidate.live) {
-        (Some(services), _) => change_services(link, services),
+    if let Some(services) = &candidate.services {
+        change_services(link, services);
+    }
+    for (key, value) in &candidate.keys {
+        link.insert(key, edited(value));
+    }
+    match (candidate.kind, &candidate.live) {
         // The default is a file without services.
-        (None, Some(_)) => {
+        (Kind::Default, Some(_)) => {
             let all: Vec<String> = link.iter().map(|(key, _)| key.to_owned()).collect();
             for key in all.iter().filter(|key| !KEPT.contains(&key.as_str())) {
                 link.remove(key);
             }
         }
-        (None, None) => {
+        (_, Some(_)) => {}
+        (_, None) => {
             return Err(CandidateError(
                 "without Airlane there is no file".to_owned(),
             ));

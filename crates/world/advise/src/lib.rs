@@ -18,8 +18,10 @@ mod advice;
 mod apps;
 mod candidate;
 mod goal;
+mod knob;
 mod link;
 mod measure;
+mod search;
 mod trial;
 mod what_if;
 

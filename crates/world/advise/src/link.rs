@@ -23,6 +23,8 @@ pub struct Link {
     pub queues: [Size; 2],
     /// Error models.
     pub errors: [ErrorModelConfig; 2],
+    /// Mean lengths of the recorded frames, where a recording gives the losses.
+    pub lengths: [Option<Size>; 2],
     /// Assumptions where the recording gives no value.
     pub assumed: Vec<Assumption>,
 }
@@ -100,6 +102,7 @@ impl Link {
         }
         let errors = each.map(|way| way.map_or(ErrorModelConfig::None, |way| way.loss.errors()));
         Self {
+            lengths: each.map(|way| way.map(|way| way.length)),
             rates,
             delay: round_trip / 2,
             queues: queues.map(|(queue, _)| queue),
@@ -213,6 +216,22 @@ impl Link {
             errors,
             ..self.clone()
         }
+    }
+
+    /// The same link where independent losses are of bits, so that long frames are lost more often than short ones and
+    /// those of the recorded length as often as they were. None where losses come in bursts, or there are none.
+    #[must_use]
+    pub(crate) fn by_length(&self) -> Option<Self> {
+        let mut link = self.clone();
+        for (errors, length) in link.errors.iter_mut().zip(self.lengths) {
+            if let (ErrorModelConfig::Uniform { rate }, Some(length)) = (&*errors, length) {
+                let bits = 8.0 * length.as_bytes().max(1) as f64;
+                let ber = -libm::expm1(libm::log1p(-rate.value()) / bits);
+                let ber = Probability::new(ber.clamp(0.0, 1.0)).expect("within 0 and 1");
+                *errors = ErrorModelConfig::UniformBer { ber };
+            }
+        }
+        (link != *self).then_some(link)
     }
 
     /// The same link with delays multiplied by a factor.

@@ -13,6 +13,8 @@ pub enum What {
     Throughput,
     /// Mean time from a request to the end of the reply, s.
     PageTime,
+    /// The time that 95 % of the pages do not exceed, s; of several users of pages the mean of theirs.
+    PageTail,
     /// Fraction of a call's packets lost, in the worse direction.
     CallLoss,
     /// 99th percentile of the delay of a call's packets, in the worse direction, s.
@@ -34,6 +36,7 @@ impl What {
         match self {
             Self::Throughput => "throughput_bps",
             Self::PageTime => "page_time_mean_s",
+            Self::PageTail => "page_time_p95_s",
             Self::CallLoss => "loss_ratio",
             Self::CallDelay => "delay_p99_s",
         }
@@ -52,7 +55,7 @@ impl Measure {
         let each = apps.0.iter().flat_map(|app| {
             let what: &[What] = match app.kind {
                 AppKind::File | AppKind::Upload => &[What::Throughput],
-                AppKind::Pages => &[What::PageTime],
+                AppKind::Pages => &[What::PageTime, What::PageTail],
                 AppKind::Call => &[What::CallLoss, What::CallDelay],
             };
             what.iter().map(|what| Self {
@@ -78,12 +81,11 @@ impl Measure {
                 .collect()
         };
         let worst = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         match self.what {
             What::Throughput => all(&|f| f.throughput_bps, 0.0).into_iter().sum(),
-            What::PageTime => {
-                let times = all(&|f| f.page_time_mean_s, run.stopped_s);
-                times.iter().sum::<f64>() / times.len().max(1) as f64
-            }
+            What::PageTime => mean(all(&|f| f.page_time_mean_s, run.stopped_s)),
+            What::PageTail => mean(all(&|f| f.page_time_p95_s, run.stopped_s)),
             What::CallLoss => worst(all(&|f| f.loss_ratio, 1.0)),
             What::CallDelay => worst(all(&|f| f.delay_p99_s, run.stopped_s)),
         }
@@ -95,7 +97,7 @@ impl Measure {
         let log = |value: f64, least: f64| libm::log(value.max(least));
         match self.what {
             What::Throughput => log(value, 1.0) - log(base, 1.0),
-            What::PageTime | What::CallDelay => log(base, 1e-6) - log(value, 1e-6),
+            What::PageTime | What::PageTail | What::CallDelay => log(base, 1e-6) - log(value, 1e-6),
             What::CallLoss => base - value,
         }
     }
@@ -104,7 +106,7 @@ impl Measure {
     pub fn said(&self, gain: f64) -> f64 {
         match self.what {
             What::Throughput => libm::expm1(gain),
-            What::PageTime | What::CallDelay => -libm::expm1(-gain),
+            What::PageTime | What::PageTail | What::CallDelay => -libm::expm1(-gain),
             What::CallLoss => gain,
         }
     }
@@ -112,7 +114,7 @@ impl Measure {
     /// The least gain that counts.
     pub const fn worth(&self) -> f64 {
         match self.what {
-            What::Throughput | What::PageTime | What::CallDelay => WORTH,
+            What::Throughput | What::PageTime | What::PageTail | What::CallDelay => WORTH,
             What::CallLoss => WORTH / 10.0,
         }
     }

@@ -1,5 +1,8 @@
 //! Simulates candidates: a scenario for each, with paired runs.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use airlane_base::Duration;
 use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
 use rayon::prelude::*;
@@ -13,7 +16,7 @@ use crate::link::Link;
 pub struct Pace {
     /// Length of a run, of which applications use all but the first `START`.
     pub length: Duration,
-    /// Number of runs.
+    /// Number of runs; fewer suffice where these already settle how a candidate compares.
     pub runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
@@ -24,7 +27,7 @@ pub struct Pace {
 impl Default for Pace {
     fn default() -> Self {
         Self {
-            length: Duration::from_secs(20),
+            length: Duration::from_secs(12),
             runs: 5,
             seed: 1,
             threads: 0,
@@ -126,6 +129,11 @@ impl Trial {
         Ok(self.worlds.len() - 1)
     }
 
+    /// Number of worlds.
+    pub(crate) const fn len(&self) -> usize {
+        self.worlds.len()
+    }
+
     /// Runs everything; `progress` receives the number of finished runs and of all runs.
     ///
     /// # Errors
@@ -135,27 +143,46 @@ impl Trial {
         pace: Pace,
         progress: impl Fn(u64, u64) + Sync,
     ) -> Result<Vec<Vec<RunResult>>, ScenarioError> {
+        let all: Vec<Range<u64>> = self.worlds.iter().map(|_| 0..pace.runs).collect();
+        let number = self.worlds.len() as u64 * pace.runs;
+        self.run_some(&all, pace, |done| progress(done, number))
+    }
+
+    /// Runs these runs of each world; `progress` receives the number of finished ones.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub(crate) fn run_some(
+        &self,
+        which: &[Range<u64>],
+        pace: Pace,
+        progress: impl Fn(u64) + Sync,
+    ) -> Result<Vec<Vec<RunResult>>, ScenarioError> {
         let threads = pace.threads;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|e| ScenarioError::Threads {
             threads,
             reason: e.to_string(),
         })?;
-        let jobs: Vec<(usize, u64)> = (0..self.worlds.len())
-            .flat_map(|world| (0..pace.runs).map(move |run| (world, run)))
+        let jobs: Vec<(usize, u64)> = (which.iter().enumerate())
+            .flat_map(|(world, runs)| runs.clone().map(move |run| (world, run)))
             .collect();
-        let done = std::sync::atomic::AtomicU64::new(0);
+        let done = AtomicU64::new(0);
         let one = |&(world, run): &(usize, u64)| {
             let result = self.worlds[world][run as usize].run(pace.seed, run);
-            let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            progress(done, jobs.len() as u64);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
             result
         };
-        let mut results: Vec<RunResult> = pool.install(|| jobs.par_iter().map(one).collect());
+        let results: Vec<RunResult> = pool.install(|| jobs.par_iter().map(one).collect());
+        let mut results = results.into_iter();
         let mut all = vec![];
-        for _ in &self.worlds {
-            let rest = results.split_off(pace.runs as usize);
-            all.push(std::mem::replace(&mut results, rest));
+        for runs in which {
+            all.push(
+                results
+                    .by_ref()
+                    .take((runs.end - runs.start) as usize)
+                    .collect(),
+            );
         }
         Ok(all)
     }

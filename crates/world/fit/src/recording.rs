@@ -53,6 +53,8 @@ pub struct LinkFit {
 pub struct WayFit {
     /// Frames whose fate is known.
     pub frames: u64,
+    /// Their mean length on the wire.
+    pub length: Size,
     /// The lost ones among them.
     pub lost: u64,
     /// The lost frames that a full queue dropped.
@@ -107,7 +109,9 @@ impl LinkFit {
         if covered < LEAST_COVERED {
             return Err(RecordingError::Idle { covered });
         }
-        let [out, into] = [(WayFit::of(&out), out), (WayFit::of(&into), into)];
+        // The two directions have nothing in common, and a long recording takes seconds.
+        let (out_fit, into_fit) = rayon::join(|| WayFit::of(&out), || WayFit::of(&into));
+        let [out, into] = [(out_fit, out), (into_fit, into)];
         // The minimum delay contains the transmission time of a frame.
         let sending = [&out, &into].map(|(fit, frames)| match fit {
             Some(fit) if !matches!(fit.capacity, Capacity::AtLeast(_)) => {
@@ -163,6 +167,10 @@ impl WayFit {
         let count = |is: &dyn Fn(usize) -> bool| (0..frames.len()).filter(|at| is(*at)).count();
         Some(Self {
             frames: frames.len() as u64,
+            length: {
+                let bytes: f64 = frames.iter().map(|frame| frame.bytes).sum();
+                Size::from_bytes((bytes / frames.len() as f64) as u64)
+            },
             lost: count(&|at| frames[at].lost) as u64,
             lost_at_full_queue: count(&|at| {
                 full.as_ref().is_some_and(|full| full.dropped(at)) && frames[at].lost

@@ -196,6 +196,9 @@ pub struct FlowResult {
     /// Median; overestimated by at most 1/32.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_time_median_s: Option<f64>,
+    /// The time that 95 % do not exceed; overestimated by at most 1/32.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_time_p95_s: Option<f64>,
     /// The longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_time_max_s: Option<f64>,

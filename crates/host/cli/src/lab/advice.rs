@@ -77,7 +77,6 @@ impl Question {
         let want = said(words.want).map(|text| text.parse::<Goals>());
         let round_trip = said(words.round_trip).map(|text| text.parse::<Duration>());
         let question = QuestionArgs {
-            traces: paths,
             apps: apps
                 .transpose()
                 .map_err(|e| read("applications", e.to_string()))?
@@ -93,16 +92,19 @@ impl Question {
             json: false,
         };
         let args = AdviseArgs {
+            traces: paths,
             question,
+            search: None,
             want: want.transpose().map_err(|e| read("goals", e.to_string()))?,
             what_if: None,
             write: None,
+            picture: None,
         };
         Ok(Self { args, traces })
     }
 
     fn answer(self, advisor: &Advisor) -> anyhow::Result<Report> {
-        let cut = self.traces.iter().zip(&self.args.question.traces);
+        let cut = self.traces.iter().zip(&self.args.traces);
         let cut = cut.filter_map(|(trace, path)| Some(output::cut_off(path, trace.cut_at?) + "\n"));
         let cut: String = cut.collect();
         let progress = |done, all| advisor.set(Advice::Simulated { done, all });

@@ -62,7 +62,7 @@ impl Way {
 }
 
 /// The recording of a link: one trace, or those of its two ends, joined.
-pub(crate) fn recording(traces: Vec<Trace>) -> anyhow::Result<Trace> {
+pub(crate) fn joined(traces: Vec<Trace>) -> anyhow::Result<Trace> {
     let mut traces = traces.into_iter();
     match (traces.next(), traces.next(), traces.next()) {
         (Some(near), Some(far), None) => {
@@ -104,7 +104,7 @@ pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
         };
         return output::print(&format!("{}\n", serde_json::to_string_pretty(&fitted)?));
     }
-    let mut text = describe(&trace, &fit, &link);
+    let mut text = describe(&trace.header.name, &fit, &link);
     text.push_str("\nA scenario replays it so:\n  [links.NAME]\n");
     for (key, value) in link.table() {
         let _ = writeln!(text, "  {key} = {value}");

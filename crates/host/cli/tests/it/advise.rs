@@ -103,11 +103,38 @@ fn a_recording_becomes_a_link_and_advice_for_it() {
     );
     out(&airlane(at, &["explain", "new.toml"]));
 
+    let ask = [
+        "advise",
+        "link.trace",
+        "--apps",
+        "pages,call",
+        "--search=6",
+        "--picture",
+        "link.svg",
+    ];
+    let searched = out(&airlane(at, &[&ask[..], &few].concat()));
+    assert!(searched.contains("pages, 95 % within"), "{searched}");
+    let picture = std::fs::read_to_string(at.join("link.svg")).unwrap();
+    for part in [
+        "<svg",
+        "the default",
+        "calls younger",
+        "call, lost",
+        "hill and farm",
+        "</svg>",
+    ] {
+        assert!(picture.contains(part), "{part} in\n{picture}");
+    }
+    assert!(
+        !picture.contains("NaN") && !picture.contains("inf"),
+        "{picture}"
+    );
+
     let check = |goals: &str| {
         let ask = ["check", "link.trace", "--want", goals];
         airlane(at, &[&ask[..], &few].concat())
     };
-    let met = check("file>=0.5Mbit/s,call-loss<=5%");
+    let met = check("file>=0.5Mbit/s,call-loss<=5%,pages-p95<=20s");
     assert_eq!(met.status.code(), Some(0), "{}", err(&met));
     assert!(out(&met).contains("met"));
     let missed = check("file>=20Mbit/s,call-loss<=5%");
@@ -183,6 +210,17 @@ fn recordings_without_advice_are_refused() {
         "not simulated",
     );
     refused(&["advise", "short.trace", "--for", "1s"], "at least 5 s");
+    refused(&["advise", "short.trace", "--search=0"], "1..=2000");
+    #[cfg(feature = "live")]
+    {
+        std::fs::write(at.join("link.toml"), "schema = 1\n").unwrap();
+        let goal = ["--want", "pages<=1s"];
+        refused(&[&["check", "link.toml"], &goal[..]].concat(), "link.toml");
+        refused(
+            &[&["check", "link.toml", "short.trace"], &goal[..]].concat(),
+            "recorded by itself",
+        );
+    }
     refused(
         &["trace", "fit", "short.trace", "--models", "gilbert"],
         "erased blocks",

@@ -363,6 +363,36 @@ fn a_recorded_radio_fits_back_to_its_model() {
     for end in recording {
         json(&end.wait_with_output().unwrap());
     }
+    // `check` records the link for itself.
+    let judged = Command::new(AIRLANE)
+        .args(["check", &link.path("1.sock"), "--record-for", "5s"])
+        .args([
+            "--apps",
+            "call",
+            "--want",
+            "call-loss<=100%,call-delay<=1us",
+        ])
+        .args(["--runs", "3", "--for", "5s", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    send(
+        &link.ends[0],
+        "10.7.0.2:5004",
+        7_000,
+        Duration::from_millis(1),
+    );
+    let judged = judged.wait_with_output().unwrap();
+    assert_eq!(judged.status.code(), Some(1), "{}", stderr(&judged));
+    assert!(
+        stderr(&judged).contains("missed: call-delay<=1us"),
+        "{}",
+        stderr(&judged)
+    );
+    let judged: Value = serde_json::from_slice(&judged.stdout).unwrap();
+    assert_eq!(judged["wanted"][0], "call-loss<=100%", "{judged}");
+    assert_eq!(judged["goals"][0], "met", "{judged}");
     let path = |name: &str| link.path(name);
     let (joined, blocks) = (path("link.trace"), path("link.blocks"));
     json(&airlane(&[

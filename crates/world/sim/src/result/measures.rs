@@ -27,6 +27,7 @@ const PAGES: &[&str] = &[
     "pages",
     "page_time_mean_s",
     "page_time_median_s",
+    "page_time_p95_s",
     "page_time_max_s",
 ];
 
@@ -121,6 +122,7 @@ impl FlowResult {
             ("pages", count(self.pages)),
             ("page_time_mean_s", self.page_time_mean_s),
             ("page_time_median_s", self.page_time_median_s),
+            ("page_time_p95_s", self.page_time_p95_s),
             ("page_time_max_s", self.page_time_max_s),
             ("responses", count(self.responses)),
             ("response_time_mean_s", self.response_time_mean_s),

@@ -257,6 +257,7 @@ fn page_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> FlowResu
         page_time_mean_s: times.mean_s(),
         page_time_sd_s: times.sd_s(),
         page_time_median_s: times.quantile_s(0.5),
+        page_time_p95_s: times.quantile_s(0.95),
         page_time_max_s: times.max_s(),
         ..exchange_result(base, totals)
     }

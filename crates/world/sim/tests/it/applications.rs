@@ -97,6 +97,8 @@ fn a_page_takes_the_request_and_slow_start() {
         "{pages:?}"
     );
     assert_eq!(pages.page_time_sd_s, Some(0.0));
+    let tail = pages.page_time_p95_s.unwrap();
+    assert!((exact_s..=exact_s * 33.0 / 32.0).contains(&tail), "{tail}");
     // 100 s, with 67.04 ms per page and a pause of 100 ms.
     assert_eq!(pages.pages, Some((100.0 / (exact_s + 0.1)) as u64 + 1));
     assert_eq!(pages.retransmissions, Some(0));

@@ -39,6 +39,7 @@ fn digest(scenario: &Scenario) -> String {
         for flow in &mut result.flows {
             flow.services.clear();
             (flow.delay_p95_s, flow.pause_max_s, flow.jitter_mean_s) = (None, None, None);
+            flow.page_time_p95_s = None;
             flow.delay_mean_s = flow.delay_mean_s.filter(|_| flow.app != "bulk");
         }
         text += &serde_json::to_string(&(result.events, &result.flows)).unwrap();

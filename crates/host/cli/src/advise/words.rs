@@ -1,0 +1,107 @@
+//! Words for candidates, measures, gains and prices.
+
+use airlane_advise::{Compared, Kind, Measure, What};
+use airlane_sim::Estimate as Measured;
+
+use crate::quantity::{Estimate, Unit};
+
+pub(super) const fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Without => "without Airlane",
+        Kind::NoRepair => "no repair",
+        Kind::Default => "the default",
+        Kind::Yours => "your file",
+        Kind::PagesCopied => "pages copied",
+        Kind::PagesCopiedLate => "pages copied late",
+        Kind::PagesFirst => "pages first",
+        Kind::CallsYounger => "calls younger",
+        Kind::Searched => "found by search",
+    }
+}
+
+pub(super) fn head(measure: &Measure) -> String {
+    let app = measure.app.name();
+    match measure.what {
+        What::Throughput | What::PageTime => app,
+        What::PageTail => format!("{app}, 95 % within"),
+        What::CallLoss => format!("{app}, lost"),
+        What::CallDelay => format!("{app}, 99 % within"),
+    }
+}
+
+pub(super) const fn unit(measure: &Measure) -> Unit {
+    match measure.what {
+        What::Throughput => Unit::BitsPerSecond,
+        What::PageTime | What::PageTail | What::CallDelay => Unit::Seconds,
+        What::CallLoss => Unit::Ratio,
+    }
+}
+
+pub(super) fn show(measure: &Measure, value: &Measured) -> String {
+    let estimate = Estimate {
+        mean: value.mean,
+        half_width: value.ci95_half_width,
+        of_runs: None,
+    };
+    estimate.show(unit(measure)).to_string()
+}
+
+/// A gain or a loss: `pages 22 % sooner`.
+pub(super) fn change(compared: &Compared) -> String {
+    let Compared { measure, gain } = compared;
+    let app = measure.app.name();
+    let part = measure.said(gain.mean);
+    let percent = part.abs() * 100.0;
+    let better = gain.mean > 0.0;
+    match (measure.what, better) {
+        (What::Throughput, _) if part > 1.0 => {
+            format!("{app} {:.1} times as fast", part + 1.0)
+        }
+        (What::Throughput, true) => format!("{app} {percent:.0} % faster"),
+        (What::Throughput, false) => format!("{app} {percent:.0} % slower"),
+        (What::PageTime, true) => format!("{app} {percent:.0} % sooner"),
+        (What::PageTime, false) => format!("{app} {percent:.0} % later"),
+        (What::PageTail, true) => format!("{app}: the slowest 5 % {percent:.0} % sooner"),
+        (What::PageTail, false) => format!("{app}: the slowest 5 % {percent:.0} % later"),
+        (What::CallLoss, true) => format!("{app}: {percent:.1} points less lost"),
+        (What::CallLoss, false) => format!("{app}: {percent:.1} points more lost"),
+        (What::CallDelay, true) => format!("{app}: {percent:.0} % less delay"),
+        (What::CallDelay, false) => format!("{app}: {percent:.0} % more delay"),
+    }
+}
+
+/// The price of a candidate, taken from the worst case if the mean shows none.
+pub(super) fn price(compared: &Compared) -> String {
+    match compared.is_loss() {
+        true => change(compared),
+        false => {
+            let half = compared.gain.ci95_half_width.unwrap_or(0.0);
+            let mut worst = compared.clone();
+            worst.gain.mean -= half;
+            format!("{}, at worst", change(&worst))
+        }
+    }
+}
+
+pub(super) fn balance(all: &[Compared]) -> (String, String) {
+    let gains: Vec<String> = all.iter().filter(|c| c.is_gain()).map(change).collect();
+    let prices: Vec<String> = all.iter().filter(|c| c.is_price()).map(price).collect();
+    (gains.join(", "), prices.join(", "))
+}
+
+pub(super) fn balanced(all: &[Compared]) -> String {
+    match balance(all) {
+        (gains, prices) if gains.is_empty() && prices.is_empty() => {
+            "changes nothing by 3 %".to_owned()
+        }
+        (gains, prices) if prices.is_empty() => format!("gains: {gains}"),
+        (gains, prices) if gains.is_empty() => format!("gains nothing, and costs: {prices}"),
+        (gains, prices) => format!("gains: {gains}; costs: {prices}"),
+    }
+}
+
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
+}
