@@ -1,6 +1,5 @@
 //! Prints the status of a live node.
 
-use airlane_link::config::RateLimit;
 use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport, build};
 use anstyle::{AnsiColor, Style};
 
@@ -402,7 +401,7 @@ pub(crate) fn rate(peer: &PeerStatus) -> String {
     }
     let rate = at_most(peer.rate_bps);
     match peer.sending_rate_bps {
-        now if now >= peer.rate_bps => format!("at most {rate}"),
+        now if peer.rate_bps.is_none_or(|most| now >= most) => format!("at most {rate}"),
         now => format!("at most {rate}, {} now", bits(now)),
     }
 }
@@ -413,11 +412,8 @@ fn bits(bps: u64) -> String {
 }
 
 /// A rate limit from the file, or words for a file without one.
-pub(crate) fn at_most(bps: u64) -> String {
-    match bps == RateLimit::UNSTATED.as_bps() {
-        true => "a rate that is found".to_owned(),
-        false => bits(bps),
-    }
+pub(crate) fn at_most(stated: Option<u64>) -> String {
+    stated.map_or_else(|| "a rate that is found".to_owned(), bits)
 }
 
 #[cfg(feature = "screen")]

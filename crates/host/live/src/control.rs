@@ -187,7 +187,7 @@ pub enum ControlError {
         source: io::Error,
     },
     /// The node did not answer in time, or closed the connection.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{}: {}", .path.display(), cut_off(.source))]
     Talk {
         /// The socket.
         path: PathBuf,
@@ -210,6 +210,15 @@ pub enum ControlError {
         /// The parser's error.
         source: serde_json::Error,
     },
+}
+
+fn cut_off(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "the node does not answer; is it stopped?".to_owned()
+        }
+        _ => error.to_string(),
+    }
 }
 
 fn no_answer(error: &io::Error) -> String {

@@ -80,6 +80,12 @@ impl Collector for Snapshot {
 
 /// A quantity of each peer.
 type OfPeer<T> = fn(&PeerStatus) -> T;
+type Gauge = (
+    &'static str,
+    &'static str,
+    Option<Unit>,
+    OfPeer<Option<f64>>,
+);
 
 fn sessions(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let states = status.peers.iter().flat_map(|peer| {
@@ -138,34 +144,35 @@ fn sessions(out: &mut Families<'_>, status: &Status) -> fmt::Result {
 /// What is sent to each peer, and how.
 fn paths(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let rate = || Unit::Other("bytes_per_second".to_owned());
-    let gauges: [(&str, &str, Option<Unit>, OfPeer<f64>); 4] = [
+    let gauges: [Gauge; 4] = [
         (
             "peer_rate",
-            "The most that the peer may be sent, over whole Ethernet frames",
+            "The most that the peer may be sent, over whole Ethernet frames, if the file states it",
             Some(rate()),
-            |p| p.rate_bps as f64 / 8.0,
+            |p| p.rate_bps.map(|bps| bps as f64 / 8.0),
         ),
         (
             "link_sending_rate",
             "Rate of its port now: lower where the link cannot carry the configured one",
             Some(rate()),
-            |p| p.sending_rate_bps as f64 / 8.0,
+            |p| Some(p.sending_rate_bps as f64 / 8.0),
         ),
         (
             "peer_weight",
             "Configured share of the link, relative to the other peers",
             None,
-            |p| p.weight,
+            |p| Some(p.weight),
         ),
         (
             "path_mtu",
             "MTU of the path to the peer when it was last asked for",
             Some(Unit::Bytes),
-            |p| p.path_mtu_bytes as f64,
+            |p| Some(p.path_mtu_bytes as f64),
         ),
     ];
     for (name, help, unit, value) in gauges {
-        let series = status.peers.iter().map(|p| (of(p), value(p)));
+        let series = status.peers.iter();
+        let series = series.filter_map(|p| Some((of(p), value(p)?)));
         out.gauges(name, help, unit, series)?;
     }
     let datagrams = Unit::Other("datagrams".to_owned());
@@ -229,9 +236,9 @@ fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let rate = Unit::Other("bytes_per_second".to_owned());
     out.gauge(
         "link_rate",
-        "What is sent to all peers at most, over whole Ethernet frames",
+        "What is sent to all peers at most, over whole Ethernet frames, if the file states it",
         Some(rate),
-        Some(underlay.rate_bps as f64 / 8.0),
+        underlay.rate_bps.map(|bps| bps as f64 / 8.0),
     )?;
     out.gauge(
         "frame_overhead",

@@ -227,8 +227,9 @@ pub struct PeerStatus {
     pub prefixes: Vec<String>,
     /// Its share of the link, relative to the other peers'.
     pub weight: f64,
-    /// Rate limit for the peer, over whole Ethernet frames.
-    pub rate_bps: u64,
+    /// Rate limit for the peer, over whole Ethernet frames; `None` where the file states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
     /// Rate at which its port sends now; lower than the limit where `rate-limit = "estimated"` and the link
     /// carries less.
     pub sending_rate_bps: u64,
@@ -370,8 +371,9 @@ pub struct UnderlayReport {
     /// Counters of the sessions of `noise-ik`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secure: Option<SecureReport>,
-    /// The rate that all peers share, over whole Ethernet frames.
-    pub rate_bps: u64,
+    /// The rate that all peers share, over whole Ethernet frames; `None` where the file states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
     /// Bytes that UDP, IP and Ethernet add to each frame.
     pub frame_overhead_bytes: usize,
     /// Datagrams sent, handshakes included.

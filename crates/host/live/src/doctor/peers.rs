@@ -69,6 +69,7 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         check_session(peer, asked, (&status.callers, ours), &look, findings);
         let file_says = listed.iter().find(|listed| listed.name == peer.name);
         check_place(peer, file_says, findings);
+        check_sources(peer, findings);
         if peer.session.state == "confirmed" {
             ends::compare(file, &status, peer, findings);
         }
@@ -85,6 +86,7 @@ pub(super) fn check_status(status: &Status, findings: &mut Findings<'_>) {
     for peer in &status.peers {
         let callers = (&*status.callers, ours);
         check_session(peer, None, callers, &|_, _| None, findings);
+        check_sources(peer, findings);
     }
 }
 
@@ -154,6 +156,27 @@ fn check_place(peer: &PeerStatus, file: Option<&PeerConfig>, findings: &mut Find
              at that end tells",
         );
     }
+}
+
+/// Reports packets that a base dropped because their addresses are another peer's, or nobody's.
+fn check_sources(peer: &PeerStatus, findings: &mut Findings<'_>) {
+    let Some(count) = peer.drops.get(Reason::WrongSource.name()) else {
+        return;
+    };
+    let delivers = peer.services.iter().any(|s| s.ledger.packets_delivered > 0);
+    findings.add(
+        "peer",
+        match delivers {
+            true => Grade::Warning,
+            false => Grade::Bad,
+        },
+        format!(
+            "{count} packets of {} were dropped: they came from addresses outside of its prefixes, {}",
+            peer.name,
+            peer.prefixes.join(", ")
+        ),
+        "which addresses does it have in the tunnel, and which networks? They belong into its `prefixes` here",
+    );
 }
 
 /// Checks that the interface is up.

@@ -229,13 +229,15 @@ fn transmit(now: Instant, receiver: &mut ShipReceiver, line: &mut Line) {
     line.flush();
 }
 
-type Thread = JoinHandle<Result<(Store, Ranges), ShipError>>;
+/// The files, and what is missing of them.
+type Prepared = Result<(Box<Store>, Ranges), ShipError>;
+type Thread = JoinHandle<Prepared>;
 
 /// Where a job's files are. With thousands of them, making or placing them may take longer than a sender's timeout,
 /// so threads do this.
 enum Work {
     Opening(Thread),
-    Open(Store),
+    Open(Box<Store>),
     Placing(Thread, Vec<ShippedFile>),
     Placed,
 }
@@ -249,7 +251,7 @@ impl Work {
     }
 
     /// What the thread made, if this has one that has finished.
-    fn take_finished(&mut self) -> Option<(Result<(Store, Ranges), ShipError>, Vec<ShippedFile>)> {
+    fn take_finished(&mut self) -> Option<(Prepared, Vec<ShippedFile>)> {
         let (Self::Opening(thread) | Self::Placing(thread, _)) = self else {
             return None;
         };
@@ -294,7 +296,8 @@ impl Job {
             began: now,
             had: 0,
             work: Work::Opening(std::thread::spawn(move || {
-                Store::open(&folder, &manifest, overwrite)
+                let (store, missing) = Store::open(&folder, &manifest, overwrite)?;
+                Ok((Box::new(store), missing))
             })),
             digester,
             more: false,

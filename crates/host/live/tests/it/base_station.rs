@@ -380,6 +380,18 @@ fn a_station_may_not_speak_for_another() {
     });
     assert_eq!(after.tun.packets_written, before.tun.packets_written);
     assert!(after.peers[1].drops.is_empty() && after.drops == before.drops);
+    let file = site.base_file("100 Mbit/s", &entries);
+    let config = airlane_base::config::load(&file, "base.toml").unwrap();
+    let mut said = Vec::new();
+    site.base
+        .run(|| examine(&config, &mut |check| said.push(check)));
+    let found = "20 packets of farm were dropped: they came from addresses outside of its prefixes";
+    let named = said.iter().find(|check| check.found.starts_with(found));
+    assert_eq!(
+        named.map(|check| check.verdict),
+        Some(Grade::Warning),
+        "{said:#?}"
+    );
     // Packets with the right source still pass.
     ping(&site, 0);
     ping(&site, 1);

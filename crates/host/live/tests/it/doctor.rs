@@ -395,5 +395,5 @@ fn a_file_that_differs_from_the_running_node_is_a_warning() {
     let all = checks(&pair.ends[0], &file);
     assert!(all.iter().all(|check| check.what != "file"), "{all:#?}");
     // The file was not applied.
-    assert_eq!(nodes[0].status().underlay.rate_bps, 200_000_000);
+    assert_eq!(nodes[0].status().underlay.rate_bps, Some(200_000_000));
 }

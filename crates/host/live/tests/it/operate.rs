@@ -378,7 +378,7 @@ fn the_rate_changes_by_reload_and_command_within_the_session() {
         ["the link has rate 800 kbit/s, was 2 Mbit/s (undoes what a command had changed)"]
     );
     let status = nodes[0].status();
-    assert_eq!(status.underlay.rate_bps, 2_000_000);
+    assert_eq!(status.underlay.rate_bps, Some(2_000_000));
     assert_eq!(status.peers[0].sending_rate_bps, 2_000_000);
     let faster = carried(&pair, &nodes[0]);
     assert!(faster < 350_000.0, "{faster} B/s at 2 Mbit/s");

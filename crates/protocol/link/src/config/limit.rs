@@ -25,6 +25,11 @@ impl RateLimit {
     /// The configured rate of a link of unknown rate: more than any such link carries.
     pub const UNSTATED: Rate = Rate::from_bps(10_000_000_000).expect("it is not zero");
 
+    /// This rate, if a file states it.
+    pub fn stated(rate: Rate) -> Option<Rate> {
+        (rate != Self::UNSTATED).then_some(rate)
+    }
+
     /// The problem with this choice on a link with these headers.
     pub fn check(self, header: HeaderProfile) -> Option<ConfigError> {
         (self != Self::Fixed && !header.is_live()).then(|| ConfigError {

@@ -5,6 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use airlane_base::Instant;
+use airlane_link::config::RateLimit;
 use serde::{Deserialize, Serialize};
 
 use super::Node;
@@ -80,7 +81,9 @@ impl Node {
                 true => format!("{}/{}", self.name, link.config.name),
                 false => self.name.clone(),
             },
-            rate_bps: link.config.rate.unwrap_or(self.config.link.rate).as_bps(),
+            rate_bps: RateLimit::stated(link.config.rate.unwrap_or(self.config.link.rate))
+                .unwrap_or_else(|| link.port.rate())
+                .as_bps(),
             overhead_bytes: below.underlay.wire_overhead(link.to.address) as u32,
         })
     }

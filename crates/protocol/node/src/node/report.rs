@@ -1,6 +1,7 @@
 //! Status reports for the control socket.
 
 use airlane_base::{Duration, Instant, Rate};
+use airlane_link::config::RateLimit;
 
 use super::Node;
 use super::below::Below;
@@ -63,7 +64,7 @@ impl Node {
                     None => "none".to_owned(),
                 },
                 secure: below.guard.as_ref().map(|guard| guard.report()),
-                rate_bps: self.config.link.rate.as_bps(),
+                rate_bps: RateLimit::stated(self.config.link.rate).map(Rate::as_bps),
                 frame_overhead_bytes: below.underlay.wire_overhead(None) + below.sealing(),
                 datagrams_sent: below.datagrams_sent,
                 sent_bytes: below.bytes_sent,
@@ -133,7 +134,7 @@ impl PeerLink {
                 .map_or_else(Vec::new, |about| about.addresses.clone()),
             prefixes: config.prefixes.iter().map(ToString::to_string).collect(),
             weight: config.weight,
-            rate_bps: config.rate.unwrap_or(link).as_bps(),
+            rate_bps: RateLimit::stated(config.rate.unwrap_or(link)).map(Rate::as_bps),
             sending_rate_bps: self.port.rate().as_bps(),
             found_rate: self.port.found_rate(),
             shares_with: Vec::new(),

@@ -105,7 +105,7 @@ impl FlowResult {
     }
 
     /// All metrics, in the order of results.
-    pub(crate) fn all(&self) -> [Measured; 36] {
+    pub(crate) fn all(&self) -> [Measured; 37] {
         let count = |n: Option<u64>| n.map(|n| n as f64);
         [
             ("throughput_bps", self.throughput_bps),
