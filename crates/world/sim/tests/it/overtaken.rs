@@ -12,6 +12,9 @@ fn sum(result: &RunResult, of: impl Fn([&ServiceLedger; 2]) -> u64) -> u64 {
     services.map(|s| of([&s.sender, &s.receiver])).sum()
 }
 
+/// Of one seed, repairs vary by a fifth.
+const SEEDS: [u64; 3] = [1, 2, 3];
+
 #[test]
 fn overtaken_frames_are_neither_lost_nor_repaired() {
     let link = |more: &str| {
@@ -22,20 +25,25 @@ fn overtaken_frames_are_neither_lost_nor_repaired() {
             let lossy = format!("errors = {{ kind = \"uniform\", rate = {loss} }}\n");
             let jitter = format!("{lossy}jitter = {{ late = \"{late_ms} ms\", share = 0.1 }}");
             let flows = [file(congestion, ""), stream("call", 200, 80)];
-            let [even, late] = [&lossy, &jitter]
-                .map(|more| run(&world(20, &link(more), true, &flows), 1, 0).unwrap());
-            let has = bits(&late, "file") / bits(&even, "file");
-            let sent = sum(&late, |[s, _]| s.packets_sent);
-            let repairs = sum(&late, |[s, _]| s.repair_frames_sent - s.copy_frames_sent);
-            let recovered = sum(&late, |[_, r]| r.packets_recovered);
-            let overtaken = sum(&late, |[_, r]| r.overtaken);
+            let (mut has, mut sent, mut repairs, mut recovered, mut overtaken) = (0.0, 0, 0, 0, 0);
+            for seed in SEEDS {
+                let [even, late] = [&lossy, &jitter]
+                    .map(|more| run(&world(20, &link(more), true, &flows), seed, 0).unwrap());
+                has += bits(&late, "file") / bits(&even, "file") / SEEDS.len() as f64;
+                sent += sum(&late, |[s, _]| s.packets_sent);
+                repairs += sum(&late, |[s, _]| s.repair_frames_sent - s.copy_frames_sent);
+                recovered += sum(&late, |[_, r]| r.packets_recovered);
+                overtaken += sum(&late, |[_, r]| r.overtaken);
+            }
             let cell = format!(
                 "{congestion}, {late_ms} ms, {loss}: {has:.3} of the file, {sent} sent, {repairs} repairs, \
                  {recovered} recovered, {overtaken} overtaken"
             );
             println!("{cell}");
-            // Lost frames are repaired, some twice; a call's copies arrive before frames that are 20 ms late.
-            let most = (1.1 * loss + 0.005) * sent as f64;
+            // Lost frames are repaired, some twice; a call's copies arrive before frames that are 20 ms late. Beside
+            // losses, a tenth of the late frames are taken for lost.
+            let needless = if loss > 0.0 { 0.01 } else { 0.005 };
+            let most = (1.1 * loss + needless) * sent as f64;
             assert!(
                 (repairs as f64) < most && (recovered as f64) < most,
                 "{cell}"

@@ -300,7 +300,7 @@ fn window_probes_agree_with_events() {
         assert!(naive.waited > 0.0, "there is something to wait for");
         close(flow.timeout_wait_s, naive.waited);
         assert_eq!(flow.duplicate_acks, Some(naive.duplicates), "{transport}");
-        assert!(naive.falls > 2, "{transport}: it falls several times");
+        assert!(naive.falls > 0, "{transport}: it falls");
         assert_eq!(flow.window_falls, Some(naive.falls), "{transport}");
         let asked = FlowResult {
             window_falls: None,
