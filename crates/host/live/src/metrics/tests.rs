@@ -259,11 +259,12 @@ fn the_alerts_ask_for_nothing_that_is_not_exported() {
         assert!(exported.contains(&name), "{name} is not exported");
     }
     // The reasons and states that the alerts name exist.
-    for (label, known) in [
-        ("reason=\"own-datagram\"", Reason::OwnDatagram.name()),
-        ("state=\"confirmed\"", STATES[2]),
+    let up = STATES[2..4].join("|");
+    for label in [
+        format!("reason=\"{}\"", Reason::OwnDatagram.name()),
+        format!("state=~\"{up}\""),
     ] {
-        assert!(text.contains(label) && label.contains(known), "{label}");
+        assert!(text.contains(&label), "{label}");
     }
 }
 

@@ -6,11 +6,12 @@
 //!
 //! The scheme decides which frames to retransmit, and when.
 
+use std::collections::VecDeque;
+
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use crate::context::Noted;
 use crate::mechanism::ring::Ring;
-use crate::mechanism::turns::Turns;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
 /// An unacknowledged frame.
@@ -46,14 +47,13 @@ pub(crate) struct SendWindow<P> {
     /// Bytes of the packets kept.
     bytes: usize,
     frames: Ring<Outstanding<P>>,
-    repairs: Turns,
+    repairs: VecDeque<Seq>,
     /// Number of repairs handed over that have not left yet.
     repairs_under_way: u32,
 }
 
 impl<P: Payload> SendWindow<P> {
-    /// With `oldest_first`, repairs leave in the order of their numbers, and not in that of requests.
-    pub(crate) fn new(window: u32, space: SeqSpace, oldest_first: bool) -> Self {
+    pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
         Self {
             space,
             window,
@@ -61,7 +61,7 @@ impl<P: Payload> SendWindow<P> {
             next: 0,
             bytes: 0,
             frames: Ring::for_span(window, space),
-            repairs: Turns::new(window, space, oldest_first),
+            repairs: VecDeque::with_capacity(window as usize),
             repairs_under_way: 0,
         }
     }
@@ -151,7 +151,7 @@ impl<P: Payload> SendWindow<P> {
             && !frame.waits
         {
             frame.waits = true;
-            self.repairs.push(seq);
+            self.repairs.push_back(seq);
         }
     }
 
@@ -160,7 +160,7 @@ impl<P: Payload> SendWindow<P> {
         self.repairs.clear();
         let mut seq = self.base;
         while seq != self.next {
-            self.repairs.push(seq);
+            self.repairs.push_back(seq);
             seq = self.space.next(seq);
         }
     }
@@ -172,7 +172,7 @@ impl<P: Payload> SendWindow<P> {
 
     /// The next repair to hand over.
     pub(crate) fn next_repair(&mut self) -> Option<Frame<P>> {
-        while let Some(seq) = self.repairs.pop() {
+        while let Some(seq) = self.repairs.pop_front() {
             if let Some(frame) = self.get_mut(seq) {
                 frame.attempt += 1;
                 frame.waits = true;

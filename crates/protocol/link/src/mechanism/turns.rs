@@ -1,7 +1,8 @@
-//! Numbers of frames that wait to be repaired, or to be requested.
+//! Numbers of missing frames that wait to be requested.
 //!
-//! The works serve them in the order in which they were asked for. Live, the oldest frame goes first: the window, and
-//! what is delivered in order, waits for it, and on a slow link each round through a window of losses takes seconds.
+//! The works request them in the order in which their losses were detected, and repeated requests after all others.
+//! Live, the oldest goes first: the window, and what is delivered in order, waits for it, and on a slow link each round
+//! through a window of losses takes seconds.
 
 use std::collections::VecDeque;
 

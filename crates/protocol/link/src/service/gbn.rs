@@ -63,7 +63,7 @@ impl<P: Payload> GoBackN<P> {
             window,
             policy: TimerPolicy::new(config.timers.as_ref(), timing),
             measures: facts.is_live(),
-            sent: SendWindow::new(window, space, false),
+            sent: SendWindow::new(window, space),
             timer: OldestTimer::new(),
             expected: 0,
             ack: DelayedAck::default(),
