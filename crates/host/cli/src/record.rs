@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write};
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use airlane_channel::trace::{TraceHeader, whole_blocks};
@@ -51,7 +50,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
 /// Records for `time` and returns the recording as a file would have it.
 #[cfg(feature = "lab")]
 pub(crate) fn in_memory(
-    socket: &Path,
+    socket: &std::path::Path,
     peer: Option<&str>,
     time: airlane_base::Duration,
     most: airlane_base::Size,
