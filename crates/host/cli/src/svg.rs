@@ -3,7 +3,7 @@
 //! The SVG is written by hand, since a bar chart is only rectangles and text. No fonts or scripts
 //! are embedded. The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use crate::chart::{Chart, Measure};
 
@@ -101,15 +101,7 @@ fn panel(body: &mut String, measure: &Measure, top: usize) -> usize {
         if let Some(half) = value.half_width.filter(|h| *h > 0.0) {
             let at = |v: f64| BAR_X as f64 + (v / longest * BAR_LENGTH).max(0.0);
             let (from, to) = (at(value.mean - half), at(value.mean + half));
-            let line = y + BAR_HEIGHT / 2;
-            let (above, below) = (line - 4, line + 4);
-            push(
-                body,
-                format_args!(
-                    "<path d=\"M{from:.1} {line}H{to:.1}M{from:.1} {above}V{below}M{to:.1} {above}V{below}\" \
-                 stroke=\"black\" fill=\"none\"/>"
-                ),
-            );
+            interval(body, [from, to], (y + BAR_HEIGHT / 2) as f64, "black");
             label_x = label_x.max(to);
         }
         let shown = value.show(measure.unit).to_string();
@@ -126,21 +118,37 @@ fn panel(body: &mut String, measure: &Measure, top: usize) -> usize {
     y
 }
 
-fn text(body: &mut String, x: usize, y: usize, anchor: &str, more: &str, content: &str) {
-    let content = escaped(content);
+/// An interval between two x positions.
+pub(crate) fn interval(body: &mut String, [from, to]: [f64; 2], y: f64, colour: &str) {
+    let (above, below) = (y - 4.0, y + 4.0);
+    push(
+        body,
+        format_args!(
+            "<path d=\"M{from:.1} {y}H{to:.1}M{from:.1} {above}V{below}M{to:.1} {above}V{below}\" \
+             stroke=\"{colour}\" fill=\"none\"/>"
+        ),
+    );
+}
+
+pub(crate) fn text(
+    body: &mut String,
+    x: impl Display,
+    y: impl Display,
+    anchor: &str,
+    more: &str,
+    content: &str,
+) {
+    let content = content
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     push(
         body,
         format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {more}>{content}</text>"),
     );
 }
 
-/// Text as it stands in an element.
-pub(crate) fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn push(body: &mut String, element: std::fmt::Arguments<'_>) {
+pub(crate) fn push(body: &mut String, element: std::fmt::Arguments<'_>) {
     writeln!(body, "{element}").expect("writing to a string cannot fail");
 }
 

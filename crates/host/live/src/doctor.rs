@@ -1,9 +1,11 @@
 //! `airlane doctor`: checks whether a link can come up, and suggests a fix if not. It tries everything as
 //! `airlane up` does, and undoes it. For a link that already runs it checks only the sessions.
 
+mod causes;
 mod ends;
 mod findings;
 mod peers;
+mod running;
 
 use std::net::{IpAddr, TcpListener};
 
@@ -35,7 +37,7 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
     let mut findings = Findings(tell);
     check_services(file, &mut findings);
     if let Ok(status) = control::status(&file.socket()) {
-        return peers::check_running(file, status, &mut findings);
+        return running::check_running(file, status, &mut findings);
     }
     let Some((underlay, keys, peers)) = check_start(file, &mut findings) else {
         return;
@@ -55,7 +57,7 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
 /// The state of each peer, as the status of a running link shows it.
 pub fn standing(status: &Status) -> Vec<Check> {
     let mut all = Vec::new();
-    peers::check_status(status, &mut Findings(&mut |check| all.push(check)));
+    running::check_status(status, &mut Findings(&mut |check| all.push(check)));
     all
 }
 

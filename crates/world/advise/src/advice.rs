@@ -354,7 +354,7 @@ pub fn advise(
     let mut which = vec![0..first; trial.len()];
     which[base] = 0..pace.runs;
     which[0] = 0..pace.runs;
-    // Whatever is advised is compared with the default as well.
+    // The advised candidate is compared with the default as well.
     if let Some(default) = all.iter().position(|of| of.kind == Kind::Default) {
         which[default] = 0..pace.runs;
     }

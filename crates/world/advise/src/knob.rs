@@ -13,7 +13,7 @@ use crate::apps::{App, AppKind, Apps};
 use crate::candidate::{Candidate, CandidateError, Kind, of_link, service_of, services_of, whole};
 use crate::link::{Assumption, Link};
 
-/// Most settings that are changed at once: whoever reads the advice should still see what each is for.
+/// Most settings that are changed at once, so that a reader of the advice can see what each is for.
 const MOST_CHANGES: usize = 4;
 
 /// The table that a setting is in.
@@ -90,8 +90,8 @@ impl Space {
         for (goal, name, used) in uses {
             let at = service_of(&services, goal, name).filter(|_| used);
             let Some(at) = at else { continue };
-            let name = services[at].get("name").and_then(Value::as_str);
-            let name = name.unwrap_or(name_of(goal)).to_owned();
+            let own = services[at].get("name").and_then(Value::as_str);
+            let name = own.unwrap_or(name).to_owned();
             let share = of(&services[at], "rate").and_then(|rate| rate.as_float());
             let budget = of(&services[at], "budget");
             let budget = budget.and_then(|budget| budget.as_str()?.parse().ok());
@@ -125,7 +125,7 @@ impl Space {
         }
         let least = *out.min(back);
         let part = |percent: u64| {
-            // Whole kilobits: nobody wants to read more digits than were measured.
+            // Whole kilobits per second: further digits were not measured.
             let text = format!("{} kbit/s", (least.as_bps() * percent / 100_000).max(1));
             Setting {
                 said: format!("rate = {text:?}"),
@@ -321,15 +321,6 @@ impl Space {
             changes: said.collect(),
             live: Some(of_link(link)),
         }
-    }
-}
-
-fn name_of(goal: &str) -> &str {
-    match goal {
-        "web" => "pages",
-        "voice" => "calls",
-        "bulk" => "files",
-        other => other,
     }
 }
 

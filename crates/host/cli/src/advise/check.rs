@@ -13,6 +13,8 @@ use super::asked::{Asked, read, shown};
 use super::words::show;
 use crate::args::CheckArgs;
 #[cfg(feature = "live")]
+use crate::args::RecordArgs;
+#[cfg(feature = "live")]
 use crate::fault::BadInput;
 use crate::output;
 use crate::progress::ProgressLine;
@@ -103,15 +105,19 @@ const fn word(state: GoalState) -> &'static str {
     }
 }
 
-/// The most that is recorded of a running link, as `airlane record` has it.
+/// How long a running link is recorded.
 #[cfg(feature = "live")]
-const MOST: airlane_base::Size = airlane_base::Size::from_bytes(64_000_000);
+const RECORDED: airlane_base::Duration = airlane_base::Duration::from_secs(60);
 
 /// The recording of a running link, and its file where that names the link; none if recordings are given.
 #[cfg(feature = "live")]
 fn recorded(args: &CheckArgs) -> anyhow::Result<Option<(Trace, Option<PathBuf>)>> {
     let mut links = args.traces.iter().filter_map(|path| running(path));
     let Some((link, file)) = links.next() else {
+        if args.record_for.is_some() || args.peer.is_some() {
+            let wrong = "--record-for and --peer are for a running link, and these are recordings";
+            return Err(BadInput(wrong.to_owned()).into());
+        }
         return Ok(None);
     };
     if args.traces.len() > 1 {
@@ -119,7 +125,8 @@ fn recorded(args: &CheckArgs) -> anyhow::Result<Option<(Trace, Option<PathBuf>)>
         return Err(BadInput(wrong.to_owned()).into());
     }
     let socket = crate::live::socket(Some(link))?;
-    let bytes = crate::record::in_memory(&socket, args.peer.as_deref(), args.record_for, MOST)?;
+    let time = args.record_for.unwrap_or(RECORDED);
+    let bytes = crate::record::in_memory(&socket, args.peer.as_deref(), time, RecordArgs::MOST)?;
     let trace = crate::recording::of(&bytes, &socket)?;
     Ok(Some((trace, file.then(|| PathBuf::from(link)))))
 }

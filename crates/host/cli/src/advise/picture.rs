@@ -3,14 +3,12 @@
 //! A point is the mean over the runs and a bar its 95 % interval. The thin line through a panel is the base, which all
 //! are compared with. What is better is on the right in every panel, so that times and losses run from right to left.
 
-use std::fmt::Write as _;
-
-use airlane_advise::{Advice, Kind, Measure, What};
+use airlane_advise::{Advice, Measure, What};
 use airlane_sim::Estimate;
 
-use super::words::{head, name, unit};
+use super::words::{head, name, of_runs, unit};
 use crate::quantity::Estimate as Shown;
-use crate::svg::escaped;
+use crate::svg::{interval, push, text};
 
 const ROW: f64 = 26.0;
 /// Width of the names of the candidates.
@@ -46,29 +44,21 @@ pub(super) fn picture(link: &str, advice: &Advice) -> String {
         "" => "Candidates on the recorded link".to_owned(),
         link => format!("Candidates on the link of {link}"),
     };
-    let bold = "font-weight=\"bold\" font-size=\"14\"";
-    text(
-        &mut svg,
-        [MARGIN, MARGIN + 12.0],
-        "start",
-        INK,
-        bold,
-        &title,
-    );
-    let chosen = chosen(advice);
+    let bold = format!("fill=\"{INK}\" font-weight=\"bold\" font-size=\"14\"");
+    text(&mut svg, MARGIN, MARGIN + 12.0, "start", &bold, &title);
+    let [chosen, _] = advice.taken_and_other();
     for (row, outcome) in advice.outcomes.iter().enumerate() {
-        let y = top + (row as f64 + 0.5) * ROW;
-        let style = if outcome.kind == chosen {
-            "font-weight=\"bold\""
+        let weight = if outcome.kind == chosen {
+            "bold"
         } else {
-            ""
+            "normal"
         };
         text(
             &mut svg,
-            [MARGIN + NAMES - 10.0, y + 4.0],
+            MARGIN + NAMES - 10.0,
+            middle(top, row) + 4.0,
             "end",
-            INK,
-            style,
+            &format!("fill=\"{INK}\" font-weight=\"{weight}\""),
             name(outcome.kind),
         );
     }
@@ -77,31 +67,22 @@ pub(super) fn picture(link: &str, advice: &Advice) -> String {
         panel(&mut svg, advice, at, measure, [left, top, bottom]);
     }
     let note = format!(
-        "mean and 95 % interval of {} runs of {} s, seed {}; the line is {}, bold is advised; better is on the right",
-        advice.runs,
-        advice.run_length_s,
-        advice.seed,
+        "{}; the line is {}, bold is advised; better is on the right",
+        of_runs(advice),
         name(advice.base)
     );
-    let small = "font-size=\"11\"";
-    text(
-        &mut svg,
-        [MARGIN, height - 12.0],
-        "start",
-        PALE,
-        small,
-        &note,
-    );
+    text(&mut svg, MARGIN, height - 12.0, "start", &small(11), &note);
     svg.push_str("</svg>\n");
     svg
 }
 
-/// The candidate to take.
-fn chosen(advice: &Advice) -> Kind {
-    match advice.choice {
-        airlane_advise::Choice::Keep => advice.base,
-        airlane_advise::Choice::Change { to, .. } => to,
-    }
+/// The middle of a row.
+fn middle(top: f64, row: usize) -> f64 {
+    top + (row as f64 + 0.5) * ROW
+}
+
+fn small(size: u8) -> String {
+    format!("fill=\"{PALE}\" font-size=\"{size}\"")
 }
 
 fn panel(svg: &mut String, advice: &Advice, at: usize, measure: &Measure, place: [f64; 3]) {
@@ -110,121 +91,72 @@ fn panel(svg: &mut String, advice: &Advice, at: usize, measure: &Measure, place:
         let half = value.ci95_half_width.unwrap_or(0.0);
         [(value.mean - half).max(0.0), value.mean + half]
     };
-    let values = || advice.outcomes.iter().map(|outcome| &outcome.values[at]);
-    let least = values()
-        .map(|value| reach(value)[0])
-        .fold(f64::INFINITY, f64::min);
-    let most = values().map(|value| reach(value)[1]).fold(0.0, f64::max);
+    let reaches = || {
+        advice
+            .outcomes
+            .iter()
+            .map(|outcome| reach(&outcome.values[at]))
+    };
+    let least = reaches().map(|[low, _]| low).fold(f64::INFINITY, f64::min);
+    let most = reaches().map(|[_, high]| high).fold(0.0, f64::max);
     // One candidate that is far from all others leaves these room only if the scale is of ratios.
     let logarithmic = least > 0.0 && most > 20.0 * least;
-    let scaled = |value: f64| {
-        if logarithmic {
-            libm::log10(value)
-        } else {
-            value
-        }
+    let scaled = |value: f64| match logarithmic {
+        true => libm::log10(value),
+        false => value,
     };
     let (low, high) = (scaled(least), scaled(most));
     let margin = 0.05 * (high - low).max(f64::MIN_POSITIVE);
-    let (low, high) = (low - margin, high + margin);
+    let rises = measure.what == What::Throughput;
     let x = |value: f64| {
-        let part = (scaled(value) - low) / (high - low);
-        let part = if measure.what == What::Throughput {
-            part
-        } else {
-            1.0 - part
-        };
+        let part = (scaled(value) - low + margin) / (high - low + 2.0 * margin);
+        let part = if rises { part } else { 1.0 - part };
         left + PANEL * part.clamp(0.0, 1.0)
     };
-    text(
+    let centre = left + PANEL / 2.0;
+    let ink = format!("fill=\"{INK}\"");
+    text(svg, centre, top - 10.0, "middle", &ink, &head(measure));
+    push(
         svg,
-        [left + PANEL / 2.0, top - 10.0],
-        "middle",
-        INK,
-        "",
-        &head(measure),
+        format_args!(
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{PANEL}\" height=\"{}\" fill=\"none\" stroke=\"{PALE}\"/>",
+            bottom - top
+        ),
     );
-    let frame = format!(
-        "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{PANEL:.1}\" height=\"{:.1}\" fill=\"none\" stroke=\"{PALE}\"/>",
-        bottom - top
-    );
-    push(svg, &frame);
-    let base = advice
-        .outcomes
-        .iter()
-        .find(|outcome| outcome.kind == advice.base);
+    let base = advice.outcomes.iter().find(|of| of.kind == advice.base);
     if let Some(base) = base {
         let x = x(base.values[at].mean);
-        let line = format!(
-            "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{PALE}\" stroke-dasharray=\"3 3\"/>"
+        push(
+            svg,
+            format_args!(
+                "<path d=\"M{x:.1} {top}V{bottom}\" stroke=\"{PALE}\" stroke-dasharray=\"3 3\"/>"
+            ),
         );
-        push(svg, &line);
     }
+    let [chosen, _] = advice.taken_and_other();
     for (row, outcome) in advice.outcomes.iter().enumerate() {
-        let y = top + (row as f64 + 0.5) * ROW;
-        let colour = if outcome.kind == chosen(advice) {
+        let y = middle(top, row);
+        let colour = if outcome.kind == chosen {
             CHOSEN
         } else {
             USUAL
         };
         let value = &outcome.values[at];
-        let [from, to] = reach(value).map(x);
-        let (above, below) = (y - 4.0, y + 4.0);
-        let bar = format!(
-            "<path d=\"M{from:.1} {y:.1}H{to:.1}M{from:.1} {above:.1}V{below:.1}M{to:.1} {above:.1}V{below:.1}\" \
-             stroke=\"{colour}\" stroke-width=\"1.5\" fill=\"none\"/>"
-        );
-        push(svg, &bar);
-        let point = format!(
-            "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>",
-            x(value.mean)
-        );
-        push(svg, &point);
-    }
-    let ends = [(least, 14.0), (most, 14.0)];
-    let anchors = if measure.what == What::Throughput {
-        ["start", "end"]
-    } else {
-        ["end", "start"]
-    };
-    for ((value, below), anchor) in ends.into_iter().zip(anchors) {
-        let at = if anchor == "start" {
-            left
-        } else {
-            left + PANEL
-        };
-        let shown = Shown::single(value).show(unit(measure)).to_string();
-        text(
+        interval(svg, reach(value).map(x), y, colour);
+        let x = x(value.mean);
+        push(
             svg,
-            [at, bottom + below],
-            anchor,
-            PALE,
-            "font-size=\"11\"",
-            &shown,
+            format_args!("<circle cx=\"{x:.1}\" cy=\"{y}\" r=\"4\" fill=\"{colour}\"/>"),
         );
+    }
+    let below = bottom + 14.0;
+    let ends = if rises { [least, most] } else { [most, least] };
+    let places = [(left, "start"), (left + PANEL, "end")];
+    for (value, (at, anchor)) in ends.into_iter().zip(places) {
+        let shown = Shown::single(value).show(unit(measure)).to_string();
+        text(svg, at, below, anchor, &small(11), &shown);
     }
     if logarithmic {
-        let said = "logarithmic";
-        text(
-            svg,
-            [left + PANEL / 2.0, bottom + 14.0],
-            "middle",
-            PALE,
-            "font-size=\"9\"",
-            said,
-        );
+        text(svg, centre, below, "middle", &small(9), "logarithmic");
     }
-}
-
-fn text(svg: &mut String, at: [f64; 2], anchor: &str, colour: &str, more: &str, content: &str) {
-    let content = escaped(content);
-    let [x, y] = at;
-    let element = format!(
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" {more}>{content}</text>"
-    );
-    push(svg, &element);
-}
-
-fn push(svg: &mut String, element: &str) {
-    let _ = writeln!(svg, "{element}");
 }

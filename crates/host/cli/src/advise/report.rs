@@ -7,7 +7,7 @@ use airlane_advise::{
 };
 use anyhow::Context as _;
 
-use super::words::{balance, balanced, capital, head, name, show};
+use super::words::{balance, balanced, capital, head, name, of_runs, show};
 use crate::args::AdviseArgs;
 use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
@@ -49,13 +49,9 @@ pub(super) fn table(advice: &Advice, goals: &Goals) -> String {
         lines.row(cells);
     }
     format!(
-        "{}{} runs of {} s each, {} where these are clear, seed {}; mean ± 95 % interval over the runs, without the error \
-         of the model.\n\n",
+        "{}{}; without the error of the model.\n\n",
         lines.render(),
-        advice.runs,
-        advice.run_length_s,
-        advice.runs_least,
-        advice.seed
+        capital(&of_runs(advice))
     )
 }
 

@@ -1,6 +1,6 @@
 //! Words for candidates, measures, gains and prices.
 
-use airlane_advise::{Compared, Kind, Measure, What};
+use airlane_advise::{Advice, Compared, Kind, Measure, What};
 use airlane_sim::Estimate as Measured;
 
 use crate::quantity::{Estimate, Unit};
@@ -17,6 +17,22 @@ pub(super) const fn name(kind: Kind) -> &'static str {
         Kind::CallsYounger => "calls younger",
         Kind::Searched => "found by search",
     }
+}
+
+/// What the values are of.
+pub(super) fn of_runs(advice: &Advice) -> String {
+    let Advice {
+        runs,
+        runs_least: least,
+        run_length_s: length,
+        seed,
+        ..
+    } = advice;
+    let fewer = match least < runs {
+        true => format!(", or {least} where these are clear"),
+        false => String::new(),
+    };
+    format!("mean ± 95 % interval of {runs} runs of {length} s{fewer}, seed {seed}")
 }
 
 pub(super) fn head(measure: &Measure) -> String {

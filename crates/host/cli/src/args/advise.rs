@@ -80,10 +80,12 @@ pub struct CheckArgs {
     /// record: its file, its name, or its control socket
     #[arg(value_name = "TRACE|LINK", required = true, num_args = 1..=2, value_hint = ValueHint::FilePath)]
     pub traces: Vec<PathBuf>,
-    /// How long a running link is recorded; someone must use it meanwhile
-    #[arg(long, value_name = "TIME", default_value = "60 s")]
-    pub record_for: Duration,
+    /// How long a running link is recorded; someone must use it meanwhile [default: 60 s]
+    #[cfg(feature = "live")]
+    #[arg(long, value_name = "TIME")]
+    pub record_for: Option<Duration>,
     /// Which peer of a running base station
+    #[cfg(feature = "live")]
     #[arg(long, value_name = "NAME")]
     pub peer: Option<String>,
     /// Who uses it, and how to simulate it.

@@ -125,11 +125,16 @@ pub struct RecordArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<Duration>,
     /// End before the file exceeds this size
-    #[arg(long, value_name = "SIZE", default_value = "64 MB")]
+    #[arg(long, value_name = "SIZE", default_value_t = Self::MOST)]
     pub max_size: Size,
     /// Print what was recorded as JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
+}
+
+impl RecordArgs {
+    /// The longest recording, unless the user says otherwise.
+    pub const MOST: Size = Size::from_bytes(64_000_000);
 }
 
 /// Arguments of `journal replay`.

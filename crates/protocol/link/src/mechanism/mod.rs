@@ -22,4 +22,3 @@ pub(crate) mod started;
 pub(crate) mod sum;
 pub(crate) mod timers;
 pub(crate) mod transmissions;
-pub(crate) mod turns;

@@ -8,11 +8,12 @@
 //! flows (`mechanism::lanes`). The scheme decides which holes to request, and when. A request that has become
 //! unnecessary before it could leave is forgotten, and two pending requests for one hole are merged.
 
+use std::collections::VecDeque;
+
 use airlane_base::{Instant, Payload, Seq, SeqSpace};
 
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
-use crate::mechanism::turns::Turns;
 use crate::wire::{Bitmap, Frame, FrameKind, Header};
 
 /// The state of a number between `expected` and `high`.
@@ -78,19 +79,30 @@ pub(crate) struct ReceiveWindow<P> {
     expected: Seq,
     high: Seq,
     places: Ring<Place<P>>,
-    naks: Turns,
+    naks: VecDeque<Seq>,
+    oldest_first: bool,
 }
 
 impl<P: Payload> ReceiveWindow<P> {
-    /// With `oldest_first`, requests leave in the order of their numbers, and not in that of detection.
-    pub(crate) fn new(window: u32, space: SeqSpace, oldest_first: bool) -> Self {
+    pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
         Self {
             space,
             window,
             expected: 0,
             high: 0,
             places: Ring::for_span(window, space),
-            naks: Turns::new(window, space, oldest_first),
+            naks: VecDeque::with_capacity(window as usize),
+            oldest_first: false,
+        }
+    }
+
+    /// Requests leave in the order of their numbers, rather than in that in which they were made: the window, and what
+    /// is delivered in order, waits for the oldest, and on a slow link a round through a window of losses takes
+    /// seconds.
+    pub(crate) fn oldest_first(self, oldest_first: bool) -> Self {
+        Self {
+            oldest_first,
+            ..self
         }
     }
 
@@ -234,9 +246,21 @@ impl<P: Payload> ReceiveWindow<P> {
             place.asked += 1;
             // One pending NAK suffices: the queue stays within the window.
             if !std::mem::replace(&mut place.waits, true) {
-                self.naks.push(seq);
+                let later = match self.oldest_first {
+                    true => self.waiting_after(seq),
+                    false => 0,
+                };
+                self.naks.insert(self.naks.len() - later, seq);
             }
         }
+    }
+
+    /// How many requests at the end of the queue are for later numbers.
+    fn waiting_after(&self, seq: Seq) -> usize {
+        let ahead = |of| self.space.distance(of, self.expected);
+        // Frames that have arrived meanwhile may be before the window, which looks like far ahead of it.
+        let is_later = |other: &&Seq| (ahead(seq) + 1..self.window).contains(&ahead(**other));
+        self.naks.iter().rev().take_while(is_later).count()
     }
 
     /// Requests every missing frame before `seq` for which `wanted` holds, given the number of its requests
@@ -295,7 +319,7 @@ impl<P: Payload> ReceiveWindow<P> {
 
     /// The next request to hand over.
     pub(crate) fn next_nak(&mut self) -> Option<Frame<P>> {
-        while let Some(seq) = self.naks.pop() {
+        while let Some(seq) = self.naks.pop_front() {
             if self.is_missing(seq) {
                 if let Some(place) = self.places.get_mut(seq) {
                     place.waits = false;
@@ -308,10 +332,10 @@ impl<P: Payload> ReceiveWindow<P> {
 
     /// Forgets NAKs for frames that have arrived meanwhile, so that they do not pile up on a busy link.
     pub(crate) fn prune_naks(&mut self) {
-        while let Some(seq) = self.naks.first()
-            && !self.is_missing(seq)
+        while let Some(seq) = self.naks.front()
+            && !self.is_missing(*seq)
         {
-            self.naks.pop();
+            self.naks.pop_front();
         }
     }
 

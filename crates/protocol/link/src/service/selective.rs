@@ -128,7 +128,7 @@ pub(crate) struct SelectiveRepeat<P, A> {
 }
 
 /// Limits repeated requests, so that a peer that does not answer is not asked ever more often, and one that answers
-/// slowly not much more often than it answers: requests leave before data, and would take a slow link from them.
+/// slowly is asked at most twice as often as it answers. Requests leave before data, and would fill a slow link.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(test, derive(Hash))]
 struct Again {
@@ -169,7 +169,7 @@ impl Again {
 
     fn note_came(&mut self) {
         self.rounds = 0;
-        self.came += 1;
+        self.came = self.came.saturating_add(1);
     }
 }
 
@@ -197,7 +197,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, layout)),
             lanes,
-            received: ReceiveWindow::new(window, space, facts.is_live()),
+            received: ReceiveWindow::new(window, space).oldest_first(facts.is_live()),
             asking: A::default(),
             overtaken: Overtaken::default(),
             nak_timers: config

@@ -83,7 +83,7 @@ impl<P: Payload> SrBitmap<P> {
             sent: SendWindow::new(window, space),
             transmissions: Transmissions::new(window, space),
             timer: OldestTimer::new(),
-            received: ReceiveWindow::new(window, space, facts.is_live()),
+            received: ReceiveWindow::new(window, space),
             report: DelayedAck::default(),
             unreported: 0,
             report_due: false,

@@ -388,8 +388,8 @@ impl Scenario {
         {
             problems.add(
                 "app.window-level",
-                "nobody looks at the window that would fall below it",
-                "windows = true beside it, or no window-level",
+                "without windows = true no congestion window is measured",
+                "add windows = true, or leave window-level out",
             );
         }
         if let Some(progress) = &flow.progress {

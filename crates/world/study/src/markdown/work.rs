@@ -74,8 +74,8 @@ fn picture(work: &Work, name: &str) -> String {
     format!("![{name}](figures/{}/{name}.svg)", work.id)
 }
 
-/// Figures about which no statement is counted. `F2-up` is `F2` in another setup, as its name says:
-/// that has the title.
+/// Figures about which no statement is counted. A figure such as `F2-up` shows `F2` in another setup, so
+/// the title of `F2` is not repeated.
 fn without_statements(out: &mut String, work: &Work, base: &WorkOutcome) {
     let is_counted = |study: &&Study| base.claims.iter().any(|claim| claim.study == study.id);
     let mut lines = String::new();
