@@ -67,8 +67,9 @@ impl Manifest {
             // `a/./b` yields plain components, too, but is not a plain path.
             let parts = path.split('/').count();
             if parts > DEEPEST {
+                let begin: String = path.chars().take(60).collect();
                 return Err(format!(
-                    "a path of {parts} parts is too deep; at most {DEEPEST} are taken"
+                    "{begin:?}... has {parts} parts, one in the other; at most {DEEPEST} are taken"
                 ));
             }
             let plain = Path::new(path).components().all(is_plain)

@@ -171,12 +171,14 @@ impl List {
             }
             Ok(()) => {}
         }
-        let text = name.to_str().ok_or_else(|| {
-            ShipError::Input(format!(
-                "{}: its name is no UTF-8 and cannot be sent; rename it",
-                path.display()
-            ))
-        })?;
+        let Some(text) = name.to_str() else {
+            const WHY: &str = "its name is no UTF-8 and cannot be sent; rename it";
+            if is_named {
+                return Err(ShipError::Input(format!("{}: {WHY}", path.display())));
+            }
+            self.skip(path, WHY);
+            return Ok(());
+        };
         let kind = if facts.is_dir() {
             Kind::Folder
         } else {
@@ -271,6 +273,27 @@ mod tests {
         fs::write(root.join("c"), "w").unwrap();
         let error = source.read(5, &mut bytes[..4]).unwrap_err().to_string();
         assert!(error.contains("changed meanwhile"), "{error}");
+    }
+
+    #[test]
+    fn names_without_utf_8_are_skipped_in_folders_and_refused_by_name() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        let strange = root.join(std::ffi::OsStr::from_bytes(b"na\xefve"));
+        fs::create_dir_all(&strange).unwrap();
+        fs::write(strange.join("below"), "not sent").unwrap();
+        fs::write(root.join("a"), "sent").unwrap();
+        let source = Source::new(std::slice::from_ref(&root)).unwrap();
+        let entries = source.manifest().entries();
+        let names: Vec<_> = entries.iter().map(|e| e.path.as_str()).collect();
+        assert_eq!(names, ["root", "root/a"]);
+        let [skipped] = source.skipped() else {
+            panic!("{:?}", source.skipped());
+        };
+        assert_eq!(skipped.path, strange);
+        let refused = Source::new(&[strange]).unwrap_err().to_string();
+        assert!(refused.contains("no UTF-8"), "{refused}");
     }
 
     #[test]
