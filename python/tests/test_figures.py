@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 from airlane import figures
 from airlane._figure import HouseFigure
-from airlane.figures._outcome import read
+from airlane.figures._outcome import find, read
 
 # A work that no code knows: three files, none of which says how to draw.
 MINI = {
@@ -68,7 +68,7 @@ def every(few: Path) -> list[tuple[str, Path]]:
         for folder in folders
         for outcome in read(folder)
         for study in outcome.studies
-        if study.drawing
+        if study.drawing or study.curves
     ]
 
 
@@ -109,9 +109,13 @@ def check_layout(name: str, figure: Figure) -> None:
 
 def test_every_figure_can_be_read(every: list[tuple[str, Path]]) -> None:
     for name, folder in every:
-        figure = figures.draw(folder, name)
-        assert figure.get_size_inches()[0] in figures.WIDTHS_IN.values()
-        check_layout(name, figure)
+        _, study = find(folder, name)
+        drawn = [figures.draw(folder, name)] if study.drawing else []
+        if study.curves:
+            drawn.append(figures.draw_over_time(folder, name))
+        for figure in drawn:
+            assert figure.get_size_inches()[0] in figures.WIDTHS_IN.values()
+            check_layout(name, figure)
 
 
 def test_a_legend_says_what_marks_and_bars_are(few: Path) -> None:
@@ -181,7 +185,8 @@ def test_every_study_that_runs_something_is_drawn(every: list[tuple[str, Path]])
     for folder in {folder for _, folder in every}:
         for outcome in read(folder):
             for study in outcome.studies:
-                assert (study.drawing is not None) == (study.scenarios > 0), study.id
+                drawn = study.drawing is not None or study.curves is not None
+                assert drawn == (study.scenarios > 0), study.id
 
 
 def test_a_study_without_runs_says_so(few: Path) -> None:

@@ -13,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from airlane import report
-from airlane.figures._outcome import read
+from airlane.figures._outcome import Study, read
 
 # By name: width and height in CSS pixels, and whether colours are dark.
 SCREENS = {"desk": (1280, 900, False), "phone": (390, 844, True)}
@@ -58,6 +58,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
     chrome.quit()
 
 
+def pictures(study: Study) -> int:
+    return sum(shown is not None for shown in (study.drawing, study.curves))
+
+
 def test_a_page_has_every_claim_and_every_figure(folder: Path, pages: list[Path]) -> None:
     outcomes = read(folder)
     assert [page.stem for page in pages] == [outcome.work for outcome in outcomes]
@@ -65,7 +69,7 @@ def test_a_page_has_every_claim_and_every_figure(folder: Path, pages: list[Path]
         text = page.read_text(encoding="utf-8")
         for claim in outcome.claims:
             assert f'id="{claim.id}"' in text
-        assert text.count("<svg ") == sum(s.drawing is not None for s in outcome.studies)
+        assert text.count("<svg ") == sum(map(pictures, outcome.studies))
         assert text.count('role="img" aria-label="') == text.count("<svg ")
         for study in outcome.studies:
             options = " ".join(outcome.options)
@@ -126,7 +130,7 @@ def test_a_page_is_readable_on_every_screen(
     for page, outcome in zip(pages, read(folder), strict=True):
         browser.get(page.as_uri())
         found = browser.execute_script(VISIBLE)
-        assert found["figures"] == sum(s.drawing is not None for s in outcome.studies)
+        assert found["figures"] == sum(map(pictures, outcome.studies))
         assert found["verdicts"] == len(outcome.claims)
         assert found["small"] == 0
         assert found["over"] <= 0
@@ -137,5 +141,5 @@ def test_a_page_is_readable_on_every_screen(
         found = browser.execute_script(VISIBLE)
         assert found["verdicts"] == outcome.counts["holds"]
         holding = {c.study for c in outcome.claims if c.verdict == "holds" and not c.apart}
-        drawn = {s.id for s in outcome.studies if s.drawing}
-        assert found["figures"] == len(holding & drawn)
+        drawn = {s.id: pictures(s) for s in outcome.studies}
+        assert found["figures"] == sum(drawn[study] for study in holding)

@@ -5,7 +5,7 @@ import { Controls } from "./controls";
 import { Problems } from "./editor";
 import { type Engine, Refused } from "./engine";
 import { NumberField } from "./number";
-import type { Curve } from "./plot";
+import type { Curve, Point } from "./plot";
 import type { ClaimOutcome, Comparison, FigureOutline, Outline, Panel, Verdict, WorkOutcome, WorkOutline } from "./protocol";
 import { type FigureView, Reproduction } from "./reproduce";
 import { type State, own, withSet } from "./state";
@@ -14,6 +14,8 @@ import { Theme } from "./theme";
 const WORDS: { [verdict in Verdict]: string } = { holds: "holds", consistent: "consistent", near: "near", misses: "misses", "source-inconsistent": "source inconsistent" };
 /** Signs, for who sees no colours. */
 const SIGNS: { [verdict in Verdict]: string } = { holds: "✓", consistent: "≈", near: "~", misses: "✗", "source-inconsistent": "!" };
+/** Of what is drawn over time. */
+const TIMED: { [unit: string]: [string, number] } = { "bit/s": ["kbit/s", 1e-3], s: ["ms", 1e3] };
 const UNITS: { [unit: string]: [string, number] } = { "bit/s": ["kbit/s", 1e-3], s: ["ms", 1e3], ratio: ["%", 100] };
 
 export const PREFIX = "figure=";
@@ -39,17 +41,21 @@ function Drawn({ outcome }: { outcome: WorkOutcome }) {
   const panels = useMemo(() => {
     // Long times are read in seconds.
     const unit = ({ unit, values }: Panel): [string, number] => (unit === "s" && values.flat().some((cell) => cell && cell.value >= 10) ? ["s", 1] : (UNITS[unit] ?? ["", 1]));
-    const curves = (panel: Panel): Curve[] => {
+    const curves = (panel: Panel, nth: number): Curve[] => {
       const { values } = panel;
       const [, factor] = unit(panel);
       return (figure?.lines ?? []).map(({ label }, line) => ({
         name: label || "simulated",
         at: line,
+        published: figure!.marks
+          .filter((mark) => mark.panel === nth && mark.line === line)
+          .map(({ x, value, band: [low, high] }) => ({ x, y: value * factor, low: low * factor, high: high * factor })),
         points: values[line]!.map((cell, x) => ({ x, y: cell ? cell.value * factor : null, half: cell?.ci95_half_width == null ? null : cell.ci95_half_width * factor })),
       }));
     };
-    return (figure?.panels ?? []).map((panel) => ({ panel, y: unit(panel)[0], curves: curves(panel) }));
+    return (figure?.panels ?? []).map((panel, nth) => ({ panel, y: unit(panel)[0], curves: curves(panel, nth) }));
   }, [outcome]);
+  if (!figure && outcome.studies[0]?.over_time) return null;
   if (!figure) return <p class="small">This study draws nothing: its claims read what other figures ran.</p>;
   return (
     <>
@@ -73,7 +79,61 @@ function Drawn({ outcome }: { outcome: WorkOutcome }) {
           />
         ))}
       </div>
-      <p class="small">Mean of {outcome.runs} {outcome.runs === 1 ? "run" : "runs"}{outcome.runs > 1 ? " with its 95 % interval" : ""}.</p>
+      <p class="small">Mean of {outcome.runs} {outcome.runs === 1 ? "run" : "runs"}{outcome.runs > 1 ? " with its 95 % interval" : ""}.{figure.marks.length > 0 && " A band is what agrees with the published value, which is its line."}</p>
+    </>
+  );
+}
+
+/** What happens over the time of the first run. */
+function OverTime({ outcome, csv }: { outcome: WorkOutcome; csv: string }) {
+  const drawn = outcome.studies[0]?.over_time;
+  const panels = useMemo(() => {
+    const found = new Map<string, Point[]>();
+    let end = drawn?.until_s ?? 0;
+    for (const row of csv.split("\n").slice(1, -1)) {
+      const [at, line, quantity, x, y] = row.split(",");
+      const key = `${at},${line},${quantity}`;
+      const points = found.get(key);
+      const point = { x: Number(x), y: Number(y) };
+      if (drawn?.until_s && point.x > drawn.until_s) continue;
+      end = Math.max(end, point.x);
+      if (points) points.push(point);
+      else found.set(key, [point]);
+    }
+    return (drawn?.panels ?? []).map((panel) => {
+      const [unit, factor] = TIMED[panel.unit] ?? [panel.unit, 1];
+      const scaled = (points: Point[]) => points.map(({ x, y }) => ({ x, y: y === null ? null : y * factor }));
+      const curves: Curve[] = [];
+      for (const quantity of panel.quantities) {
+        for (const [nth, { id, label }] of drawn!.lines.entries()) {
+          const points = found.get(`${panel.at},${id},${quantity}`);
+          if (!points) continue;
+          const first = quantity === panel.quantities[0];
+          const words = quantity.replace(/_(bytes|bps|s)$/, "").replaceAll("_", " ");
+          curves.push({ name: first ? label : `${label}, ${words}`, at: first ? nth : curves.length, dots: !first, points: scaled(points) });
+        }
+      }
+      if (panel.level !== null) curves.push({ name: "published level", at: curves.length, points: scaled([0, end].map((x) => ({ x, y: panel.level }))) });
+      return { panel, unit, curves };
+    });
+  }, [outcome, csv]);
+  return (
+    <>
+      {panels.map(({ panel, unit, curves }) => (
+        <>
+          <p class="legend figure-legend">
+            {curves.map(({ name, at }) => (
+              <span>
+                <span class={`key way-${at % 6}`} aria-hidden="true" /> {name}
+              </span>
+            ))}
+          </p>
+          <div class="charts">
+            <Chart title={[panel.y_label, panel.title].filter(Boolean).join(", ")} x="time, s" y={unit} curves={curves} />
+          </div>
+        </>
+      ))}
+      <p class="small">Over the time of one run, the first.</p>
     </>
   );
 }
@@ -284,7 +344,7 @@ export function Figures({ engine, ready, tabs, looks, open }: { engine: Engine; 
     void reproduction.current?.begin(figure, many);
   };
   const state: State = { scenario: "figure", set, ways: [], runs: 1 };
-  const { outline, outcome, fault, busy, done = 0, all = 0 } = view ?? {};
+  const { outline, outcome, curves, fault, busy, done = 0, all = 0 } = view ?? {};
   return (
     <>
       <header>
@@ -367,6 +427,7 @@ export function Figures({ engine, ready, tabs, looks, open }: { engine: Engine; 
           {fault && <Problems fault={fault} />}
           <section aria-labelledby="figure">
             <h2 id="figure">{known?.figures.find(({ id }) => id === asked.study)?.title ?? "Figure"}</h2>
+            {outcome && curves && <OverTime outcome={outcome} csv={curves} />}
             {outcome ? <Drawn outcome={outcome} /> : <p class="small">{busy && all > 0 ? "The first run of each scenario comes first." : "Not simulated yet."}</p>}
           </section>
           {outline && <Claims outline={outline} {...(outcome ? { outcome } : {})} changed={set.length > 0} />}

@@ -16,6 +16,10 @@ export interface Curve {
   /** Which colour it has. */
   at: number;
   points: Point[];
+  /** Whether its points stand alone, as those of the whole picture can. */
+  dots?: boolean;
+  /** Published values, and the values that agree with them. */
+  published?: { x: number; y: number; low: number; high: number }[];
   /** Times that are marked below it. */
   marks?: number[];
 }
@@ -78,7 +82,8 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
   const style = getComputedStyle(document.documentElement);
   const [ink, grid] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
   let [left, right, low, high] = [Infinity, -Infinity, log ? Infinity : 0, -Infinity];
-  for (const { points } of curves) {
+  for (const { points, published } of curves) {
+    for (const { y } of published ?? []) if (!log || y > 0) [low, high] = [Math.min(low, y), Math.max(high, y)];
     for (const { x, y, half } of points) {
       if (x < left) left = x;
       if (x > right) right = x;
@@ -127,6 +132,11 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
     const stroke = colour(curve.at);
     // Side by side where several stand at one name.
     const beside = names ? (Math.min(room * 0.7, 14 * curves.length) / curves.length) * (nth - (curves.length - 1) / 2) : 0;
+    for (const mark of curve.published ?? []) {
+      const [x, wide] = [px(mark.x) + beside, Math.max(12, Math.min(room * 0.7, 14 * curves.length) / curves.length)];
+      const [top, bottom] = [mark.high, mark.low].map((y) => Math.min(base, Math.max(TOP, py(y)))) as [number, number];
+      parts.push(`<path class="published" d="M${at(x - wide / 2)} ${at(bottom)}V${at(top)}h${at(wide)}V${at(bottom)}z" fill="${stroke}" opacity="0.25"/><path d="M${at(x - wide / 2)} ${at(py(mark.y))}h${at(wide)}" stroke="${stroke}" stroke-width="1.6"/>`);
+    }
     let path = "";
     let pen = "M";
     let single = "";
@@ -139,12 +149,12 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
       }
       const place = `${at(px(x) + beside)} ${at(py(y))}`;
       path += pen + place;
-      if (names || (pen === "M" && (points[n + 1]?.y ?? null) === null)) single += `M${place}h0`;
+      if (names || curve.dots || (pen === "M" && (points[n + 1]?.y ?? null) === null)) single += `M${place}h0`;
       if (half) parts.push(`<path d="M${at(px(x) + beside)} ${at(py(y - half))}V${at(py(y + half))}" stroke="${stroke}" stroke-width="1.2"/>`);
       pen = "L";
     }
-    if (path && !dots) parts.push(`<path class="curve" d="${path}" fill="none" stroke="${stroke}" stroke-width="1.8" stroke-linejoin="round" stroke-dasharray="${dash(curve.at)}"/>`);
-    if (single) parts.push(`<path d="${single}" stroke="${stroke}" stroke-width="${names ? 6 : 3}" stroke-linecap="${curve.at % 2 ? "square" : "round"}"/>`);
+    if (path && !dots && !curve.dots) parts.push(`<path class="curve" d="${path}" fill="none" stroke="${stroke}" stroke-width="1.8" stroke-linejoin="round" stroke-dasharray="${dash(curve.at)}"/>`);
+    if (single) parts.push(`<path d="${single}" stroke="${stroke}" stroke-width="${names ? 6 : curve.dots ? 5 : 3}" stroke-linecap="${curve.at % 2 ? "square" : "round"}"/>`);
     for (const time of curve.marks ?? []) parts.push(`<path d="M${at(px(time))} ${base - 5}l4 7h-8z" fill="${stroke}"/>`);
   });
 

@@ -35,6 +35,7 @@ export type Question =
   | { ask: "figure"; figure: FigureOf }
   | { ask: "measure"; world: World; run: number }
   // The answers of `measure` follow, as a list.
+  | { ask: "curves"; figure: FigureOf }
   | { ask: "judge"; figure: FigureOf; runs: number };
 
 /** A figure of a published work, with assignments on top of each of its scenarios. */
@@ -232,6 +233,18 @@ export interface Panel {
   values: ({ value: number; ci95_half_width: number | null } | null)[][];
 }
 
+/** One drawing area over the time of one run. */
+export interface OverTimePanel {
+  title: string;
+  /** The column `at` of its rows. */
+  at: string;
+  y_label: string;
+  unit: string;
+  /** The quantities of its rows: the curve, then marks. */
+  quantities: string[];
+  level: number | null;
+}
+
 /** As `airlane study run` writes it. */
 export interface WorkOutcome {
   runs: number;
@@ -247,7 +260,15 @@ export interface WorkOutcome {
       lines_label: string;
       lines: { id: string; label: string; slot: number }[];
       panels: Panel[];
+      /** Published values, and the values that agree with them. */
+      marks: { panel: number; line: number; x: number; value: number; band: [number, number] }[];
     } | null;
+    over_time?: {
+      until_s: number | null;
+      lines_label: string;
+      lines: { id: string; label: string; slot: number }[];
+      panels: OverTimePanel[];
+    };
   }[];
 }
 
@@ -268,4 +289,5 @@ export interface Answers {
   figure: FigureOutline;
   measure: Table;
   judge: WorkOutcome;
+  curves: string | null;
 }

@@ -9,6 +9,8 @@ export interface FigureView {
   done: number;
   all: number;
   outcome?: WorkOutcome;
+  /** What it draws over the time of one run, as CSV. */
+  curves?: string | null;
   busy: boolean;
 }
 
@@ -56,7 +58,7 @@ export class Reproduction {
   /** What the figure runs and claims; with `runs`, its simulation as well. */
   begin(figure: FigureOf, runs?: number): Promise<void> {
     return this.guarded(async (signal) => {
-      this.show({ figure, outline: undefined, fault: undefined, outcome: undefined, done: 0, all: 0 });
+      this.show({ figure, outline: undefined, fault: undefined, outcome: undefined, curves: undefined, done: 0, all: 0 });
       const outline = await this.engine.ask({ ask: "figure", figure }, SOON, signal);
       this.show({ outline });
       if (runs !== undefined) await this.simulate(figure, outline, runs, signal);
@@ -84,6 +86,7 @@ export class Reproduction {
       const list = records.slice(0, run + 1).flat().join(",");
       const outcome = await this.engine.ask({ ask: "judge", figure, runs: run + 1 }, SOON, signal, ["[", list, "]"]);
       this.show({ outcome });
+      if (run === 0 && outcome.studies[0]?.over_time) this.show({ curves: await this.engine.ask({ ask: "curves", figure }, SOON, signal) });
     }
   }
 }

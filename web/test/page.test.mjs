@@ -84,19 +84,24 @@ describe("digits", () => {
           if (worlds.length < 2 || worlds.length > 30) continue;
           const runs = [0, 1].flatMap((run) => worlds.map(({ text }) => airlaneEngine.asText({ ask: "measure", world: { text, file: id, set: [] }, run }, 0)));
           const records = (await Promise.all(runs)).join(",");
-          found.push([figure, await airlaneEngine.ask({ ask: "judge", figure, runs: 2 }, 0, undefined, ["[", records, "]"])]);
+          const outcome = await airlaneEngine.ask({ ask: "judge", figure, runs: 2 }, 0, undefined, ["[", records, "]"]);
+          found.push([figure, outcome, await airlaneEngine.ask({ ask: "curves", figure }, 0)]);
           left--;
         }
       }
       return found;
     }, set);
     assert.equal(figures.length, 10);
+    assert.ok(figures.some(([, , curves]) => curves !== null), "no curves were compared");
     const folder = mkdtempSync(`${tmpdir()}/airlane-figures-`);
-    for (const [{ work, study }, here] of figures) {
+    for (const [{ work, study }, here, curves] of figures) {
       const out = `${folder}/${work}-${study}`;
       await airlane("study", "run", `${work}/${study}`, "--runs", "2", "--set", set[0], "--out", out);
       const there = JSON.parse(await readFile(`${out}/${work}/outcome.json`, "utf8"));
-      assert.ok(here.claims.length + here.apart.length + (here.studies[0].figure?.panels.length ?? 0) > 0);
+      const { figure, over_time: overTime } = here.studies[0];
+      assert.ok(here.claims.length + here.apart.length + (figure?.panels.length ?? 0) + (overTime?.panels.length ?? 0) > 0);
+      assert.equal(curves === null, overTime === undefined, `${work}/${study}`);
+      if (overTime) assert.equal(curves, await readFile(`${out}/${work}/${overTime.name}.csv`, "utf8"), `${work}/${study}`);
       for (const part of Object.keys(here)) assert.deepEqual(here[part], there[part], `${work}/${study}: ${part}`);
     }
     rmSync(folder, { recursive: true });
@@ -116,7 +121,7 @@ describe("reproduce", () => {
     // The runs of the committed verdicts are the default, so that both columns say the same.
     assert.deepEqual(before, await claims.locator("table.claims > tbody > tr > td:nth-child(3)").allInnerTexts());
     await claims.getByText(/comparisons?$/).first().click();
-    assert.ok((await claims.locator("svg.beside").count()) > 0);
+    await claims.locator("svg.beside").first().waitFor();
     const drawn = () => page.locator("figure.chart svg").first().innerHTML();
     await page.locator("figure.chart svg").first().waitFor();
     const picture = await drawn();

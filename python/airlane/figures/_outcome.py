@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -340,12 +339,7 @@ def _outcome(path: Path) -> Outcome:
                     study["id"],
                     study["title"],
                     len(study["points"]),
-                    None
-                    if study["figure"] is None
-                    else _marked(
-                        _drawing(study["figure"]),
-                        [c for c in data["claims"] + data["apart"] if c["study"] == study["id"]],
-                    ),
+                    None if study["figure"] is None else _drawing(study["figure"]),
                     _curves(path.parent, study.get("over_time")),
                 )
                 for study in data["studies"]
@@ -422,7 +416,7 @@ def _drawing(data: Mapping[str, Any]) -> Drawing:
         x=tuple(data["x"]),
         x_ids=tuple(data["x_ids"]),
         lines_label=data["lines_label"],
-        lines=tuple(Line(line["id"], line["label"], line["slot"]) for line in data["lines"]),
+        lines=_lines(data),
         columns=data["columns"],
         panels=tuple(
             Panel(
@@ -434,8 +428,15 @@ def _drawing(data: Mapping[str, Any]) -> Drawing:
             )
             for panel in data["panels"]
         ),
-        marks=(),
+        marks=tuple(
+            Mark(mark["panel"], mark["line"], mark["x"], mark["value"], tuple(mark["band"]))
+            for mark in data["marks"]
+        ),
     )
+
+
+def _lines(data: Mapping[str, Any]) -> tuple[Line, ...]:
+    return tuple(Line(line["id"], line["label"], line["slot"]) for line in data["lines"])
 
 
 def _curves(folder: Path, data: Mapping[str, Any] | None) -> Curves | None:
@@ -446,7 +447,7 @@ def _curves(folder: Path, data: Mapping[str, Any] | None) -> Curves | None:
         name=data["name"],
         seed=data["seed"],
         until_s=data["until_s"],
-        lines=tuple(Line(line["id"], line["label"], line["slot"]) for line in data["lines"]),
+        lines=_lines(data),
         columns=data["columns"],
         panels=tuple(
             CurvesPanel(
@@ -460,54 +461,3 @@ def _curves(folder: Path, data: Mapping[str, Any] | None) -> Curves | None:
             for panel in data["panels"]
         ),
     )
-
-
-# `throughput[rlp] / throughput[default] from 1.12 to 4.05`: least and greatest along the x axis.
-_GAIN = re.compile(r"(\w+)\[([\w-]+)\] / \1\[([\w-]+)\] from ([\d.e-]+) to ([\d.e-]+)")
-# `loss[rlp, L4] is 0.04`.
-_VALUE = re.compile(r"(\w+)\[([\w-]+), ([\w-]+)\] is ([\d.e-]+)")
-
-
-def _marked(drawing: Drawing, claims: Sequence[Mapping[str, Any]]) -> Drawing:
-    """The same drawing with the printed values."""
-    lines = {line.id: index for index, line in enumerate(drawing.lines)}
-    marks = []
-    for claim in claims:
-        for check in claim["checks"]:
-            for index, panel in enumerate(drawing.panels):
-                if panel.title:
-                    continue
-                if (gain := _GAIN.fullmatch(check)) and gain[1] == panel.y:
-                    marks += _ends(drawing, index, lines, gain)
-                elif (value := _VALUE.fullmatch(check)) and value[1] == panel.y:
-                    known = value[2] in lines and value[3] in drawing.x_ids
-                    printed = float(value[4])
-                    if known:
-                        at = drawing.x_ids.index(value[3])
-                        band = (0.9 * printed, 1.1 * printed)
-                        marks.append(Mark(index, lines[value[2]], at, printed, band))
-    return replace(drawing, marks=tuple(marks))
-
-
-def _ends(
-    drawing: Drawing, panel: int, lines: Mapping[str, int], gain: re.Match[str]
-) -> list[Mark]:
-    """The ends of a printed gain, at the places where the measured gain is least and greatest."""
-    if gain[2] not in lines or gain[3] not in lines:
-        return []
-    rows = [drawing.panels[panel].values[lines[gain[name]]] for name in (2, 3)]
-    pairs = [(at, over, base) for at, (over, base) in enumerate(zip(*rows, strict=True))]
-    ratios = [
-        (over.value / base.value, at, base.value)
-        for at, over, base in pairs
-        if over and base and base.value > 0
-    ]
-    marks = []
-    for choose, end in ((min, gain[4]), (max, gain[5])):
-        if ratios:
-            _, at, base = choose(ratios)
-            more = float(end) - 1
-            # A gain counts as the printed one within a quarter of it.
-            bounds = sorted(base * (1 + share * more) for share in (0.75, 1.25))
-            marks.append(Mark(panel, lines[gain[2]], at, base * (1 + more), (bounds[0], bounds[1])))
-    return marks

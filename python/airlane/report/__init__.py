@@ -29,7 +29,7 @@ class Section:
     anchor: str
     claims: list[Claim]
     command: str
-    svg: str | None
+    pictures: list[str]
     tables: list[Table]
 
 
@@ -92,13 +92,13 @@ def _section(outcome: Outcome, study: Study) -> Section:
     from airlane.report import _svg
 
     anchor = study.id.replace(" ", "-")
-    drawing = study.drawing
+    shown = ((study.drawing, anchor), (study.curves, f"{anchor}-time"))
     return Section(
         study=study,
         anchor=anchor,
         claims=[claim for claim in outcome.claims if claim.study == study.id],
         command=_command(outcome, f"{outcome.work}/{study.id}"),
-        svg=None if drawing is None else _svg.inline(drawing, anchor),
+        pictures=[_svg.inline(what, prefix) for what, prefix in shown if what],
         tables=list(_tables(study)),
     )
 

@@ -11,24 +11,29 @@ from matplotlib.figure import Figure
 from airlane._figure import house_style
 from airlane._style import shown_unit
 from airlane.figures._draw import render
-from airlane.figures._outcome import Drawing
+from airlane.figures._outcome import Curves, Drawing
+from airlane.figures._over_time import read_points, render_curves
 
 
-def inline(drawing: Drawing, prefix: str) -> str:
+def inline(shown: Drawing | Curves, prefix: str) -> str:
     """Draw for one column, as an `svg` element.
 
     Args:
-        drawing: Names, numbers and units.
+        shown: Names, numbers and units; for curves, their file as well.
         prefix: Prefix of every id in it; unique on the page.
 
     Returns:
         The element. Text stays text; black and white become the page's own colours.
     """
+    if isinstance(shown, Curves):
+        figure, alt = render_curves(shown, read_points(shown.path), "single"), over_time(shown)
+    else:
+        figure, alt = render(shown, "single"), description(shown)
     buffer = io.StringIO()
     with house_style(), matplotlib.style.context({"svg.fonttype": "none"}):
         # Unlike in a file of its own, letters are not outlines here.
         Figure.savefig(
-            render(drawing, "single"),
+            figure,
             buffer,
             format="svg",
             transparent=True,
@@ -51,7 +56,6 @@ def inline(drawing: Drawing, prefix: str) -> str:
     width = re.search(r'<svg[^>]*?viewBox="([^"]*)"[^>]*>', text)
     if width is None:
         raise ValueError("Matplotlib wrote no viewBox")
-    alt = description(drawing)
     head = f'<svg viewBox="{width[1]}" role="img" aria-label="{_escaped(alt)}">'
     return head + text[width.end() :].strip()
 
@@ -71,6 +75,19 @@ def description(drawing: Drawing) -> str:
         f"{kind}: {'; '.join(shown)}, by {drawing.x_label} ({places})"
         + (f", for {names}" if names else "")
         + ". The table below has the numbers."
+    )
+
+
+def over_time(curves: Curves) -> str:
+    """Describe curves over time in a sentence for readers who cannot see them."""
+    labels = list(dict.fromkeys(panel.y_label for panel in curves.panels))
+    titles = list(dict.fromkeys(panel.title for panel in curves.panels if panel.title))
+    names = ", ".join(line.label.replace("\n", " ") for line in curves.lines if line.label)
+    return (
+        f"Curves over the time of one run: {'; '.join(labels)}"
+        + (f", for {names}" if names else "")
+        + (f" ({'; '.join(titles)})" if titles else "")
+        + f". {curves.path.name} has the numbers."
     )
 
 

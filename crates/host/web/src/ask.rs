@@ -65,6 +65,8 @@ enum Question {
     Figure { figure: FigureOf },
     /// The numbers that figures keep of repetition `run` of a scenario: `Record`.
     Measure { world: World, run: u64 },
+    /// What a figure draws over the time of one run, as CSV: text, or null for nothing.
+    Curves { figure: FigureOf },
     /// The figure and the verdicts that come of the `Record`s that follow, as a list: `WorkOutcome`.
     Judge { figure: FigureOf, runs: u64 },
 }
@@ -211,6 +213,7 @@ fn ask(question: Question, bytes: &[u8]) -> Result<String, Fault> {
         Question::Works => json(&figure::works()?),
         Question::Figure { figure } => json(&figure.outline()?),
         Question::Measure { world, run } => json(&figure::measure(&world.prepare()?, run)),
+        Question::Curves { figure } => json(&figure.curves()?),
         Question::Judge { figure, runs } => json(&figure.judge(runs, bytes)?),
     }
 }

@@ -185,6 +185,12 @@ impl FigureOf {
         })
     }
 
+    /// The CSV of `Plan::curves`.
+    pub(crate) fn curves(&self) -> Result<Option<String>, Fault> {
+        let plan = self.plan(1)?;
+        Ok(plan.curves().next().map(|(_, text)| text))
+    }
+
     pub(crate) fn judge(&self, runs: u64, records: &[u8]) -> Result<WorkOutcome, Fault> {
         let records: Vec<Record> =
             serde_json::from_slice(records).map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ mod comparison;
 pub(crate) mod contradiction;
 mod judge;
 pub(crate) mod lint;
+mod printed;
 mod scale;
 mod setting;
 mod words;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 pub use self::comparison::{Comparison, ComparisonCounts};
+pub(crate) use self::printed::PrintedValue;
 use self::setting::ClaimSetting;
 use crate::expression::{Comparator, Condition, ConditionKind, Expression, Operand};
 use crate::verdict::Verdict;

@@ -254,6 +254,38 @@ impl MeasuredData {
         })
     }
 
+    /// The same expression with the value of each axis at a place, so that equal ones mean the same
+    /// numbers.
+    pub(crate) fn at(
+        &self,
+        own: &str,
+        expression: &Expression,
+        place: &[String],
+    ) -> Result<Expression, String> {
+        let at = |of: &Expression| self.at(own, of, place).map(Box::new);
+        Ok(match expression {
+            Expression::Number(number) => Expression::Number(*number),
+            Expression::Quantity(quantity) => {
+                let study = &self.results(own, quantity)?.study;
+                let value = |axis: &crate::axis::Axis| {
+                    let mut named = quantity.at.iter().chain(place);
+                    let only = axis.values.first().filter(|_| axis.values.len() == 1);
+                    named.find(|v| axis.values.contains(v)).or(only).cloned()
+                };
+                Expression::Quantity(Quantity {
+                    study: Some(study.id.clone()),
+                    metric: quantity.metric.clone(),
+                    at: study.axes.iter().filter_map(value).collect(),
+                })
+            }
+            Expression::Negative(of) => Expression::Negative(at(of)?),
+            Expression::Binary(operator, left, right) => {
+                Expression::Binary(*operator, at(left)?, at(right)?)
+            }
+            Expression::Call(function, of) => Expression::Call(*function, at(of)?),
+        })
+    }
+
     /// The values repetition by repetition.
     fn each(
         &self,

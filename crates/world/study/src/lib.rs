@@ -53,7 +53,7 @@ pub use error::StudyError;
 #[cfg(feature = "tables")]
 pub use event_table::EventTable;
 pub use execute::{Done, ExecutionWatch, Shard};
-pub use figure::outcome::{FigureOutcome, LineOutcome, PanelOutcome, ValueOutcome};
+pub use figure::outcome::{FigureOutcome, LineOutcome, MarkOutcome, PanelOutcome, ValueOutcome};
 pub use figure::{FigureKind, FigureWidth};
 pub use grid::{Choice, Grid, alternatives_of};
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};

@@ -430,7 +430,20 @@ impl Plan {
         let Some(figure) = &study.figure else {
             return Ok(None);
         };
-        let outcome = figure.outcome(data, &study.id, &study.labels, &self.slots());
+        let printed = study
+            .claims
+            .iter()
+            .map(|c| c.printed_at_places(data, &study.id));
+        let printed: Result<Vec<_>, String> = printed.collect();
+        let outcome = printed.and_then(|printed| {
+            figure.outcome(
+                data,
+                &study.id,
+                &study.labels,
+                &self.slots(),
+                &printed.concat(),
+            )
+        });
         outcome.map(Some).map_err(|problem| StudyError::Figure {
             study: study.id.clone(),
             problem,

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use toml::Table;
 
 use super::comparison::{self, Comparison};
+use super::printed::GainEnd;
 use super::scale;
 use super::words::{grouped, labelled};
 use super::{Bound, Claim, ClaimClass, Closed, Gain, Judgement};
@@ -302,19 +303,16 @@ impl Judge<'_> {
     }
 
     fn gain(&self, gain: &Gain) -> Result<String, String> {
-        let mut ratios = vec![];
-        for of in gain.of.as_slice() {
-            for place in self.data.places(self.study, &[&of.expression], &[])? {
-                ratios.push((self.known(&of.expression, &place)?, place));
-            }
-        }
-        // A value that was not measured sorts first, and is judged as such.
-        let order = |a: &&(Jackknife, _), b: &&(Jackknife, _)| a.0.value.total_cmp(&b.0.value);
-        let unmeasured = ratios.iter().find(|(ratio, _)| ratio.value.is_nan());
-        let least = unmeasured.or_else(|| ratios.iter().min_by(order));
-        let most = unmeasured.or_else(|| ratios.iter().max_by(order));
-        let ends = least.zip(most).ok_or("there is nothing to compare")?;
-        for ((known, place), printed) in [ends.0, ends.1].into_iter().zip(gain.range) {
+        let ends = gain.ends(self.data, self.study)?;
+        for (
+            GainEnd {
+                ratio: known,
+                place,
+                ..
+            },
+            printed,
+        ) in ends.iter().zip(gain.range)
+        {
             let half = known.half_width(0.95) * self.widen;
             let found = print::gain(known.value, printed, half);
             let recorded = Recorded {
@@ -335,7 +333,7 @@ impl Judge<'_> {
                 )
             });
         }
-        let [least, most] = [ends.0, ends.1].map(|(ratio, _)| Unit::None.show(ratio.value));
+        let [least, most] = ends.map(|end| Unit::None.show(end.ratio.value));
         Ok(format!("{least} to {most} times"))
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Figure, FigureKind, FigureWidth, Labels, Panel};
 use crate::axis::AxisValues;
+use crate::claim::PrintedValue;
 use crate::data::MeasuredData;
 use crate::expression::Operand;
 use crate::statistics::Jackknife;
@@ -34,6 +35,23 @@ pub struct FigureOutcome {
     pub columns: usize,
     /// The panels, row by row.
     pub panels: Vec<PanelOutcome>,
+    /// Printed values of what it shows.
+    pub marks: Vec<MarkOutcome>,
+}
+
+/// A printed value of a line at a place on the x axis.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MarkOutcome {
+    /// Index of the panel.
+    pub panel: usize,
+    /// Index of the line.
+    pub line: usize,
+    /// Index of the place on the x axis.
+    pub x: usize,
+    /// The printed value, in the panel's unit.
+    pub value: f64,
+    /// Values between these agree with it.
+    pub band: [f64; 2],
 }
 
 /// A line of a figure.
@@ -80,6 +98,7 @@ impl Figure {
         study: &str,
         labels: &Labels,
         slots: &BTreeMap<String, usize>,
+        printed: &[PrintedValue],
     ) -> Result<FigureOutcome, String> {
         let label = |name: &String| labels.get(name).unwrap_or(name).clone();
         let panel = |panel: &Panel| {
@@ -130,6 +149,37 @@ impl Figure {
                 .iter()
                 .map(panel)
                 .collect::<Result<_, String>>()?,
+            marks: self.marks(data, study, printed)?,
         })
+    }
+
+    fn marks(
+        &self,
+        data: &MeasuredData,
+        study: &str,
+        printed: &[PrintedValue],
+    ) -> Result<Vec<MarkOutcome>, String> {
+        let mut marks = vec![];
+        for (panel, Panel { cells, .. }) in self.panels.iter().enumerate() {
+            for (line, row) in cells.iter().enumerate() {
+                for (x, (of, place)) in row.iter().enumerate() {
+                    let shown = data.at(study, &of.expression, place)?;
+                    for printed in printed.iter().filter(|printed| printed.of == shown) {
+                        let mark = MarkOutcome {
+                            panel,
+                            line,
+                            x,
+                            value: printed.is,
+                            band: printed.band,
+                        };
+                        // The ends of a gain at one place are one number.
+                        if mark.value.is_finite() && !marks.contains(&mark) {
+                            marks.push(mark);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(marks)
     }
 }

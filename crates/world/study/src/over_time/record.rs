@@ -42,28 +42,32 @@ impl Series {
 }
 
 impl Plan {
-    /// Simulates the first repetition of what requested studies draw over time once more, and writes
-    /// `WORK/STUDY-time.csv` for each, or `WORK/STUDY.csv` if it draws nothing else.
+    /// Writes what requested studies draw over time: `WORK/STUDY-time.csv` for each, or
+    /// `WORK/STUDY.csv` if it draws nothing else.
     ///
     /// # Errors
     /// If a file cannot be written.
     pub fn record(&self, folder: &Path) -> Result<(), StudyError> {
-        let Some(variant) = self.variants.first() else {
-            return Ok(());
-        };
         let folder = folder.join(&self.work.id);
-        for planned in variant.studies.iter().filter(|planned| planned.asked) {
-            let study = self.work.study(&planned.id);
-            let Some((study, over_time)) = study.and_then(|s| Some((s, s.over_time.as_ref()?)))
-            else {
-                continue;
-            };
+        for (name, text) in self.curves() {
             std::fs::create_dir_all(&folder).map_err(StudyError::io(&folder))?;
-            let path = folder.join(study.over_time_name() + ".csv");
-            let text = self.recorded(study, planned, over_time);
+            let path = folder.join(name + ".csv");
             std::fs::write(&path, text).map_err(StudyError::io(&path))?;
         }
         Ok(())
+    }
+
+    /// Simulates the first repetition of what requested studies draw over time once more. Each has the
+    /// name of its picture, and its curves as CSV with the columns `at`, `line`, `quantity`, `time_s`,
+    /// and `value` in the unit of the [panel](super::outcome::OverTimePanel).
+    pub fn curves(&self) -> impl Iterator<Item = (String, String)> {
+        let studies = self.variants.first().into_iter().flat_map(|v| &v.studies);
+        let asked = studies.filter(|planned| planned.asked);
+        asked.filter_map(|planned| {
+            let study = self.work.study(&planned.id)?;
+            let text = self.recorded(study, planned, study.over_time.as_ref()?);
+            Some((study.over_time_name(), text))
+        })
     }
 
     fn recorded(&self, study: &Study, planned: &PlannedStudy, over_time: &OverTime) -> String {

@@ -171,7 +171,7 @@ fn beyond(by: f64, [low, high]: [f64; 2], share: f64) -> f64 {
 /// prediction interval.
 pub(crate) fn gain(measured: f64, printed: f64, half: f64) -> Found {
     let (off, gain) = ((measured - printed).abs(), (printed - 1.0).abs());
-    let holds = off <= 0.25 * gain || off <= half;
+    let holds = off <= gain_tolerance(printed) || off <= half;
     let verdict = printed_verdict([holds, false, off <= 0.5 * gain]);
     let excess = beyond_by(off - 0.25 * gain);
     Found { verdict, excess }
@@ -181,11 +181,20 @@ pub(crate) fn gain(measured: f64, printed: f64, half: f64) -> Found {
 /// half the prediction interval.
 pub(crate) fn value(measured: f64, printed: f64, digit: Option<f64>, half: f64) -> Found {
     let (off, size) = ((measured - printed).abs(), printed.abs());
-    let rounds = digit.is_some_and(|digit| off <= digit / 2.0);
-    let holds = off <= 0.1 * size || rounds || off <= half;
+    let holds = off <= value_tolerance(printed, digit) || off <= half;
     let verdict = printed_verdict([holds, false, off <= 0.25 * size]);
     let excess = beyond_by(off - 0.1 * size);
     Found { verdict, excess }
+}
+
+/// How far a value may be from a printed one and hold, whatever its scatter.
+pub(crate) fn value_tolerance(printed: f64, digit: Option<f64>) -> f64 {
+    (0.1 * printed.abs()).max(digit.unwrap_or(0.0) / 2.0)
+}
+
+/// As [`value_tolerance`], for a printed ratio.
+pub(crate) fn gain_tolerance(printed: f64) -> f64 {
+    0.25 * (printed - 1.0).abs()
 }
 
 /// Judges how far a value is beyond a printed bound; `near` is how far counts as near, `half` is

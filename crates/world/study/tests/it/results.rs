@@ -158,6 +158,31 @@ fn claims_are_judged_and_worlds_are_shared() {
 }
 
 #[test]
+fn printed_values_are_marked_where_a_figure_shows_what_they_are_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path(), &[]);
+    let mut store = Store::open(&folder.path().join("out")).unwrap();
+    plan.execute(&mut store, Shard::ALL, 0, &()).unwrap();
+    let outcome = plan.outcome(&store, &plan.variants[0]).unwrap();
+    let figure = |at: usize| outcome.studies[at].figure.as_ref().unwrap();
+    let low = figure(0).panels[0].values[0][0].unwrap().value;
+    // Four times what is lost at the lower level, within a quarter of a gain of 300 %; and 20 %.
+    let expected = [(0.2, [0.18, 0.22]), (4.0 * low, [3.25 * low, 4.75 * low])];
+    let marks = &figure(0).marks;
+    assert_eq!(marks.len(), expected.len(), "{marks:?}");
+    for (mark, (value, band)) in marks.iter().zip(expected) {
+        assert_eq!((mark.panel, mark.line, mark.x), (0, 0, 1), "{mark:?}");
+        let apart = [
+            mark.value - value,
+            mark.band[0] - band[0],
+            mark.band[1] - band[1],
+        ];
+        assert!(apart.iter().all(|by| by.abs() < 1e-12), "{mark:?}");
+    }
+    assert!(figure(1).marks.is_empty());
+}
+
+#[test]
 fn interrupted_and_resumed_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let plan = plan(folder.path(), &[]);
