@@ -14,8 +14,8 @@ use airlane_live::netlink::{Cidr, leads_to};
 use airlane_live::signals::stop_on_signals;
 use airlane_live::status::{PeerStatus, Status};
 use airlane_probe::{
-    AcceptFrom, App, ProbeError, ServeError, ServerConfig, ServerEvent, ServerPorts, Survey,
-    SurveyReport, SurveyStep, TestedPath, Times, find_server, serve,
+    AcceptFrom, App, LinkTest, LinkTestReport, LinkTestStep, ProbeError, ServeError, ServerConfig,
+    ServerEvent, ServerPorts, TestedPath, Times, find_server, serve,
 };
 use anyhow::{Context as _, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -43,7 +43,7 @@ struct Outcome<'a> {
     /// Which service of the link each application used.
     services: Vec<Used>,
     #[serde(flatten)]
-    report: &'a SurveyReport,
+    report: &'a LinkTestReport,
 }
 
 /// Runs the verb.
@@ -56,7 +56,7 @@ pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
     apps.sort_unstable();
     apps.dedup();
     let std = |time: airlane_base::Duration| Duration::from_nanos(time.as_nanos());
-    let survey = Survey {
+    let test = LinkTest {
         control: SocketAddr::from((ways.control, args.port)),
         before: ways.before.filter(|_| !args.after),
         after: ways.after.filter(|_| !args.before),
@@ -73,14 +73,14 @@ pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
         congestion_control: args.congestion_control.clone(),
         patience: PATIENCE,
     };
-    if survey.times.measure.is_zero() {
+    if test.times.measure.is_zero() {
         return Err(BadInput("--duration must be longer than 0 s".to_owned()).into());
     }
-    let bar = progress(survey.steps());
+    let bar = progress(test.steps());
     let mut marks = Vec::new();
-    let report = survey.run(&mut |step| {
+    let report = test.run(&mut |step| {
         let alone = match step {
-            SurveyStep {
+            LinkTestStep {
                 path: TestedPath::After,
                 apps: [app],
             } => Some(*app),
@@ -104,7 +104,7 @@ pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
         };
         return output::print(&(serde_json::to_string(&outcome)? + "\n"));
     }
-    let table = table::render(&report, link, &survey.times) + &services::line(&services);
+    let table = table::render(&report, link, &test.times) + &services::line(&services);
     output::print(&table)?;
     let complaints = table::complaints(&report);
     complaints
@@ -337,7 +337,7 @@ fn progress(steps: usize) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, step: SurveyStep<'_>) {
+fn show(bar: &ProgressBar, step: LinkTestStep<'_>) {
     let path = match step.path {
         TestedPath::Before => "before",
         TestedPath::After => "after",

@@ -10,11 +10,11 @@
 //! `now` never goes back; the TUN device and the socket are read whenever they are readable, so that nothing
 //! waits in the kernel for longer than one batch; no error of a single packet ends the loop.
 
-mod lineage;
 mod receive;
 mod requests;
 mod start;
 mod supervisor;
+mod suspend;
 mod transmit;
 mod up_error;
 pub(crate) mod ways;
@@ -46,8 +46,8 @@ use crate::security::random;
 use crate::status::{FlowOffer, PeerFlows, Status};
 use crate::tun::Tun;
 use crate::underlay::{Received, Underlay};
-use lineage::Lineage;
 use supervisor::Supervisor;
+use suspend::SuspendDetector;
 
 /// Least time between two turns of the loop that only timers cause. On a fast link several frames then share
 /// a turn and a system call, and the port's shaper makes up for the wait. Below 48 Mbit/s a frame of 1500 B
@@ -62,7 +62,7 @@ pub struct Daemon {
     underlay: Underlay,
     control: Option<Server>,
     /// Detects that the machine was suspended or cloned, after which its keys must not be used; `None` without keys.
-    lineage: Option<Lineage>,
+    suspend: Option<SuspendDetector>,
     /// A client of the control socket, so it must be dropped after that.
     exporter: Option<Exporter>,
     /// Resolves the peers' host names, if there are any.
@@ -144,7 +144,7 @@ impl Daemon {
             Some(control) => (control.as_fd(), PollFlags::IN),
             None => (stop, PollFlags::empty()),
         };
-        let (devices, devices_flags) = match self.lineage.as_ref().and_then(Lineage::fd) {
+        let (devices, devices_flags) = match self.suspend.as_ref().and_then(SuspendDetector::fd) {
             Some(devices) => (devices, PollFlags::IN),
             None => (stop, PollFlags::empty()),
         };
@@ -185,11 +185,11 @@ impl Daemon {
 
     /// Discards keys that another host may have as well, before anything is sealed with them.
     fn watch_lineage(&mut self, now: Instant, devices: bool) {
-        let Some(lineage) = &mut self.lineage else {
+        let Some(suspend) = &mut self.suspend else {
             return;
         };
-        let slept = lineage.slept(now, clock::awake());
-        let copied = devices && lineage.is_copy();
+        let slept = suspend.slept(now, clock::awake());
+        let copied = devices && suspend.is_copy();
         if !copied && slept.is_none() {
             return;
         }

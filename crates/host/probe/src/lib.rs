@@ -44,6 +44,7 @@ mod control;
 mod download;
 mod echo;
 mod file;
+mod link_test;
 mod pages;
 mod plan;
 mod ports;
@@ -53,7 +54,6 @@ mod server;
 mod server_state;
 #[doc(hidden)]
 pub mod strangers;
-mod survey;
 mod token;
 mod voice;
 
@@ -64,6 +64,7 @@ use std::time::Duration;
 pub use client::{ClientConfig, ProbeError, run_client};
 pub use clock::LocalClock;
 pub use echo::find_server;
+pub use link_test::{App, LinkTest, LinkTestReport, LinkTestStep, PathReport, TestedPath};
 pub use plan::Times;
 pub use ports::{CONTROL_PORT, FILE_PORT, PAGES_PORT, ServerPorts, VOICE_PORT};
 pub use progress::{Counts, Progress};
@@ -71,7 +72,6 @@ pub use report::{
     ClockReport, DownloadReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport,
 };
 pub use server::{AcceptFrom, ServeError, ServerConfig, ServerEvent, serve};
-pub use survey::{App, PathReport, Survey, SurveyReport, SurveyStep, TestedPath};
 pub use voice::VOICE_DSCP;
 
 /// How long a blocking call may take before a loop checks its deadline again.

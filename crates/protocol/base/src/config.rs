@@ -176,12 +176,12 @@ impl Document {
         // seem repeated because the header between them could not be read.
         let repeated = |e: &toml::de::Error| e.message().contains("duplicate key");
         let only_repeated = errors.iter().all(repeated);
-        let told = errors.iter().filter(|e| only_repeated || !repeated(e));
-        let mut told: Vec<_> = told.map(|e| (e.span().unwrap_or(0..0), e)).collect();
-        told.sort_by_key(|(span, _)| span.start);
+        let shown = errors.iter().filter(|e| only_repeated || !repeated(e));
+        let mut shown: Vec<_> = shown.map(|e| (e.span().unwrap_or(0..0), e)).collect();
+        shown.sort_by_key(|(span, _)| span.start);
         let mut problems: Vec<Problem> = Vec::new();
         let mut line_end = None;
-        for (span, error) in told {
+        for (span, error) in shown {
             if line_end >= Some(span.start) || problems.len() == PROBLEMS_AT_ONCE {
                 continue;
             }

@@ -74,7 +74,7 @@ struct Pair {
     product: f64,
     together: bool,
     /// The last state that [`Bottlenecks::poll_change`] reported.
-    told: bool,
+    reported: bool,
 }
 
 impl Pair {
@@ -135,11 +135,11 @@ impl Bottlenecks {
         let all = (1..PORTS).flat_map(|high| (0..high).map(move |low| (low, high)));
         let has_changed = |(low, high): &(usize, usize)| {
             let pair = &self.pairs[Self::at(*low, *high)];
-            pair.told != pair.together
+            pair.reported != pair.together
         };
         let (low, high) = { all }.find(has_changed)?;
         let pair = &mut self.pairs[Self::at(low, high)];
-        pair.told = pair.together;
+        pair.reported = pair.together;
         Some((low as u8, high as u8, pair.together))
     }
 

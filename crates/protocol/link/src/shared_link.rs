@@ -60,7 +60,7 @@ impl SharedLink {
     /// another length replaces the turn as if it had been announced with that length.
     pub fn offer(&mut self, now: Instant, port: u8, len: usize) {
         match self.turns.first_of(port) {
-            Some(told) if told == len => {}
+            Some(offered) if offered == len => {}
             Some(_) => self.turns.resize_first(port, len),
             None => {
                 if self.turns.is_empty() && now >= self.free_at {

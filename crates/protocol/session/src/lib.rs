@@ -142,7 +142,7 @@ pub struct Session {
     /// The nonce that our last hello echoed.
     echoed: u64,
     /// Whether our last hello named the current session.
-    told: bool,
+    named_session: bool,
     left: VecDeque<u64>,
     /// The epoch whose table was refused.
     refused: Option<u64>,
@@ -195,7 +195,7 @@ impl Session {
             peer: None,
             heard: None,
             echoed: 0,
-            told: false,
+            named_session: false,
             left: VecDeque::new(),
             refused: None,
             other_version: None,
@@ -421,7 +421,7 @@ impl Session {
         self.last_hello = Some(now);
         self.unheard.on_sent(now);
         self.echoed = self.heard.map_or(0, |heard| heard.nonce);
-        self.told = self.peer.is_some();
+        self.named_session = self.peer.is_some();
         // The text is for a peer that may have to refuse it; a confirmed one has the same.
         let known = confirmed && self.heard.map(|heard| heard.epoch) == self.peer_epoch();
         Some(Hello {
@@ -533,7 +533,7 @@ impl Session {
                 self.push(SessionEvent::Confirmed { session });
             }
             self.to_answer |= hello.asks;
-            if !self.told || hello.asks {
+            if !self.named_session || hello.asks {
                 // It waits for the same word from us.
                 self.hello_soon(now);
             }
@@ -604,7 +604,7 @@ impl Session {
             sent_ns: 0,
         });
         self.nonce = draw(&mut self.nonces);
-        self.told = false;
+        self.named_session = false;
         self.retry = FIRST_RETRY;
         self.srtt = None;
         self.push(SessionEvent::Established {

@@ -346,7 +346,7 @@ fn our_own_hello_coming_back_is_refused() {
     );
 }
 
-/// A standby node takes over the peer's address and gives it back. The first node was never told that its session ended,
+/// A standby node takes over the peer's address and gives it back. The first node was never reports that its session ended,
 /// so it must not continue in it.
 #[test]
 fn an_abandoned_epoch_must_be_renewed() {
@@ -577,11 +577,11 @@ proptest! {
         world.run(SECOND * 5);
         world.assert_established();
         world.loss = loss;
-        let told = |world: &World| {
+        let reports = |world: &World| {
             world.ends.iter().flat_map(|end| &end.events).filter(|e| matches!(e, SessionEvent::Unheard { .. })).count()
         };
         world.run(SECOND * before);
-        prop_assert_eq!(told(&world), 0, "both ends are heard");
+        prop_assert_eq!(reports(&world), 0, "both ends are heard");
         world.deaf = Some(deaf);
         world.run(SECOND * 40);
         let mute = &world.ends[1 - deaf].session;
@@ -590,7 +590,7 @@ proptest! {
         prop_assert!(unheard.is_some_and(|unheard| unheard > SECOND * 25 && unheard < SECOND * 50), "{:?}", unheard);
         prop_assert_eq!(world.ends[deaf].session.state(), SessionState::Disconnected);
         prop_assert_eq!(world.ends[deaf].session.unheard_since(), None);
-        prop_assert_eq!(told(&world), 1, "said once");
+        prop_assert_eq!(reports(&world), 1, "said once");
         (world.deaf, world.loss) = (None, 0.0);
         world.run(SECOND * 10);
         world.assert_established();

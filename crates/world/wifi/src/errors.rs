@@ -58,8 +58,8 @@ fn cck_half(symbol_to_noise: f64) -> f64 {
     let inner: f64 = (1..STEPS)
         .map(|i| density(from + step * i as f64) * if i % 2 == 1 { 4.0 } else { 2.0 })
         .sum();
-    let told = (density(from) + inner + density(to)) * step / 3.0;
-    libm::log(told.clamp(1.0 / 16.0, 1.0))
+    let mean = (density(from) + inner + density(to)) * step / 3.0;
+    libm::log(mean.clamp(1.0 / 16.0, 1.0))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

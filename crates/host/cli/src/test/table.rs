@@ -1,13 +1,13 @@
 //! Prints the results of a test.
 
-use airlane_probe::{App, PathReport, SurveyReport, Times, TrafficReport};
+use airlane_probe::{App, LinkTestReport, PathReport, Times, TrafficReport};
 
 use crate::chart::{Better, Chart, Measure};
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 
 /// A table with a line for each measure and a column for each path.
-pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -> String {
+pub(super) fn render(report: &LinkTestReport, link: Option<&str>, times: &Times) -> String {
     let paths = paths(report);
     let first = paths.first().map(|(_, path)| *path);
     let last = paths.last().map(|(_, path)| *path);
@@ -32,7 +32,7 @@ pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -
 }
 
 /// Problems during the measured period.
-pub(super) fn complaints(report: &SurveyReport) -> Vec<String> {
+pub(super) fn complaints(report: &LinkTestReport) -> Vec<String> {
     let mut all = Vec::new();
     for (name, path) in paths(report) {
         for run in path.runs() {
@@ -63,7 +63,7 @@ impl Runs for PathReport {
 
 type Paths<'a> = [(&'static str, &'a PathReport)];
 
-fn paths(report: &SurveyReport) -> Vec<(&'static str, &PathReport)> {
+fn paths(report: &LinkTestReport) -> Vec<(&'static str, &PathReport)> {
     let both = [("before", &report.before), ("after", &report.after)];
     both.into_iter()
         .filter_map(|(name, path)| Some((name, path.as_ref()?)))
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn each_application_has_a_line_alone_and_one_with_the_others() {
-        let report = SurveyReport {
+        let report = LinkTestReport {
             before: Some(path(2e6, 3)),
             after: Some(path(16e6, 0)),
         };
@@ -268,7 +268,7 @@ From 10.7.0.1 over the link right: 10 s each, after 2 s of warm-up, TCP cubic
         let mut after = path(16e6, 0);
         after.together = None;
         after.alone = BTreeMap::from([(App::Voice, traffic(0.0, 0))]);
-        let report = SurveyReport {
+        let report = LinkTestReport {
             before: None,
             after: Some(after),
         };

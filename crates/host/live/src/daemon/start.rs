@@ -8,7 +8,7 @@ use airlane_node::{Node, Quiet, Start};
 use airlane_secure::PeerAddress;
 
 use super::Daemon;
-use super::lineage::Lineage;
+use super::suspend::SuspendDetector;
 use super::up_error::UpError;
 use super::ways::{RESTORE, mark};
 use crate::clock;
@@ -98,11 +98,13 @@ impl Daemon {
                 seed: seed()?,
             },
         )?;
-        let lineage = node.has_keys().then(|| Lineage::new(now, clock::awake()));
+        let suspend = node
+            .has_keys()
+            .then(|| SuspendDetector::new(now, clock::awake()));
         Ok(Self {
             node,
             control: None,
-            lineage,
+            suspend,
             exporter: None,
             resolver: None,
             recorder: Rc::new(RefCell::new(Recorder::default())),

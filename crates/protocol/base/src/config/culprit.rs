@@ -94,7 +94,7 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
             && let Some((choice, forms)) = choice_around(&schema, tree, &culprit.path)
         {
             // A choice whose wrong key was removed has no form left; do not report that.
-            if !complaints.iter().any(|told| told.path.is_within(&choice)) {
+            if !complaints.iter().any(|other| other.path.is_within(&choice)) {
                 complaints.push(Complaint {
                     span: choice.find(tree).span,
                     text: message::of_choice(choice.last_key(), &forms),
@@ -146,7 +146,7 @@ fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::d
 /// Whether the key is missing only because a faulty one was removed, which has already been reported.
 fn is_said(key: &str, table: &KeyPath, complaints: &[Complaint]) -> bool {
     let key = table.with_key(key);
-    complaints.iter().any(|told| told.path.is_within(&key))
+    complaints.iter().any(|other| other.path.is_within(&key))
 }
 
 /// The choice at `path`, or the one whose only key is at `path`, with its possible forms.

@@ -345,8 +345,8 @@ fn an_assignment_may_reach_several_places() {
             .all(|service| service.scheme == Scheme::Default)
     );
     let error = document.set("links.*.services[x*].number=1").unwrap_err();
-    let told = "nothing here fits `links.*.services[x*].number`";
-    assert!(error.to_string().contains(told), "{error}");
+    let shown = "nothing here fits `links.*.services[x*].number`";
+    assert!(error.to_string().contains(shown), "{error}");
     let error = {
         document.set("links.radio.services[*].number=16").unwrap();
         document.read::<World>().unwrap_err()
@@ -556,12 +556,12 @@ fn a_choice_is_refused_once_and_where_it_is_wrong() {
             let text =
                 format!("[{table}]\n{kind}tries = {tries}\n[b]\ntries = 'on'\nlimit = 300\n");
             let error = load::<File>(&text, "radio.toml").unwrap_err();
-            let told = error.problems().iter();
-            let told: Vec<_> = told.map(|p| (p.path.as_str(), p.help.as_str())).collect();
+            let shown = error.problems().iter();
+            let shown: Vec<_> = shown.map(|p| (p.path.as_str(), p.help.as_str())).collect();
             let here = format!("{table}.tries{place}");
             // Problems elsewhere are reported, too.
             let there = ("b.limit", "write a whole number from 0 to 255");
-            assert_eq!(told, [(here.as_str(), help), there], "{error}");
+            assert_eq!(shown, [(here.as_str(), help), there], "{error}");
         }
     }
 }

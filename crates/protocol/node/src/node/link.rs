@@ -24,8 +24,8 @@ use super::error::NodeError;
 use super::event_log::EventLog;
 use super::lookup::Lookup;
 use super::path::Path;
-use super::rivals::Rivals;
 use super::share::Spent;
+use super::shared_key::SharedKeyDetector;
 use super::tap::Journals;
 use super::transmit::SendFate;
 use crate::config::{FragmentConfig, LiveConfig, PeerConfig};
@@ -99,7 +99,7 @@ pub(crate) struct PeerLink {
     pub(crate) refused: Option<RefusedTables>,
     pub(crate) disconnections: u64,
     pub(crate) disconnected_since: Option<Instant>,
-    pub(crate) rivals: Rivals,
+    pub(crate) shared_key: SharedKeyDetector,
     pub(crate) about: AboutEnds,
     /// Start of the peer's silence, and the last log entry about it.
     silent: Option<(Instant, Instant)>,
@@ -182,7 +182,7 @@ impl PeerLink {
             refused: None,
             disconnections: 0,
             disconnected_since: None,
-            rivals: Rivals::new(),
+            shared_key: SharedKeyDetector::new(),
             about: AboutEnds::new(&file.tun.addresses),
             silent: None,
             heard: now,

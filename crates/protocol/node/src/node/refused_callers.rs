@@ -25,7 +25,7 @@ struct Caller {
     /// Whether it called from the address of an expected peer that is absent.
     expected: bool,
     last: Instant,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 /// Recent callers that were refused.
@@ -80,7 +80,7 @@ impl RefusedCallers {
                     },
                     expected,
                     last: now,
-                    told: None,
+                    reported: None,
                 });
                 self.all.len() - 1
             }
@@ -92,12 +92,12 @@ impl RefusedCallers {
         if now >= self.minute.0 + QUIET {
             self.minute = (now, 0);
         }
-        let due = caller.told.is_none_or(|told| now >= told + QUIET);
+        let due = caller.reported.is_none_or(|last| now >= last + QUIET);
         if !due || self.minute.1 == MOST {
             return None;
         }
         self.minute.1 += 1;
-        caller.told = Some(now);
+        caller.reported = Some(now);
         Some(&caller.report)
     }
 
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn a_caller_is_logged_once_a_minute() {
         let mut callers = RefusedCallers::default();
-        let told = (0..180).filter(|&s| callers.note(at(s), address(2), MAC, true).is_some());
-        assert_eq!(told.collect::<Vec<_>>(), [0, 60, 120]);
+        let reports = (0..180).filter(|&s| callers.note(at(s), address(2), MAC, true).is_some());
+        assert_eq!(reports.collect::<Vec<_>>(), [0, 60, 120]);
         let report = callers.report(at(180));
         assert_eq!((report.len(), report[0].calls), (1, 180));
         assert_eq!(report[0].ago_ns, 1_000_000_000);
@@ -152,8 +152,8 @@ mod tests {
         let key = key.parse().unwrap();
         let unknown = (Reason::SecureUnknownKey, Some(&key));
         assert!(callers.note(at(0), address(1), unknown, true).is_some());
-        let told = (2..=255).filter(|&n| callers.note(at(1), address(n), MAC, false).is_some());
-        assert_eq!(told.count(), MOST - 1);
+        let reports = (2..=255).filter(|&n| callers.note(at(1), address(n), MAC, false).is_some());
+        assert_eq!(reports.count(), MOST - 1);
         let report = callers.report(at(2));
         assert_eq!(report.len(), MOST);
         let peer = report.iter().find(|caller| caller.address == address(1));

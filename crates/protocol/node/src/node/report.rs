@@ -159,7 +159,7 @@ impl PeerLink {
                 rtt_ns: self.session.srtt().map(Duration::as_nanos),
                 refused: self.refused.clone(),
                 other_protocol: self.session.other_version(),
-                shared_key: self.rivals.found(now),
+                shared_key: self.shared_key.found(now),
             },
             services: self
                 .port

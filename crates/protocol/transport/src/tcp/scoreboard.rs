@@ -70,13 +70,13 @@ impl Scoreboard {
             self.below_rxt -= below;
             self.count -= below + self.sacked.cut_below(window.una);
         }
-        let told = self.reported;
+        let before = self.reported;
         for (block, reported) in blocks.iter().zip(&mut self.reported) {
             if block.end > window.max {
                 continue;
             }
             *reported = *block;
-            if told.iter().any(|told| told.covers(block)) {
+            if before.iter().any(|before| before.covers(block)) {
                 continue;
             }
             let mut start = block.start.max(window.una);

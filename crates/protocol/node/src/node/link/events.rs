@@ -44,7 +44,7 @@ impl PeerLink {
                     self.sessions += 1;
                     self.refused = None;
                     self.about.forget();
-                    self.rivals.on_session(now, self.to.address);
+                    self.shared_key.on_session(now, self.to.address);
                     let why = if replaced {
                         "the peer was restarted"
                     } else {
@@ -112,7 +112,7 @@ impl PeerLink {
                 }
                 SessionEvent::HeardAgain => tracing::info!(%peer, "the peer hears us again"),
                 SessionEvent::EpochRenewed => {
-                    self.rivals.on_left(now);
+                    self.shared_key.on_left(now);
                     self.session_since = None;
                     self.disconnected_since = None;
                     tracing::info!(%peer, why = "the peer had left our session", "new epoch");
@@ -120,7 +120,7 @@ impl PeerLink {
                 other => tracing::debug!(?other, "session event"),
             }
         }
-        if let Some(shared) = self.rivals.speak(now) {
+        if let Some(shared) = self.shared_key.speak(now) {
             let peer = &self.config.name;
             tracing::error!(peer, help = SharedKey::HELP, "{}", shared.says(peer));
         }
@@ -161,7 +161,7 @@ impl PeerLink {
     /// Logs once a minute that a called peer is still silent. Returns whether that was due.
     pub(crate) fn mention_silence(&mut self, now: Instant) -> bool {
         self.silent = self.silent.filter(|_| self.session.is_silent());
-        let due = self.silent.filter(|(_, told)| now >= *told + SILENCE_AGAIN);
+        let due = self.silent.filter(|(_, last)| now >= *last + SILENCE_AGAIN);
         if let Some((since, _)) = due {
             self.silent = Some((since, now));
             let (peer, silent_for) = (self.who(), now.saturating_since(since));

@@ -32,7 +32,9 @@ impl Sack {
                 break;
             }
             if let Some(block) = self.held.containing(seq)
-                && !blocks[ahead..].iter().any(|told| told.covers(&block))
+                && !blocks[ahead..]
+                    .iter()
+                    .any(|reported| reported.covers(&block))
             {
                 self.recent[news] = seq;
                 news += 1;

@@ -31,7 +31,7 @@ pub(super) struct Sent {
     segments: VecDeque<Segment>,
     arrived: Ranges,
     /// The blocks of the last report.
-    told: [Range; MOST_BLOCKS],
+    reported: [Range; MOST_BLOCKS],
     sacked: u64,
     lost: u64,
     /// Copies in the order in which they were sent, oldest first. None is lost, and the first is neither delivered
@@ -105,13 +105,13 @@ impl Sent {
     /// Blocks report delivered segments; `each` is called for those that are new. Segments that were never sent are
     /// ignored, and blocks that the previous report had are skipped.
     pub(super) fn report(&mut self, blocks: &[Range], mut each: impl FnMut(u64, &Segment)) {
-        let told = self.told;
+        let before = self.reported;
         for (at, block) in blocks.iter().enumerate() {
             if block.end > self.una + self.segments.len() as u64 {
                 continue;
             }
-            self.told[at] = *block;
-            if !told.iter().any(|told| told.covers(block)) {
+            self.reported[at] = *block;
+            if !before.iter().any(|before| before.covers(block)) {
                 self.report_block(*block, &mut each);
             }
         }
@@ -180,7 +180,7 @@ impl Sent {
             }
         }
         self.arrived.clear();
-        self.told = Default::default();
+        self.reported = Default::default();
         self.sacked = 0;
         self.sort();
     }

@@ -1,4 +1,4 @@
-//! A survey of a link for its operator: each application on each path, alone and with all others.
+//! Tests a link for its operator: each application on each path, alone and with all others.
 //!
 //! The paths alternate, so that other changes affect both of them.
 
@@ -51,7 +51,7 @@ pub enum TestedPath {
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub struct Survey {
+pub struct LinkTest {
     /// The server's control port.
     pub control: SocketAddr,
     /// The server's address on the plain path, if that is measured.
@@ -70,7 +70,7 @@ pub struct Survey {
 
 /// A run that is about to begin.
 #[derive(Clone, Copy, Debug)]
-pub struct SurveyStep<'a> {
+pub struct LinkTestStep<'a> {
     /// The path.
     pub path: TestedPath,
     /// The applications.
@@ -79,7 +79,7 @@ pub struct SurveyStep<'a> {
 
 /// The results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SurveyReport {
+pub struct LinkTestReport {
     /// The plain path.
     pub before: Option<PathReport>,
     /// Through the link.
@@ -97,7 +97,7 @@ pub struct PathReport {
     pub together: Option<TrafficReport>,
 }
 
-impl Survey {
+impl LinkTest {
     fn paths(&self) -> impl Iterator<Item = (TestedPath, IpAddr)> {
         let both = [
             (TestedPath::Before, self.before),
@@ -121,23 +121,26 @@ impl Survey {
         self.paths().count() * self.groups().len()
     }
 
-    /// Carries out the survey. `tell` is called before each run.
+    /// Carries out the test. `tell` is called before each run.
     ///
     /// # Errors
     /// At the first run that fails.
-    pub fn run(&self, tell: &mut dyn FnMut(SurveyStep<'_>)) -> Result<SurveyReport, ProbeError> {
+    pub fn run(
+        &self,
+        tell: &mut dyn FnMut(LinkTestStep<'_>),
+    ) -> Result<LinkTestReport, ProbeError> {
         let empty = |address| PathReport {
             address,
             alone: BTreeMap::new(),
             together: None,
         };
-        let mut report = SurveyReport {
+        let mut report = LinkTestReport {
             before: self.before.map(empty),
             after: self.after.map(empty),
         };
         for apps in self.groups() {
             for (path, address) in self.paths() {
-                tell(SurveyStep { path, apps });
+                tell(LinkTestStep { path, apps });
                 let traffic = run_client(&self.client(address, apps))?;
                 let here = match path {
                     TestedPath::Before => &mut report.before,
@@ -187,7 +190,7 @@ mod tests {
 
     #[test]
     fn each_application_runs_alone_and_several_run_together() {
-        let mut survey = Survey {
+        let mut test = LinkTest {
             control: ([10, 7, 0, 1], 4999).into(),
             before: Some([192, 0, 2, 1].into()),
             after: Some([10, 7, 0, 1].into()),
@@ -200,10 +203,10 @@ mod tests {
             congestion_control: None,
             patience: Duration::ZERO,
         };
-        assert_eq!(survey.steps(), 8);
-        assert_eq!(survey.groups().last(), Some(&App::ALL.as_slice()));
-        survey.apps = vec![App::Voice];
-        survey.before = None;
-        assert_eq!(survey.steps(), 1);
+        assert_eq!(test.steps(), 8);
+        assert_eq!(test.groups().last(), Some(&App::ALL.as_slice()));
+        test.apps = vec![App::Voice];
+        test.before = None;
+        assert_eq!(test.steps(), 1);
     }
 }

@@ -21,7 +21,7 @@ const WITHIN: Duration = Duration::from_secs(180);
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Rivals {
+pub(crate) struct SharedKeyDetector {
     /// Addresses at which the peer's last epochs began.
     begun: VecDeque<(Instant, PeerAddress)>,
     /// Times at which the peer left this end's epochs.
@@ -29,7 +29,7 @@ pub(crate) struct Rivals {
     quiet: Quiet,
 }
 
-impl Rivals {
+impl SharedKeyDetector {
     pub(crate) const fn new() -> Self {
         Self {
             begun: VecDeque::new(),
@@ -87,40 +87,40 @@ mod tests {
 
     #[test]
     fn two_hosts_that_take_turns_are_found_and_forgotten() {
-        let mut rivals = Rivals::new();
+        let mut shared_key = SharedKeyDetector::new();
         let mut said = Vec::new();
         for turn in 0..10 {
-            rivals.on_session(at(turn * 14), Some(host(1 + turn as u8 % 2)));
-            said.extend(rivals.speak(at(turn * 14)).map(|_| turn));
+            shared_key.on_session(at(turn * 14), Some(host(1 + turn as u8 % 2)));
+            said.extend(shared_key.speak(at(turn * 14)).map(|_| turn));
         }
         assert_eq!(said, [2, 7], "once a minute");
-        let Some(SharedKey::Peer(hosts)) = rivals.found(at(126)) else {
+        let Some(SharedKey::Peer(hosts)) = shared_key.found(at(126)) else {
             panic!("not found");
         };
         assert!(hosts.contains(&host(1)) && hosts.contains(&host(2)));
-        assert_eq!(rivals.found(at(900)), None, "one of them is gone");
+        assert_eq!(shared_key.found(at(900)), None, "one of them is gone");
     }
 
     #[test]
     fn a_host_detects_that_its_own_key_is_shared() {
-        let mut rivals = Rivals::new();
+        let mut shared_key = SharedKeyDetector::new();
         for turn in 0..2 {
-            rivals.on_left(at(turn * 28));
-            assert_eq!(rivals.found(at(turn * 28)), None);
+            shared_key.on_left(at(turn * 28));
+            assert_eq!(shared_key.found(at(turn * 28)), None);
         }
-        rivals.on_left(at(56));
-        assert_eq!(rivals.found(at(56)), Some(SharedKey::Own));
+        shared_key.on_left(at(56));
+        assert_eq!(shared_key.found(at(56)), Some(SharedKey::Own));
     }
 
     proptest! {
         /// One host that restarts, at whatever address, never looks like two.
         #[test]
         fn one_restarting_host_never_looks_like_two(restarts in prop::collection::vec(any::<bool>(), 0..40)) {
-            let (mut rivals, mut place) = (Rivals::new(), 0);
+            let (mut shared_key, mut place) = (SharedKeyDetector::new(), 0);
             for (n, moves) in restarts.iter().enumerate() {
                 place += u8::from(*moves);
-                rivals.on_session(at(n as u64), Some(host(place)));
-                prop_assert_eq!(rivals.found(at(n as u64)), None);
+                shared_key.on_session(at(n as u64), Some(host(place)));
+                prop_assert_eq!(shared_key.found(at(n as u64)), None);
             }
         }
     }

@@ -20,21 +20,23 @@ const FROM_KERNEL: u32 = 1;
 const LONGEST: usize = 2048;
 
 /// See the module.
-pub(super) struct Lineage {
+pub(super) struct SuspendDetector {
     /// Suspended time since boot.
     asleep: Duration,
     /// The kernel's device events; `None` if unavailable.
     devices: Option<Socket>,
 }
 
-impl std::fmt::Debug for Lineage {
+impl std::fmt::Debug for SuspendDetector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let asleep = &self.asleep;
-        f.debug_struct("Lineage").field("asleep", asleep).finish()
+        f.debug_struct("SuspendDetector")
+            .field("asleep", asleep)
+            .finish()
     }
 }
 
-impl Lineage {
+impl SuspendDetector {
     /// Starts from the present readings of both clocks.
     pub(super) fn new(now: Instant, awake: Instant) -> Self {
         Self {
@@ -52,7 +54,7 @@ impl Lineage {
         (more > TOLERANCE).then_some(more)
     }
 
-    /// Readable when [`Lineage::is_copy`] has messages to read.
+    /// Readable when [`SuspendDetector::is_copy`] has messages to read.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.devices.as_ref().map(AsFd::as_fd)
     }
@@ -98,9 +100,9 @@ mod tests {
     fn a_suspend_is_seen_once_and_a_scheduling_pause_never() {
         let start = Instant::ORIGIN + SECOND * 100;
         // It has been suspended for 60 s before.
-        let mut lineage = Lineage::new(start, start - SECOND * 60);
+        let mut suspend = SuspendDetector::new(start, start - SECOND * 60);
         let mut look = |now: Duration, awake: Duration| {
-            lineage.slept(Instant::ORIGIN + now, Instant::ORIGIN + awake)
+            suspend.slept(Instant::ORIGIN + now, Instant::ORIGIN + awake)
         };
         assert_eq!(look(SECOND * 110, SECOND * 50), None);
         // This thread did not run for two seconds between the two readings.
