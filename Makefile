@@ -230,7 +230,7 @@ site: ## Make the lab in web/site, for any static host and for `airlane lab`: wh
 	$(call apt,xz,xz-utils,the simulator cannot be packed)
 	@if command -v rustup > /dev/null; then rustup target add $(WASM) 2> /dev/null || true; fi
 	$(CARGO) build --profile web --locked --target $(WASM) -p airlane-web
-	@{ printf 'globalThis.airlaneSimulator="'; xz -9ec --format=lzma $(BUILT)/$(WASM)/web/airlane_web.wasm | base64 -w 0; \
+	@{ printf 'globalThis.airlaneSimulator="'; xz -9ec --check=crc32 $(BUILT)/$(WASM)/web/airlane_web.wasm | base64 -w 0; \
 	  printf '";globalThis.airlaneSimulatorIsHere?.();\n'; } > $(BUILT)/simulator.js
 	@cmp -s $(BUILT)/simulator.js web/site/simulator.js || cp $(BUILT)/simulator.js web/site/simulator.js
 	@size=$$(cat web/site/* | gzip -9 | wc -c); echo "web/site: $$size bytes, compressed"; [ $$size -le 1600000 ]

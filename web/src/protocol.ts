@@ -27,7 +27,7 @@ export type Question =
       kinds: string[];
     }
   | { ask: "schema" }
-  | { ask: "tc"; text: string; device: string }
+  | { ask: "tc"; text: string; device: string; reverse: string; reverse_device: string }
   | { ask: "live"; text: string; file: string; rate: string; delay: string; loss: number }
   // The bytes of the recordings follow.
   | { ask: "recording"; recordings: { name: string; bytes: number }[] }

@@ -9,14 +9,13 @@ type From = "tc" | "live" | "recording";
 /** Scenarios that are made of what somebody has: settings of `tc`, a live file, a recorded link. */
 export function Starts({ engine, start }: { engine: Engine; start(state: State): void }) {
   const [from, setFrom] = useState<From>("tc");
-  const [tc, setTc] = useState("tc qdisc add dev eth0 root netem delay 25ms loss 5% rate 20mbit");
-  const [device, setDevice] = useState("");
+  const [tc, setTc] = useState({ text: "tc qdisc add dev eth0 root netem delay 25ms loss 5% rate 20mbit", device: "", reverse: "", reverse_device: "" });
   const [files, setFiles] = useState<File[]>([]);
   const [link, setLink] = useState({ rate: "20 Mbit/s", delay: "25 ms", loss: 1 });
   const [notes, setNotes] = useState<string[]>([]);
   const [wrong, setWrong] = useState("");
   const make = async (): Promise<[string, Start]> => {
-    if (from === "tc") return ["tc-link", await engine.ask({ ask: "tc", text: tc, device }, 0)];
+    if (from === "tc") return ["tc-link", await engine.ask({ ask: "tc", ...tc }, 0)];
     if (from === "live") {
       const [file] = files;
       const text = await file!.text();
@@ -43,6 +42,16 @@ export function Starts({ engine, start }: { engine: Engine; start(state: State):
       <input type="text" value={link[key]} onInput={(event) => setLink({ ...link, [key]: event.currentTarget.value })} />
     </label>
   );
+  const setting = (key: keyof typeof tc, label: string, rows?: number) => (
+    <label class="field">
+      {label}
+      {rows ? (
+        <textarea rows={rows} spellcheck={false} value={tc[key]} onInput={(event) => setTc({ ...tc, [key]: event.currentTarget.value })} />
+      ) : (
+        <input type="text" value={tc[key]} onInput={(event) => setTc({ ...tc, [key]: event.currentTarget.value })} />
+      )}
+    </label>
+  );
   return (
     <details class="group">
       <summary>start from your own link</summary>
@@ -63,14 +72,10 @@ export function Starts({ engine, start }: { engine: Engine; start(state: State):
         </label>
         {from === "tc" && (
           <>
-            <label class="field">
-              what you type, or what tc qdisc show prints
-              <textarea rows={4} spellcheck={false} value={tc} onInput={(event) => setTc(event.currentTarget.value)} />
-            </label>
-            <label class="field">
-              interface, if there are several
-              <input type="text" value={device} onInput={(event) => setDevice(event.currentTarget.value)} />
-            </label>
+            {setting("text", "what you type, or what tc qdisc show prints", 4)}
+            {setting("device", "interface, if there are several")}
+            {setting("reverse", "the same of the other direction, if it is set", 2)}
+            {setting("reverse_device", "interface of the other direction, if there are several")}
           </>
         )}
         {from !== "tc" && (
@@ -92,7 +97,7 @@ export function Starts({ engine, start }: { engine: Engine; start(state: State):
         <button type="submit" disabled={from !== "tc" && files.length === 0}>
           Simulate it
         </button>
-        <p class="small">{from === "tc" ? "The link loses and delays what the interface sends." : "Files stay on this machine."}</p>
+        <p class="small">{from === "tc" ? "The link loses and delays what the interfaces send." : "Files stay on this machine."}</p>
         {wrong && (
           <p class="fault" role="alert">
             {wrong}

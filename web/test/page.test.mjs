@@ -176,6 +176,11 @@ describe("starts", () => {
     await go(page);
     await page.waitForFunction(() => document.querySelector("[aria-label='Scenario, TOML']").value.includes("40 ms"));
     assert.equal(await page.getByLabel("Scenario, TOML").inputValue(), await airlane("scenario", "from-netem", line, "--app", "file,web,voice"));
+    const reverse = "tc qdisc add dev eth0 root netem delay 70ms";
+    await page.getByLabel("the same of the other direction").fill(reverse);
+    await go(page);
+    await page.waitForFunction(() => document.querySelector("[aria-label='Scenario, TOML']").value.includes("70 ms"));
+    assert.equal(await page.getByLabel("Scenario, TOML").inputValue(), await airlane("scenario", "from-netem", line, "--reverse", reverse, "--app", "file,web,voice"));
     // What a link here cannot do as netem does is said.
     await page.locator(".group .warning").first().waitFor();
     await close(page);

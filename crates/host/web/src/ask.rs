@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::figure::FigureOf;
 use crate::series::{Kept, Series};
-use crate::start::{LiveStart, Sent};
+use crate::start::{LiveStart, Sent, TcStart};
 use crate::world::{Fault, World};
 use crate::{figure, start};
 
@@ -54,7 +54,7 @@ enum Question {
     /// The JSON Schema of scenarios.
     Schema,
     /// A scenario of settings of `tc`, as of `airlane scenario from-netem`: `Start`.
-    Tc { text: String, device: String },
+    Tc(TcStart),
     /// A scenario of a live file at both ends of a link: `Start`.
     Live(LiveStart),
     /// A scenario of the link of a recording, or of one of each end; their bytes follow the question: `Start`.
@@ -207,7 +207,7 @@ fn ask(question: Question, bytes: &[u8]) -> Result<String, Fault> {
             json(&recorder.kept)
         }
         Question::Schema => json(FileSchema::of::<Scenario>().json()),
-        Question::Tc { text, device } => json(&start::tc(&text, &device)?),
+        Question::Tc(tc) => json(&start::tc(&tc)?),
         Question::Live(live) => json(&start::live(&live)?),
         Question::Recording { recordings } => json(&start::recording(&recordings, bytes)?),
         Question::Works => json(&figure::works()?),

@@ -41,14 +41,29 @@ pub(crate) struct Sent {
     bytes: usize,
 }
 
+/// What `tc` keeps of a link. Empty texts are left out.
+#[derive(Debug, Deserialize)]
+pub(crate) struct TcStart {
+    text: String,
+    device: String,
+    /// The settings of the other direction, if they are another text.
+    reverse: String,
+    reverse_device: String,
+}
+
 /// As `airlane scenario from-netem` with all of its applications.
-pub(crate) fn tc(text: &str, device: &str) -> Result<Start, Fault> {
+pub(crate) fn tc(tc: &TcStart) -> Result<Start, Fault> {
+    fn given(text: &str) -> Option<&str> {
+        Some(text.trim()).filter(|text| !text.is_empty())
+    }
     let choice = NetemChoice {
-        device: Some(device.trim()).filter(|device| !device.is_empty()),
+        device: given(&tc.device),
+        reverse_device: given(&tc.reverse_device),
         ..NetemChoice::default()
     };
     let apps = [ImportedApp::File, ImportedApp::Web, ImportedApp::Voice];
-    let import = from_netem(text, None, &choice, &apps).map_err(|error| error.to_string())?;
+    let import = from_netem(&tc.text, given(&tc.reverse), &choice, &apps);
+    let import = import.map_err(|error| error.to_string())?;
     Ok(Start {
         text: import.text,
         notes: import.notes,
