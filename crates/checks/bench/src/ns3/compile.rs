@@ -23,7 +23,7 @@ impl Program {
     }
 }
 
-/// What ns-3 is asked for.
+/// The parts of ns-3 that the programs use.
 const MODULES: [&str; 6] = [
     "ns3-wifi",
     "ns3-internet",
