@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python lab
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile site page lab docs reference static router deb version release deny clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-ns3 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile site page lab docs reference static router deb version release deny clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -131,6 +131,13 @@ validate-ns2: ## Run ns-2 beside the simulator, write how far each setting is ap
 	$(call apt,ns,ns2,its figures from the table stand in)
 	$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-ns2 -- \
 	  --write docs/lab/validation-ns2.md
+
+# Debian's package of ns-3 names no compiler, nor the libraries that its pkg-config files ask for.
+validate-ns3: ## Run ns-3's 802.11, and ns-2's, beside the simulator, write how far each setting is apart (5 min)
+	$(call apt,ns3++,libns3-dev libgsl-dev libsqlite3-dev pkg-config g++,there is nothing to compare with)
+	$(call apt,ns,ns2,its columns stay empty)
+	$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-ns3 -- \
+	  --write docs/lab/validation-ns3.md
 
 validate-kernel: setup ## Run the kernel's TCP beside the profile `modern` over an emulated link (root; 10 min)
 	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane

@@ -78,14 +78,17 @@ int main(int argc, char **argv) {
   for (uint32_t i = 0; i < devices.GetN(); i++) {
     auto device = DynamicCast<WifiNetDevice>(devices.Get(i));
     device->GetRemoteStationManager()->SetShortPreambleEnabled(true);
-    auto addAll = [&](Ptr<NetDevice> other) {
-      // Ad hoc stations learn about each other from frames; all of them have short preambles.
-      auto address = Mac48Address::ConvertFrom(other->GetAddress());
-      device->GetRemoteStationManager()->AddAllSupportedModes(address);
-      device->GetRemoteStationManager()->AddSupportedPhyPreamble(address, true);
-    };
-    for (uint32_t j = 0; j < devices.GetN(); j++)
-      if (i != j) addAll(devices.Get(j));
+    // ns-3's ad hoc stations answer at the highest mandatory rate, 11 Mbit/s, unless they know each other before they hear
+    // each other, and the only basic rate is the one of answers.
+    auto manager = device->GetRemoteStationManager();
+    manager->AddBasicMode(WifiMode("DsssRate2Mbps"));
+    for (uint32_t j = 0; j < devices.GetN(); j++) {
+      if (i == j) continue;
+      const auto other = Mac48Address::ConvertFrom(devices.Get(j)->GetAddress());
+      for (auto mode : {"DsssRate2Mbps", "DsssRate11Mbps"}) manager->AddSupportedMode(other, WifiMode(mode));
+      manager->AddSupportedPhyPreamble(other, true);
+      manager->RecordDisassociated(other);
+    }
   }
 
   InternetStackHelper stack;

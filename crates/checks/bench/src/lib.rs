@@ -3,8 +3,9 @@
 //! * [`bench_live`]: Airlane and other tunnels, on a clean and on an impaired link.
 //! * [`confusion`]: which service each kind of traffic gets.
 //! * [`kernel`]: the kernel's TCP and ours.
-//! * [`mesh`]: a saturated grid of radio stations, in ns-2, [`ns3`] and ours.
+//! * [`mesh`]: a saturated grid of radio stations, in ns-2, ns-3 and ours.
 //! * [`ns2`]: bulk transfers in ns-2 and in ours.
+//! * [`ns3`]: 802.11 over one hop in ns-3, ns-2 and ours.
 //! * [`packetdrill`]: packetdrill's scripts against our TCP.
 //! * [`relay`]: relays of split connections.
 //! * [`send`]: files with `airlane send`, live.
@@ -23,6 +24,7 @@ pub mod progress;
 pub mod relay;
 pub mod send;
 pub mod soak;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -151,7 +151,7 @@ fn grid(ns2: Option<&Ns2>) -> Result<(), String> {
             ns2.run_mesh(GRID_SECONDS, 1, 0).map_err(|e| e.to_string())
         })?;
     }
-    match Ns3::find() {
+    match Ns3::mesh() {
         Ok(ns3) => row("ns-3", 2, &|| {
             ns3.run_mesh(GRID_SECONDS, 1, 0).map_err(|e| e.to_string())
         }),

@@ -108,7 +108,7 @@ pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> S
         .expect("a string takes all");
     }
     text.push_str(
-        "| application | control | loss | runs | kernel | Airlane | gap ± standard error | | cause |\n\
+        "|application|control|loss|runs|kernel|Airlane|gap ± standard error| |cause|\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     for one in all {
@@ -119,8 +119,8 @@ pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> S
         };
         writeln!(
             text,
-            "| {} | {} | {:.2} {unit} | {:.2} {unit} | {:+.1} ± {:.1} % | {} | {} |",
-            one.point.label(),
+            "|{}|{}|{:.2} {unit}|{:.2} {unit}|{:+.1}±{:.1} %|{}|{}|",
+            one.point.label().replace(" | ", "|"),
             one.kernel.len(),
             kernel * scale,
             airlane * scale,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use airlane_sim::{Estimate, repeat};
 
 use super::grid::KnownSetting;
 use super::run::{Ns2, Ns2Error, TransferFigures};
 use super::setting::{Errors, Load};
+use crate::workers;
 
 /// The largest allowed difference of the mean throughputs.
 pub const LIMIT: f64 = 0.05;
@@ -145,28 +145,10 @@ fn repeat_ns2(
     to: u64,
 ) -> Result<Vec<TransferFigures>, Ns2Error> {
     let count = to.saturating_sub(from) as usize;
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let worker = || {
-        let mut found = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= count {
-                return found;
-            }
-            found.push((index, ns2.run(&known.setting, SEED, from + index as u64)));
-        }
-    };
-    let mut all: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-            let joined = thread.join();
-            joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().flat_map(join).collect()
+    let all = workers::each(count, |index| {
+        ns2.run(&known.setting, SEED, from + index as u64)
     });
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, measured)| measured).collect()
+    all.into_iter().collect()
 }
 
 /// The mean gap of each TCP, which shows small differences that all settings share.

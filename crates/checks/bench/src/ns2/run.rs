@@ -10,13 +10,14 @@ use super::setting::{Load, PAGES, Setting};
 use crate::mesh;
 
 /// Our scripts and their tables; written to files for each [`Ns2`].
-const SCRIPTS: [(&str, &str); 9] = [
+const SCRIPTS: [(&str, &str); 10] = [
     ("air.tcl", include_str!("../../ns2/air.tcl")),
     ("mesh.tcl", include_str!("../../ns2/mesh.tcl")),
     ("world.tcl", include_str!("../../ns2/world.tcl")),
     ("web.tcl", include_str!("../../ns2/web.tcl")),
     ("bulk.tcl", include_str!("../../ns2/bulk.tcl")),
     ("chain.tcl", include_str!("../../ns2/chain.tcl")),
+    ("one_hop.tcl", include_str!("../../ns2/one_hop.tcl")),
     (
         "HttpRequestLength.cdf",
         include_str!("../../../../world/sim/data/http-mah/HttpRequestLength.cdf"),
@@ -134,6 +135,17 @@ impl Ns2 {
     ) -> Result<f64, Ns2Error> {
         let figures = self.run_script("air.tcl", arguments.to_vec(), seed, run)?;
         Ok(figures.throughput_bps)
+    }
+
+    /// Stations that send to one receiver, by the arguments of `one_hop.tcl`; `read` parses the output.
+    pub(crate) fn run_one_hop<T>(
+        &self,
+        arguments: Vec<String>,
+        seed: u64,
+        run: u64,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Ns2Error> {
+        self.run_reading("one_hop.tcl", arguments, [seed, run], read)
     }
 
     /// The throughput of each flow of the saturated grid, bit/s.

@@ -1,12 +1,29 @@
-//! Runs ns-3: our program `ns3/mesh.cc`, compiled if Debian's libns3-dev is installed.
+//! Compiles our programs for ns-3, if Debian's libns3-dev is installed, and runs them.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use super::setting::{Reception, Setting};
 use crate::mesh::{ROUTES, SIDE, SPACING, flows};
 
-const PROGRAM: &str = include_str!("../ns3/mesh.cc");
+/// The program of each kind of world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Mesh,
+    OneHop,
+}
+
+impl Program {
+    const fn source(self) -> &'static str {
+        match self {
+            Self::Mesh => include_str!("../../ns3/mesh.cc"),
+            Self::OneHop => include_str!("../../ns3/one_hop.cc"),
+        }
+    }
+}
+
+/// The parts of ns-3 that the programs use.
 const MODULES: [&str; 6] = [
     "ns3-wifi",
     "ns3-internet",
@@ -38,7 +55,7 @@ pub enum Ns3Error {
     },
 }
 
-/// Our program for ns-3, compiled.
+/// One of our programs for ns-3, compiled.
 #[derive(Debug)]
 pub struct Ns3 {
     program: PathBuf,
@@ -47,11 +64,23 @@ pub struct Ns3 {
 }
 
 impl Ns3 {
-    /// Compiles our program against the ns-3 of this machine.
+    /// Compiles the program of the saturated grid against the ns-3 of this machine.
     ///
     /// # Errors
     /// [`Ns3Error::Missing`] if there is none.
-    pub fn find() -> Result<Self, Ns3Error> {
+    pub fn mesh() -> Result<Self, Ns3Error> {
+        Self::compile(Program::Mesh)
+    }
+
+    /// Compiles the program of stations that send to one receiver against the ns-3 of this machine.
+    ///
+    /// # Errors
+    /// [`Ns3Error::Missing`] if there is none.
+    pub fn one_hop() -> Result<Self, Ns3Error> {
+        Self::compile(Program::OneHop)
+    }
+
+    fn compile(which: Program) -> Result<Self, Ns3Error> {
         let asked = Command::new("pkg-config")
             .args(["--cflags", "--libs"])
             .args(MODULES)
@@ -63,8 +92,8 @@ impl Ns3 {
             _ => return Err(Ns3Error::Missing),
         };
         let directory = tempfile::tempdir()?;
-        let [source, program] = ["mesh.cc", "mesh"].map(|name| directory.path().join(name));
-        std::fs::write(&source, PROGRAM)?;
+        let [source, program] = ["world.cc", "world"].map(|name| directory.path().join(name));
+        std::fs::write(&source, which.source())?;
         let mut compiler = Command::new("g++");
         compiler
             .args(["-O2", "-std=c++17", "-o"])
@@ -95,11 +124,36 @@ impl Ns3 {
             format!("seed={seed}"),
             format!("run={run}"),
         ];
-        let text = succeeded(
-            "ns-3",
-            Command::new(&self.program).args(arguments).output()?,
-        )?;
-        flows(&text, seconds).ok_or(Ns3Error::Said {
+        self.run(&arguments, |text| flows(text, seconds))
+    }
+
+    /// The packets of each station that arrived, from these arguments of `one_hop.cc`.
+    ///
+    /// # Errors
+    /// If ns-3 fails.
+    pub(super) fn run_one_hop(
+        &self,
+        setting: &Setting,
+        reception: Reception,
+        [seed, run]: [u64; 2],
+    ) -> Result<Vec<f64>, Ns3Error> {
+        let mut arguments = setting.arguments();
+        arguments.extend([
+            format!("reception={}", reception.argument()),
+            format!("seed={seed}"),
+            format!("run={run}"),
+        ]);
+        self.run(&arguments, |text| setting.read(text))
+    }
+
+    fn run<T>(
+        &self,
+        arguments: &[String],
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Ns3Error> {
+        let output = Command::new(&self.program).args(arguments).output()?;
+        let text = succeeded("ns-3", output)?;
+        read(&text).ok_or(Ns3Error::Said {
             program: "ns-3",
             said: text,
         })
