@@ -358,6 +358,7 @@ impl Path<'_> {
         // What remains of path and queue after a reduction must fill the path.
         let need = match self.tcp.congestion() {
             CongestionKind::Bbr | CongestionKind::Vegas => return None,
+            CongestionKind::Bic => path / 7.0,
             CongestionKind::Cubic => path * 3.0 / 7.0,
             CongestionKind::Reno | CongestionKind::Bsd => path,
         };

@@ -5,6 +5,7 @@
 
 pub(super) mod acked;
 mod bbr;
+mod bic;
 mod bsd;
 mod cubic;
 mod cwnd;
@@ -18,6 +19,7 @@ use airlane_base::{Duration, Instant};
 use super::{CongestionKind, TcpConfig};
 use acked::Acked;
 use bbr::Bbr;
+use bic::Bic;
 use bsd::Bsd;
 use cubic::Cubic;
 pub(super) use cubic::Curve;
@@ -39,6 +41,7 @@ enum Control {
     /// Reno with byte counting.
     CountingReno,
     Bsd(Bsd),
+    Bic(Bic),
     Cubic(Box<Cubic>),
     Vegas(Vegas),
     Bbr(Box<Bbr>),
@@ -54,6 +57,7 @@ impl Congestion {
             }
             CongestionKind::Reno => Control::Reno,
             CongestionKind::Bsd => Control::Bsd(Bsd::new(config, segment, &mut cwnd)),
+            CongestionKind::Bic => Control::Bic(Bic::default()),
             CongestionKind::Cubic => Control::Cubic(Box::new(Cubic::new(config))),
             CongestionKind::Vegas => Control::Vegas(Vegas::new()),
             CongestionKind::Bbr => Control::Bbr(Box::new(Bbr::new(config, segment, share))),
@@ -95,6 +99,7 @@ impl Congestion {
         let cwnd = &mut self.cwnd;
         match &mut self.control {
             Control::CountingReno => reno::on_ack(cwnd, acked.segments as f64),
+            Control::Bic(bic) => bic.on_ack(cwnd, acked),
             Control::Cubic(cubic) => cubic.on_ack(cwnd, acked),
             Control::Vegas(vegas) => vegas.on_ack(cwnd, acked),
             Control::Reno | Control::Bsd(_) | Control::Bbr(_) => {}
@@ -107,6 +112,7 @@ impl Congestion {
         match &mut self.control {
             Control::Reno | Control::CountingReno => reno::on_loss(cwnd, in_use),
             Control::Bsd(bsd) => bsd.on_loss(cwnd, in_use),
+            Control::Bic(bic) => bic.on_loss(cwnd, in_use),
             Control::Cubic(cubic) => cubic.on_loss(cwnd, in_use),
             // Half of Reno's window may be 0, which the next acknowledgment makes 1. Vegas waits for a round trip.
             Control::Vegas(_) => {
@@ -190,6 +196,7 @@ impl Congestion {
                 reno::on_collapse(cwnd, in_use);
             }
             Control::Bsd(bsd) => bsd.on_collapse(cwnd, in_use),
+            Control::Bic(bic) => bic.on_collapse(cwnd, in_use),
             Control::Cubic(cubic) => cubic.on_collapse(cwnd, in_use),
             Control::Bbr(bbr) => bbr.on_collapse(cwnd),
         }

@@ -22,3 +22,24 @@ pub(in crate::tcp) struct Acked {
     /// The round trip time that it gives, if one was measured.
     pub(in crate::tcp) rtt: Option<Duration>,
 }
+
+/// How much of the window was in use in this round trip: what the last segments of a burst leave unused was in use when
+/// the burst was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InUse {
+    /// The largest flight of this round trip, segments.
+    most: u64,
+    /// The segment that ends it.
+    round_end: u64,
+}
+
+impl InUse {
+    /// Adds an acknowledgment; returns the largest flight, segments.
+    pub(super) fn note(&mut self, acked: &Acked) -> u64 {
+        if acked.una > self.round_end || acked.flight > self.most {
+            self.most = acked.flight;
+            self.round_end = acked.max;
+        }
+        self.most
+    }
+}

@@ -10,7 +10,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::acked::Acked;
+use super::acked::{Acked, InUse};
 use super::cwnd::Cwnd;
 use super::hystart::HyStart;
 use crate::tcp::TcpConfig;
@@ -52,9 +52,7 @@ pub(in crate::tcp) struct Cubic {
     catch_up: bool,
     /// The algorithm that ends slow start, if any: HyStart++ until the first one is over, Linux's HyStart always.
     hystart: Option<HyStart>,
-    /// The largest flight of this round trip, segments, and the segment that ends it.
-    used: u64,
-    round_end: u64,
+    in_use: InUse,
 }
 
 fn seconds(duration: Duration) -> f64 {
@@ -70,8 +68,7 @@ impl Cubic {
                 .hystart
                 .unwrap_or_default()
                 .then(|| HyStart::new(config)),
-            used: 0,
-            round_end: 0,
+            in_use: InUse::default(),
         }
     }
 
@@ -91,12 +88,7 @@ impl Cubic {
 
     /// New data was acknowledged outside of recovery.
     pub(super) fn on_ack(&mut self, cwnd: &mut Cwnd, acked: &Acked) {
-        // What the last segments of a burst leave unused was in use when the burst was sent.
-        if acked.una > self.round_end || acked.flight > self.used {
-            self.used = acked.flight;
-            self.round_end = acked.max;
-        }
-        let used = self.used as f64;
+        let used = self.in_use.note(acked) as f64;
         if cwnd.in_slow_start() {
             // The window may grow to twice of what was in use.
             if cwnd.segments < 2.0 * used {

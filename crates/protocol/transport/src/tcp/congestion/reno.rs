@@ -19,16 +19,17 @@ pub(super) fn on_ack(cwnd: &mut Cwnd, segments: f64) {
 /// Duplicate acknowledgments indicate a loss while `in_use` segments of the window were used. The window becomes
 /// exactly half of that, as in ns-2, until it is set to `ssthresh`.
 pub(super) fn on_loss(cwnd: &mut Cwnd, in_use: u64) {
-    cwnd.segments = halve(cwnd, in_use) as f64;
+    cwnd.segments = cut(cwnd, in_use) as f64;
 }
 
 /// The loss was so heavy that the capacity of the path is unknown: slow start.
 pub(super) fn on_collapse(cwnd: &mut Cwnd, in_use: u64) {
-    halve(cwnd, in_use);
+    cut(cwnd, in_use);
     cwnd.segments = 1.0;
 }
 
-fn halve(cwnd: &mut Cwnd, in_use: u64) -> u64 {
+/// Sets the threshold to half of what was in use, and returns that half.
+pub(super) fn cut(cwnd: &mut Cwnd, in_use: u64) -> u64 {
     let half = in_use / 2;
     cwnd.ssthresh = half.max(2);
     half
