@@ -125,7 +125,9 @@ def _mark(axis: Axes, drawing: Drawing, mark: Mark, factor: float) -> None:
     low, high = (bound * factor for bound in mark.band)
     width = max(apart, 0.12)
     axis.bar(at, high - low, width, bottom=low, color=colour, alpha=0.25, linewidth=0, zorder=0.5)
-    axis.hlines(mark.value * factor, at - width / 2, at + width / 2, color=colour, linewidth=1.2)
+    # On a bar its own colour could not be seen.
+    line = "black" if drawing.kind == "bars" else colour
+    axis.hlines(mark.value * factor, at - width / 2, at + width / 2, color=line, linewidth=1.2)
 
 
 def _line(
