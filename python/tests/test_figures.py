@@ -77,9 +77,10 @@ def texts(figure: Figure) -> list[Text]:
     them."""
     beyond = set()
     for axis in figure.axes:
-        low, high = sorted(axis.get_ylim())
-        labels = axis.get_yticklabels()
-        beyond |= {label for label in labels if not low <= label.get_position()[1] <= high}
+        limits = (axis.get_xlim(), axis.get_ylim())
+        for at, labels in enumerate((axis.get_xticklabels(), axis.get_yticklabels())):
+            low, high = sorted(limits[at])
+            beyond |= {label for label in labels if not low <= label.get_position()[at] <= high}
     found = [text for text in figure.findobj(Text) if isinstance(text, Text)]
     found = [text for text in found if text not in beyond]
     return [text for text in found if text.get_visible() and text.get_text().strip()]
