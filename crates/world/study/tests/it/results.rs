@@ -167,7 +167,7 @@ fn printed_values_are_marked_where_a_figure_shows_what_they_are_of() {
     let figure = |at: usize| outcome.studies[at].figure.as_ref().unwrap();
     let low = figure(0).panels[0].values[0][0].unwrap().value;
     // Four times what is lost at the lower level, within a quarter of a gain of 300 %; and 20 %.
-    let expected = [(0.2, [0.18, 0.22]), (4.0 * low, [3.25 * low, 4.75 * low])];
+    let expected = [(4.0 * low, [3.25 * low, 4.75 * low]), (0.2, [0.18, 0.22])];
     let marks = &figure(0).marks;
     assert_eq!(marks.len(), expected.len(), "{marks:?}");
     for (mark, (value, band)) in marks.iter().zip(expected) {
