@@ -154,16 +154,24 @@ fn started(start: &Value) -> Scenario {
 
 #[test]
 fn settings_of_tc_are_a_start_and_nonsense_is_named() {
-    let ask = |text: &str| asked(&json!({ "ask": "tc", "text": text, "device": "" }));
-    let scenario = started(&ask("netem delay 25ms loss 5%"));
+    let of = |text: &str, device: &str, reverse: &str| {
+        let question = json!({
+            "ask": "tc", "text": text, "device": device, "reverse": reverse, "reverse_device": "",
+        });
+        asked(&question)
+    };
+    let scenario = started(&of("netem delay 25ms loss 5%", "", ""));
     assert_eq!(scenario.links["link"].delay.down.to_string(), "25 ms");
     assert_eq!(scenario.flows.len(), 3);
-    let error = ask("netem delay fast")["error"]["text"].clone();
+    let error = of("netem delay fast", "", "")["error"]["text"].clone();
     assert!(error.as_str().unwrap().contains("fast"), "{error}");
     let two = "tc qdisc add dev a root netem loss 1%\ntc qdisc add dev b root netem loss 2%";
-    assert!(ask(two)["error"].is_object());
-    let one = asked(&json!({ "ask": "tc", "text": two, "device": "b" }));
+    assert!(of(two, "", "")["error"].is_object());
+    let one = of(two, "b", "");
     assert!(one["text"].as_str().unwrap().contains("0.02"), "{one}");
+    let scenario = started(&of("netem delay 25ms", "", "netem delay 40ms"));
+    assert_eq!(scenario.links["link"].delay.down.to_string(), "25 ms");
+    assert_eq!(scenario.links["link"].delay.up.to_string(), "40 ms");
 }
 
 #[test]
