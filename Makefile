@@ -112,7 +112,7 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 # Pictures that no page links.
 PRUNE = @cd docs/lab && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
 
-validation: python-env ## Simulate the published figures and rewrite docs/lab/validation.md and a page for each work (40 min)
+validation: python-env ## Simulate the published figures and rewrite docs/lab/validation.md and a page for each work (20 min)
 	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 10 --out target/validation --markdown docs/lab/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(VENV)/python -m airlane.figures target/validation --out docs/lab/figures --format svg

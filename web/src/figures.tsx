@@ -14,8 +14,6 @@ import { Theme } from "./theme";
 const WORDS: { [verdict in Verdict]: string } = { holds: "holds", consistent: "consistent", near: "near", misses: "misses", "source-inconsistent": "source inconsistent" };
 /** Signs, for who sees no colours. */
 const SIGNS: { [verdict in Verdict]: string } = { holds: "✓", consistent: "≈", near: "~", misses: "✗", "source-inconsistent": "!" };
-/** Of what is drawn over time. */
-const TIMED: { [unit: string]: [string, number] } = { "bit/s": ["kbit/s", 1e-3], s: ["ms", 1e3] };
 const UNITS: { [unit: string]: [string, number] } = { "bit/s": ["kbit/s", 1e-3], s: ["ms", 1e3], ratio: ["%", 100] };
 
 export const PREFIX = "figure=";
@@ -33,6 +31,18 @@ function Judged({ verdict }: { verdict: Verdict | null | undefined }) {
       <span aria-hidden="true">{SIGNS[verdict]} </span>
       {WORDS[verdict]}
     </span>
+  );
+}
+
+function Legend({ of }: { of: { name: string; at: number }[] }) {
+  return (
+    <p class="legend figure-legend">
+      {of.map(({ name, at }) => (
+        <span>
+          <span class={`key way-${at % 6}`} aria-hidden="true" /> {name}
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -59,13 +69,7 @@ function Drawn({ outcome }: { outcome: WorkOutcome }) {
   if (!figure) return <p class="small">This study draws nothing: its claims read what other figures ran.</p>;
   return (
     <>
-      <p class="legend figure-legend">
-        {figure.lines.length > 1 && figure.lines.map(({ label }, at) => (
-          <span>
-            <span class={`key way-${at % 6}`} aria-hidden="true" /> {label}
-          </span>
-        ))}
-      </p>
+      {figure.lines.length > 1 && <Legend of={figure.lines.map(({ label }, at) => ({ name: label, at }))} />}
       <div class="charts">
         {panels.map(({ panel, y, curves }) => (
           <Chart
@@ -101,7 +105,7 @@ function OverTime({ outcome, csv }: { outcome: WorkOutcome; csv: string }) {
       else found.set(key, [point]);
     }
     return (drawn?.panels ?? []).map((panel) => {
-      const [unit, factor] = TIMED[panel.unit] ?? [panel.unit, 1];
+      const [unit, factor] = UNITS[panel.unit] ?? [panel.unit, 1];
       const scaled = (points: Point[]) => points.map(({ x, y }) => ({ x, y: y === null ? null : y * factor }));
       const curves: Curve[] = [];
       for (const quantity of panel.quantities) {
@@ -121,13 +125,7 @@ function OverTime({ outcome, csv }: { outcome: WorkOutcome; csv: string }) {
     <>
       {panels.map(({ panel, unit, curves }) => (
         <>
-          <p class="legend figure-legend">
-            {curves.map(({ name, at }) => (
-              <span>
-                <span class={`key way-${at % 6}`} aria-hidden="true" /> {name}
-              </span>
-            ))}
-          </p>
+          <Legend of={curves} />
           <div class="charts">
             <Chart title={[panel.y_label, panel.title].filter(Boolean).join(", ")} x="time, s" y={unit} curves={curves} />
           </div>

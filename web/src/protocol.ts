@@ -34,8 +34,8 @@ export type Question =
   | { ask: "works" }
   | { ask: "figure"; figure: FigureOf }
   | { ask: "measure"; world: World; run: number }
-  // The answers of `measure` follow, as a list.
   | { ask: "curves"; figure: FigureOf }
+  // The answers of `measure` follow, as a list.
   | { ask: "judge"; figure: FigureOf; runs: number };
 
 /** A figure of a published work, with assignments on top of each of its scenarios. */

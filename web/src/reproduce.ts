@@ -81,12 +81,17 @@ export class Reproduction {
     });
     // One that fails ends all; nobody waits for the others.
     for (const each of all) each.catch(() => {});
+    let curves: Promise<void> | undefined;
     for (let run = 0; run < runs; run++) {
       await all[run];
       const list = records.slice(0, run + 1).flat().join(",");
       const outcome = await this.engine.ask({ ask: "judge", figure, runs: run + 1 }, SOON, signal, ["[", list, "]"]);
       this.show({ outcome });
-      if (run === 0 && outcome.studies[0]?.over_time) this.show({ curves: await this.engine.ask({ ask: "curves", figure }, SOON, signal) });
+      if (run === 0 && outcome.studies[0]?.over_time) {
+        curves = this.engine.ask({ ask: "curves", figure }, THEN, signal).then((curves) => this.show({ curves }));
+        curves.catch(() => {});
+      }
     }
+    await curves;
   }
 }

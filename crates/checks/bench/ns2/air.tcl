@@ -2,36 +2,16 @@
 #
 #   ns air.tcl tcp=Reno stations=5 attempts=1 seed=1999 run=0
 #
-# Headers are as in chain.tcl: 14 bytes in addition to a segment's 1,000 and 40 make a frame as long as Airlane's. TCP
+# Headers are as in radio.tcl: 14 bytes in addition to a segment's 1,000 and 40 make a frame as long as Airlane's. TCP
 # is that of July 2002, as in studies/gopal-2007. It prints the bits of all files over the time until the last was
 # complete.
 
+source [file join [file dirname [info script]] radio.tcl]
 array set opt {tcp Reno stations 1 attempts 7 seed 1 run 0 segments 1000}
-foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
-
-Mac/802_11 set dataRate_ 11Mb
-Mac/802_11 set basicRate_ 1Mb
-Mac/802_11 set RTSThreshold_ 3000
-Mac/802_11 set ShortRetryLimit_ $opt(attempts)
-Mac/802_11 set LongRetryLimit_ $opt(attempts)
-Mac/802_11 set PreambleLength_ 144
-Mac/802_11 set PLCPDataRate_ 1.0e6
-Phy/WirelessPhy set Pt_ 0.2818
-Phy/WirelessPhy set freq_ 2.472e9
-Phy/WirelessPhy set RXThresh_ 3.652e-10
-Phy/WirelessPhy set CSThresh_ 5.011872e-12
-Phy/WirelessPhy set CPThresh_ 10
-
-ns-random [expr $opt(seed) * 1000 + $opt(run)]
-set ns [new Simulator]
-$ns trace-all [open /dev/null w]
-set topo [new Topography]
-$topo load_flatgrid 100 100
+take_options
+radio 1 $opt(attempts) $opt(attempts)
 set count [expr $opt(stations) + 1]
-create-god $count
-$ns node-config -adhocRouting DumbAgent -llType LL -macType Mac/802_11 -ifqType Queue/DropTail/PriQueue -ifqLen 100 \
-  -antType Antenna/OmniAntenna -propType Propagation/TwoRayGround -phyType Phy/WirelessPhy -topoInstance $topo \
-  -agentTrace OFF -routerTrace OFF -macTrace OFF -channel [new Channel/WirelessChannel]
+network $count 100 100
 
 Agent/TCP set syn_ false
 Agent/TCP set delay_growth_ false
@@ -62,13 +42,10 @@ if {$opt(tcp) eq "Sack1"} { append sinkclass /Sack1 }
 
 set left $opt(stations)
 for {set i 0} {$i < $count} {incr i} {
-  set node($i) [$ns node]
-  $node($i) random-motion 0
-  $node($i) set Z_ 0
   # The station in the middle has the sinks; the others are around it.
   set angle [expr $i * 6.283185307179586 / $opt(stations)]
-  $node($i) set X_ [expr $i == 0 ? 20 : 20 + 7.2 * cos($angle)]
-  $node($i) set Y_ [expr $i == 0 ? 20 : 20 + 7.2 * sin($angle)]
+  set off [expr $i == 0 ? 0 : 7.2]
+  set node($i) [station [expr 20 + $off * cos($angle)] [expr 20 + $off * sin($angle)]]
 }
 for {set i 1} {$i < $count} {incr i} {
   set tcp($i) [new $class]

@@ -3,34 +3,13 @@
 #
 #   ns mesh.tcl seconds=60 seed=1999 run=0
 #
-# Relays and headers are as in chain.tcl.
+# Relays are as in chain.tcl.
 
+source [file join [file dirname [info script]] radio.tcl]
 array set opt {seed 1 run 0 spacing 170 seconds 60}
-foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
-
-Mac/802_11 set dataRate_ 11Mb
-Mac/802_11 set basicRate_ 2Mb
-Mac/802_11 set RTSThreshold_ 3000
-Mac/802_11 set ShortRetryLimit_ 7
-Mac/802_11 set LongRetryLimit_ 7
-Mac/802_11 set PreambleLength_ 144
-Mac/802_11 set PLCPDataRate_ 2.0e6
-Phy/WirelessPhy set Pt_ 0.2818
-Phy/WirelessPhy set freq_ 2.472e9
-Phy/WirelessPhy set RXThresh_ 3.652e-10
-Phy/WirelessPhy set CSThresh_ 5.011872e-12
-Phy/WirelessPhy set CPThresh_ 10
-Agent/MessagePassing set packetSize_ 3000
-
-ns-random [expr $opt(seed) * 1000 + $opt(run)]
-set ns [new Simulator]
-$ns trace-all [open /dev/null w]
-set topo [new Topography]
-$topo load_flatgrid 3000 3000
-create-god 16
-$ns node-config -adhocRouting DumbAgent -llType LL -macType Mac/802_11 -ifqType Queue/DropTail/PriQueue -ifqLen 100 \
-  -antType Antenna/OmniAntenna -propType Propagation/TwoRayGround -phyType Phy/WirelessPhy -topoInstance $topo \
-  -agentTrace OFF -routerTrace OFF -macTrace OFF -channel [new Channel/WirelessChannel]
+take_options
+radio 2 7 7
+network 16 3000 3000
 
 set got(14) 0
 foreach end {12 15 0} { set got($end) 0 }
@@ -41,11 +20,7 @@ Agent/MessagePassing instproc recv {source sport size data} {
 }
 
 for {set i 0} {$i < 16} {incr i} {
-  set node($i) [$ns node]
-  $node($i) random-motion 0
-  $node($i) set X_ [expr 10 + ($i % 4) * $opt(spacing)]
-  $node($i) set Y_ [expr 10 + ($i / 4) * $opt(spacing)]
-  $node($i) set Z_ 0
+  set node($i) [station [expr 10 + ($i % 4) * $opt(spacing)] [expr 10 + ($i / 4) * $opt(spacing)]]
   set agent($i) [new Agent/MessagePassing]
   $node($i) attach $agent($i) 42
   $agent($i) set here $i

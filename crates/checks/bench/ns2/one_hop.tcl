@@ -2,38 +2,15 @@
 #
 #   ns one_hop.tcl stations=7.2:0,0:7.2 kbps=8000 rts=0 sense_w=5.011872e-12 from=2 seconds=20 seed=1999 run=0
 #
-# The receiver stands at 0:0. The script prints how many packets of each station arrived after `from`. The MAC header of
-# ns-2 2.35 has 34 bytes, that of Airlane 28: 1014 bytes here and 1020 bytes there make frames of the same length.
+# The receiver stands at 0:0. The script prints how many packets of each station arrived after `from`.
 
+source [file join [file dirname [info script]] radio.tcl]
 array set opt {stations 7.2:0 kbps 8000 rts 0 sense_w 5.011872e-12 from 2 seconds 20 seed 1 run 0}
-foreach pair $argv { set opt([lindex [split $pair =] 0]) [lindex [split $pair =] 1] }
-
-Mac/802_11 set dataRate_ 11Mb
-Mac/802_11 set basicRate_ 1Mb
-Mac/802_11 set RTSThreshold_ [expr $opt(rts) ? 0 : 3000]
-Mac/802_11 set ShortRetryLimit_ 7
-Mac/802_11 set LongRetryLimit_ 4
-Mac/802_11 set PreambleLength_ 144
-Mac/802_11 set PLCPDataRate_ 1.0e6
-Phy/WirelessPhy set Pt_ 0.2818
-Phy/WirelessPhy set freq_ 2.472e9
-Phy/WirelessPhy set RXThresh_ 3.652e-10
-Phy/WirelessPhy set CSThresh_ $opt(sense_w)
-Phy/WirelessPhy set CPThresh_ 10
-Agent/MessagePassing set packetSize_ 3000
-
-# Each run of a seed draws different numbers.
-ns-random [expr $opt(seed) * 1000 + $opt(run)]
-set ns [new Simulator]
-$ns trace-all [open /dev/null w]
-set topo [new Topography]
-$topo load_flatgrid 3000 3000
+take_options
+radio 1 7 4 [expr $opt(rts) ? 0 : 3000] $opt(sense_w)
 set stations [split $opt(stations) ,]
 set count [expr [llength $stations] + 1]
-create-god $count
-$ns node-config -adhocRouting DumbAgent -llType LL -macType Mac/802_11 -ifqType Queue/DropTail/PriQueue -ifqLen 100 \
-  -antType Antenna/OmniAntenna -propType Propagation/TwoRayGround -phyType Phy/WirelessPhy -topoInstance $topo \
-  -agentTrace OFF -routerTrace OFF -macTrace OFF -channel [new Channel/WirelessChannel]
+network $count 3000 3000
 
 for {set i 1} {$i < $count} {incr i} { set got($i) 0 }
 Agent/MessagePassing instproc recv {source sport size data} {
@@ -43,11 +20,8 @@ Agent/MessagePassing instproc recv {source sport size data} {
 
 set i 0
 foreach at [concat 0:0 $stations] {
-  set node($i) [$ns node]
-  $node($i) random-motion 0
-  $node($i) set X_ [expr 1000 + [lindex [split $at :] 0]]
-  $node($i) set Y_ [expr 1000 + [lindex [split $at :] 1]]
-  $node($i) set Z_ 0
+  lassign [split $at :] x y
+  set node($i) [station [expr 1000 + $x] [expr 1000 + $y]]
   set agent($i) [new Agent/MessagePassing]
   $node($i) attach $agent($i) 42
   incr i

@@ -7,10 +7,7 @@
 // has on the air, headers included. The two-ray model and its thresholds are ns-2's: a frame is decoded from -64.4 dBm
 // on (250 m) and sensed from -83 dBm on (730 m); overlapping frames are subject to ns-3's own SINR.
 
-#include <cstdlib>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -23,30 +20,15 @@
 #include "ns3/traffic-control-module.h"
 #include "ns3/wifi-module.h"
 
+#include "common.h"
+
 using namespace ns3;
 
-static std::vector<std::string> Split(const std::string &text, char by) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
-  return parts;
-}
-
 int main(int argc, char **argv) {
-  std::map<std::string, std::string> opt;
-  for (int i = 1; i < argc; i++) {
-    auto pair = Split(argv[i], '=');
-    if (pair.size() == 2) opt[pair[0]] = pair[1];
-  }
-  auto number = [&](const char *key) { return std::atof(opt[key].c_str()); };
-  const int count = number("nodes"), columns = number("columns");
-  const double spacing = number("spacing"), seconds = number("seconds");
-  RngSeedManager::SetSeed(number("seed"));
-  RngSeedManager::SetRun(number("run") + 1);
-  Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
-  Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(7));
-  Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue("100p"));
-  Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1000)));
+  Options options(argc, argv);
+  const int count = options.Number("nodes"), columns = options.Number("columns");
+  const double spacing = options.Number("spacing"), seconds = options.Number("seconds");
+  SetTriesAndQueue(7, 7);
 
   NodeContainer nodes;
   nodes.Create(count);
@@ -68,28 +50,7 @@ int main(int argc, char **argv) {
   phy.Set("RxSensitivity", DoubleValue(-83));
   phy.Set("CcaEdThreshold", DoubleValue(-83));
   phy.SetPreambleDetectionModel("ns3::ThresholdPreambleDetectionModel", "MinimumRssi", DoubleValue(-64.4));
-  WifiHelper wifi;
-  wifi.SetStandard(WIFI_STANDARD_80211b);
-  wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("DsssRate11Mbps"), "ControlMode",
-                               StringValue("DsssRate2Mbps"));
-  WifiMacHelper mac;
-  mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(false));
-  NetDeviceContainer devices = wifi.Install(phy, mac, nodes);
-  for (uint32_t i = 0; i < devices.GetN(); i++) {
-    auto device = DynamicCast<WifiNetDevice>(devices.Get(i));
-    device->GetRemoteStationManager()->SetShortPreambleEnabled(true);
-    // ns-3's ad hoc stations answer at the highest mandatory rate, 11 Mbit/s, unless they know each other before they hear
-    // each other, and the only basic rate is the one of answers.
-    auto manager = device->GetRemoteStationManager();
-    manager->AddBasicMode(WifiMode("DsssRate2Mbps"));
-    for (uint32_t j = 0; j < devices.GetN(); j++) {
-      if (i == j) continue;
-      const auto other = Mac48Address::ConvertFrom(devices.Get(j)->GetAddress());
-      for (auto mode : {"DsssRate2Mbps", "DsssRate11Mbps"}) manager->AddSupportedMode(other, WifiMode(mode));
-      manager->AddSupportedPhyPreamble(other, true);
-      manager->RecordDisassociated(other);
-    }
-  }
+  NetDeviceContainer devices = InstallWifi(phy, nodes, "DsssRate2Mbps", true);
 
   InternetStackHelper stack;
   Ipv4StaticRoutingHelper routing;
@@ -104,7 +65,7 @@ int main(int argc, char **argv) {
 
   std::vector<Ptr<PacketSink>> sinks;
   uint16_t port = 5000;
-  for (const auto &route : Split(opt["routes"], ',')) {
+  for (const auto &route : Split(options.Text("routes"), ',')) {
     auto hops = Split(route, '-');
     const int source = std::stoi(hops.front()), end = std::stoi(hops.back());
     auto to = interfaces.GetAddress(end);

@@ -23,10 +23,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -38,6 +35,8 @@
 #include "ns3/propagation-module.h"
 #include "ns3/traffic-control-module.h"
 #include "ns3/wifi-module.h"
+
+#include "common.h"
 
 using namespace ns3;
 
@@ -88,34 +87,17 @@ class CaptureRule : public ErrorModel {
   Ptr<PropagationDelayModel> m_delay;
 };
 
-static std::vector<std::string> Split(const std::string &text, char by) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
-  return parts;
-}
-
 int main(int argc, char **argv) {
-  std::map<std::string, std::string> opt;
-  for (int i = 1; i < argc; i++) {
-    auto pair = Split(argv[i], '=');
-    if (pair.size() == 2) opt[pair[0]] = pair[1];
-  }
-  auto number = [&](const char *key) { return std::atof(opt[key].c_str()); };
-  const double from = number("from"), seconds = number("seconds");
-  const bool own = opt["reception"] == "own";
-  RngSeedManager::SetSeed(number("seed"));
-  RngSeedManager::SetRun(number("run") + 1);
-  Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
-  Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(number("rts") ? 4 : 7));
-  Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(number("rts") ? 0 : 3000));
-  Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue("100p"));
-  Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1000)));
+  Options options(argc, argv);
+  const double from = options.Number("from"), seconds = options.Number("seconds");
+  const bool own = options.Text("reception") == "own", rts = options.Number("rts");
+  SetTriesAndQueue(7, rts ? 4 : 7);
+  Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(rts ? 0 : 3000));
 
   auto positions = CreateObject<ListPositionAllocator>();
   positions->Add(Vector(0, 0, 1.5));
   int count = 1;
-  for (const auto &station : Split(opt["stations"], ',')) {
+  for (const auto &station : Split(options.Text("stations"), ',')) {
     auto at = Split(station, ':');
     positions->Add(Vector(std::stod(at[0]), std::stod(at[1]), 1.5));
     count++;
@@ -133,7 +115,7 @@ int main(int argc, char **argv) {
   auto channel = CreateObject<YansWifiChannel>();
   channel->SetPropagationLossModel(loss);
   channel->SetPropagationDelayModel(delay);
-  const double senseDbm = 10 * std::log10(number("sense_w") * 1e3);
+  const double senseDbm = 10 * std::log10(options.Number("sense_w") * 1e3);
   YansWifiPhyHelper phy;
   phy.SetChannel(channel);
   phy.Set("TxPowerStart", DoubleValue(kSentDbm));
@@ -143,26 +125,7 @@ int main(int argc, char **argv) {
   phy.SetPreambleDetectionModel("ns3::ThresholdPreambleDetectionModel", "MinimumRssi",
                                 DoubleValue(10 * std::log10(kDecodedW * 1e3)), "Threshold",
                                 DoubleValue(own ? 4.0 : -100.0));
-  WifiHelper wifi;
-  wifi.SetStandard(WIFI_STANDARD_80211b);
-  wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("DsssRate11Mbps"), "ControlMode",
-                               StringValue("DsssRate1Mbps"));
-  WifiMacHelper mac;
-  mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(false));
-  NetDeviceContainer devices = wifi.Install(phy, mac, nodes);
-  for (uint32_t i = 0; i < devices.GetN(); i++) {
-    auto manager = DynamicCast<WifiNetDevice>(devices.Get(i))->GetRemoteStationManager();
-    manager->SetShortPreambleEnabled(false);
-    // ns-3's ad hoc stations answer at the highest mandatory rate, 11 Mbit/s, unless they know each other before they hear
-    // each other, and the only basic rate is the lowest.
-    manager->AddBasicMode(WifiMode("DsssRate1Mbps"));
-    for (uint32_t j = 0; j < devices.GetN(); j++) {
-      if (i == j) continue;
-      const auto other = Mac48Address::ConvertFrom(devices.Get(j)->GetAddress());
-      for (auto mode : {"DsssRate1Mbps", "DsssRate11Mbps"}) manager->AddSupportedMode(other, WifiMode(mode));
-      manager->RecordDisassociated(other);
-    }
-  }
+  NetDeviceContainer devices = InstallWifi(phy, nodes, "DsssRate1Mbps", false);
 
   for (uint32_t i = 0; !own && i < devices.GetN(); i++) {
     auto station = DynamicCast<WifiNetDevice>(devices.Get(i))->GetPhy();
@@ -192,7 +155,7 @@ int main(int argc, char **argv) {
     const uint16_t port = 5000 + i;
     OnOffHelper flow("ns3::UdpSocketFactory", InetSocketAddress(interfaces.GetAddress(0), port));
     // `kbps` counts 1,000 bytes a packet.
-    flow.SetConstantRate(DataRate(uint64_t(number("kbps") * user)), user);
+    flow.SetConstantRate(DataRate(uint64_t(options.Number("kbps") * user)), user);
     flow.Install(nodes.Get(i)).Start(Seconds(0));
     PacketSinkHelper sink("ns3::UdpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port));
     auto app = sink.Install(nodes.Get(0));

@@ -69,7 +69,7 @@ impl Manifest {
             if parts > DEEPEST {
                 let begin: String = path.chars().take(60).collect();
                 return Err(format!(
-                    "{begin:?}... has {parts} parts, one in the other; at most {DEEPEST} are taken"
+                    "{begin:?}... is {parts} levels deep; at most {DEEPEST} are taken"
                 ));
             }
             let plain = Path::new(path).components().all(is_plain)

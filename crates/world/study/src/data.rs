@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::axis::AxisValues;
+use crate::axis::{Axis, AxisValues};
 use crate::curve::{self, Metric};
 use crate::expression::{Expression, Function, Operand, Operator, Quantity};
 use crate::statistics::Repetitions;
@@ -133,7 +133,7 @@ impl MeasuredData {
         &'d self,
         own: &str,
         quantity: &Quantity,
-    ) -> impl Iterator<Item = &'d crate::axis::Axis> {
+    ) -> impl Iterator<Item = &'d Axis> {
         let results = self.results(own, quantity).ok();
         results.into_iter().flat_map(|results| &results.study.axes)
     }
@@ -267,10 +267,9 @@ impl MeasuredData {
             Expression::Number(number) => Expression::Number(*number),
             Expression::Quantity(quantity) => {
                 let study = &self.results(own, quantity)?.study;
-                let value = |axis: &crate::axis::Axis| {
-                    let mut named = quantity.at.iter().chain(place);
-                    let only = axis.values.first().filter(|_| axis.values.len() == 1);
-                    named.find(|v| axis.values.contains(v)).or(only).cloned()
+                let value = |axis: &Axis| {
+                    let at = chosen(axis, quantity, place)?;
+                    axis.values.get(at).cloned()
                 };
                 Expression::Quantity(Quantity {
                     study: Some(study.id.clone()),
@@ -331,10 +330,7 @@ impl MeasuredData {
         let results = self.results(own, quantity)?;
         let mut at = vec![];
         for axis in &results.study.axes {
-            let named = quantity.at.iter().chain(place);
-            let mut known = named.filter_map(|v| axis.values.iter().position(|a| a == v));
-            let only = (axis.values.len() == 1).then_some(0);
-            at.push(known.next().or(only).ok_or_else(|| {
+            at.push(chosen(axis, quantity, place).ok_or_else(|| {
                 let (study, axis) = (&results.study.id, &axis.name);
                 format!("which {axis} of {study}.{} is meant?", quantity.metric)
             })?);
@@ -357,6 +353,14 @@ impl MeasuredData {
         }
         Ok(sum / count)
     }
+}
+
+/// Which value of an axis a quantity has at a place: that of the innermost choice, or the only one.
+fn chosen(axis: &Axis, quantity: &Quantity, place: &[String]) -> Option<usize> {
+    let named = quantity.at.iter().chain(place);
+    let mut known = named.filter_map(|v| axis.values.iter().position(|a| a == v));
+    let only = (axis.values.len() == 1).then_some(0);
+    known.next().or(only)
 }
 
 /// Mean and standard deviation of the measured values.

@@ -46,7 +46,14 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     };
     let mut settings = settings();
     if let Some(only) = &arguments.only {
+        let labels: Vec<String> = settings.iter().map(|setting| setting.label()).collect();
         settings.retain(|setting| setting.label().contains(only));
+        if settings.is_empty() {
+            return Err(format!(
+                "--only {only:?}: no label has this; there are: {}",
+                labels.join("; ")
+            ));
+        }
     }
     let mut rows: Vec<Beside> = Vec::new();
     for (index, setting) in settings.iter().enumerate() {

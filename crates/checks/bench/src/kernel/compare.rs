@@ -120,7 +120,7 @@ pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> S
         writeln!(
             text,
             "|{}|{}|{:.2} {unit}|{:.2} {unit}|{:+.1}±{:.1} %|{}|{}|",
-            one.point.label().replace(" | ", "|"),
+            one.point.cells().join("|"),
             one.kernel.len(),
             kernel * scale,
             airlane * scale,

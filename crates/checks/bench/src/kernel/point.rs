@@ -92,16 +92,21 @@ impl Point {
     }
 
     /// A description for the report.
-    pub fn label(&self) -> String {
+    pub(super) fn cells(&self) -> [String; 3] {
         let what = match self.application {
             Application::File => "file",
             Application::Pages => "pages",
         };
-        format!(
-            "{what} | {} | {} %",
-            self.congestion.name(),
-            self.loss_percent
-        )
+        [
+            what.to_owned(),
+            self.congestion.name().to_owned(),
+            format!("{} %", self.loss_percent),
+        ]
+    }
+
+    /// A description for messages.
+    pub fn label(&self) -> String {
+        self.cells().join(" | ")
     }
 
     fn errors(&self) -> String {

@@ -10,9 +10,10 @@ use super::setting::{Load, PAGES, Setting};
 use crate::mesh;
 
 /// Our scripts and their tables; written to files for each [`Ns2`].
-const SCRIPTS: [(&str, &str); 10] = [
+const SCRIPTS: [(&str, &str); 11] = [
     ("air.tcl", include_str!("../../ns2/air.tcl")),
     ("mesh.tcl", include_str!("../../ns2/mesh.tcl")),
+    ("radio.tcl", include_str!("../../ns2/radio.tcl")),
     ("world.tcl", include_str!("../../ns2/world.tcl")),
     ("web.tcl", include_str!("../../ns2/web.tcl")),
     ("bulk.tcl", include_str!("../../ns2/bulk.tcl")),

@@ -23,6 +23,9 @@ impl Program {
     }
 }
 
+/// What they share.
+const COMMON: &str = include_str!("../../ns3/common.h");
+
 /// The parts of ns-3 that the programs use.
 const MODULES: [&str; 6] = [
     "ns3-wifi",
@@ -94,6 +97,7 @@ impl Ns3 {
         let directory = tempfile::tempdir()?;
         let [source, program] = ["world.cc", "world"].map(|name| directory.path().join(name));
         std::fs::write(&source, which.source())?;
+        std::fs::write(directory.path().join("common.h"), COMMON)?;
         let mut compiler = Command::new("g++");
         compiler
             .args(["-O2", "-std=c++17", "-o"])

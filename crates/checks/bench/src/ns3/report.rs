@@ -18,8 +18,9 @@ struct Cause {
     letter: char,
     /// The reason.
     text: &'static str,
-    /// The rows, with this reference, that it explains.
-    explains: fn(&Beside, Reference) -> bool,
+    /// Whether it explains so large a gap of a row to ns-3's own reception. What the gap to the same rule of reception is
+    /// proves it, so a gap to that has no cause.
+    explains: fn(&Beside, f64) -> bool,
 }
 
 const CAUSES: [Cause; 2] = [
@@ -30,18 +31,15 @@ const CAUSES: [Cause; 2] = [
                for DIFS (50 us), where Airlane, ns-2 and the standard have EIFS (364 us). The more stations there are, the \
                more collisions. The column \"same rule\" is the same program with nothing changed but reception: damaged \
                frames are noticed, EIFS follows, and the gap closes to within 5 %.",
-        explains: |row, reference| {
-            reference == Reference::Ns3(Reception::Own)
-                && matches!(row.setting.places, Places::Ring(10..))
-        },
+        explains: |row, gap| gap < 0.0 && matches!(row.setting.places, Places::Ring(10..)),
     },
     Cause {
         letter: 'b',
         text: "The near station is 6 dB stronger. Of two RTS that begin in one slot ns-3 finds the stronger preamble (4 dB) \
                and decodes 1 Mbit/s at 6 dB, so the near station wins every collision. By the rule of 10 dB both are lost, \
                as the column \"same rule\" shows, and the far station gets as much as here.",
-        explains: |row, reference| {
-            reference == Reference::Ns3(Reception::Own)
+        explains: |row, gap| {
+            gap > 0.0
                 && row.far
                 && row.setting.rts
                 && row.setting.places == Places::Unequal(50, 100)
@@ -52,10 +50,10 @@ const CAUSES: [Cause; 2] = [
 impl Beside {
     /// The letter of the reason for a difference beyond the limit, if one is known.
     fn cause(&self, reference: Reference) -> Option<char> {
-        let found = CAUSES
-            .iter()
-            .find(|cause| (cause.explains)(self, reference));
-        found.map(|cause| cause.letter)
+        let is_own = reference == Reference::Ns3(Reception::Own);
+        let (gap, _) = self.gap(reference)?;
+        let found = CAUSES.iter().find(|cause| (cause.explains)(self, gap));
+        found.filter(|_| is_own).map(|cause| cause.letter)
     }
 
     /// Whether each difference is within [`LIMIT`] or has a known cause.

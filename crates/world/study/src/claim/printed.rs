@@ -33,33 +33,30 @@ impl Claim {
         study: &str,
     ) -> Result<Vec<PrintedValue>, String> {
         let mut found = vec![];
-        for printed in self.value.as_slice() {
-            printed.places(data, study, &mut found)?;
+        let mut add = |of: &Expression, place: &[String], is: f64, off: f64| {
+            let of = data.at(study, of, place)?;
+            let band = [is - off, is + off];
+            found.push(PrintedValue { of, is, band });
+            Ok::<_, String>(())
+        };
+        for Printed { of, is, at, digit } in self.value.as_slice() {
+            let of = &of.expression;
+            for place in data.places(study, &[of], at)? {
+                add(of, &place, *is, print::value_tolerance(*is, *digit))?;
+            }
         }
         for gain in self.gain.as_slice() {
-            gain.places(data, study, &mut found)?;
+            let ends = gain.ends(data, study)?;
+            for (GainEnd { of, place, .. }, is) in ends.iter().zip(gain.range) {
+                let off = print::gain_tolerance(is);
+                add(of, place, is, off)?;
+                if let Expression::Binary(Operator::Divide, more, base) = of {
+                    let base = data.value(study, base, place, Repetitions::All)?;
+                    add(more, place, base * is, base * off)?;
+                }
+            }
         }
         Ok(found)
-    }
-}
-
-impl Printed {
-    fn places(
-        &self,
-        data: &MeasuredData,
-        study: &str,
-        found: &mut Vec<PrintedValue>,
-    ) -> Result<(), String> {
-        let of = &self.of.expression;
-        let off = print::value_tolerance(self.is, self.digit);
-        for place in data.places(study, &[of], &self.at)? {
-            found.push(PrintedValue {
-                of: data.at(study, of, &place)?,
-                is: self.is,
-                band: [self.is - off, self.is + off],
-            });
-        }
-        Ok(())
     }
 }
 
@@ -85,33 +82,5 @@ impl Gain {
         let most = unmeasured.or_else(|| ratios.iter().max_by(order));
         let (least, most) = least.zip(most).ok_or("there is nothing to compare")?;
         Ok([least.clone(), most.clone()])
-    }
-
-    fn places(
-        &self,
-        data: &MeasuredData,
-        study: &str,
-        found: &mut Vec<PrintedValue>,
-    ) -> Result<(), String> {
-        for (GainEnd { of, place, .. }, printed) in
-            self.ends(data, study)?.into_iter().zip(self.range)
-        {
-            let off = print::gain_tolerance(printed);
-            let band = [printed - off, printed + off];
-            found.push(PrintedValue {
-                of: data.at(study, of, &place)?,
-                is: printed,
-                band,
-            });
-            if let Expression::Binary(Operator::Divide, more, base) = of {
-                let base = data.value(study, base, &place, Repetitions::All)?;
-                found.push(PrintedValue {
-                    of: data.at(study, more, &place)?,
-                    is: base * printed,
-                    band: band.map(|bound| base * bound),
-                });
-            }
-        }
-        Ok(())
     }
 }

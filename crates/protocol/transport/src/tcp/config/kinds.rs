@@ -216,7 +216,7 @@ pub enum CongestionKind {
     /// The same as 4.4BSD has them: in bytes, at most 65,535 of them. Tahoe, Reno and ELN may then retransmit fast
     /// more than once in a window (Wright and Stevens 1995, chapters 24 and 29).
     Bsd,
-    /// A search for the largest window that loses nothing (BIC, Xu et al. 2004, as in Linux 2.6.10).
+    /// A search for the largest window that loses nothing (BIC, Xu et al. 2004).
     Bic,
     /// A cubic function of the time since the last loss (CUBIC, RFC 9438).
     Cubic,

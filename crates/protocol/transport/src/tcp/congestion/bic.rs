@@ -1,10 +1,13 @@
-//! BIC (Xu, Harfoush and Rhee, INFOCOM 2004) with the numbers of Linux 2.6.10, whose default it was: after a loss the
-//! window searches for the largest one that loses nothing.
+//! BIC (Xu, Harfoush and Rhee, INFOCOM 2004) with the numbers of Linux 2.6, whose default it was: after a loss the window
+//! searches for the largest one that loses nothing.
 //!
 //! Below the window of the last loss it grows by a quarter of the distance in each round trip, from [`LEAST`] to
 //! [`MOST`] segments; above that window it probes as slowly at first, and faster the farther it gets. A loss takes an
 //! eighth away. Up to [`LOW_WINDOW`] segments it is Reno. Each acknowledgment counts once, however much it covers, and
 //! only those of a fully used window open it.
+//!
+//! Left out: the fault of Linux before 2.6.11, by which a loss at a smaller window than before set the window to search
+//! for to 15/4 of it, where the paper has 15/16.
 
 use super::acked::{Acked, InUse};
 use super::cwnd::Cwnd;
@@ -14,7 +17,7 @@ use super::reno;
 const LOW_WINDOW: f64 = 14.0;
 /// The share of the window that a loss takes away.
 const BETA: f64 = 0.125;
-/// The share of the distance to the window of the last loss by which the window grows in a round trip is one `PARTS`th.
+/// In a round trip the window grows by the distance to that of the last loss, divided by this.
 const PARTS: f64 = 4.0;
 /// The most and the least segments by which it grows in a round trip.
 const MOST: f64 = 32.0;
@@ -70,7 +73,7 @@ impl Bic {
 
     fn cut(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         let used = in_use as f64;
-        // A flow that loses at a smaller window than before leaves capacity to others.
+        // Fast convergence: a flow that loses at a smaller window than before leaves capacity to others.
         self.last = match used < self.last {
             true => used * (1.0 - BETA / 2.0),
             false => used,
