@@ -29,8 +29,8 @@ pub enum LabCommand {
     Trace(TraceVerb),
     /// Recommend settings for a recorded link, and say what each costs
     ///
-    /// Candidates are simulated on the link and compared. At 20 Mbit/s that takes about 15 s on two
-    /// cores, with --search a minute; the time grows with the rate.
+    /// Candidates are simulated on the link and compared. At 20 Mbit/s that takes about 8 s on two
+    /// cores, with --search 40 s; the time grows with the rate.
     #[command(after_help = advise::ADVISE_EXAMPLES)]
     Advise(AdviseArgs),
     /// Say whether goals are met on a recorded link
