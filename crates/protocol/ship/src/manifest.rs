@@ -178,7 +178,7 @@ mod tests {
         assert!(long.contains("16 EiB"), "{long}");
         assert!(refused(vec![entry("a", Kind::Folder, 1)]).contains("0 would be"));
         let deep = refused(vec![entry(&"a/".repeat(1_999), Kind::Folder, 0)]);
-        assert!(deep.contains("2000 parts"), "{deep}");
+        assert!(deep.contains("2000 levels deep"), "{deep}");
     }
 
     #[test]
