@@ -260,7 +260,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read((kind, bytes, long, number) in messages()) {
-            let data = Data { seq: number, stamp: Stamp::of(Instant::ORIGIN), echo: None, again: false };
+            let data = Data { seq: number, stamp: Stamp::of(Instant::ORIGIN), echo: None, again: false, solicits: false };
             let turn = long as u16;
             let message = match kind {
                 0 => Message::Clap(turn, wire::Packet::Forward(Forward::Data(data), &bytes)),

@@ -5,7 +5,7 @@
 //!  status of the interface ─► Pacer    how fast (out, underflow, free places: every 100 ms)
 //!                               │
 //!  Sender ── DATA ──────────────┴─────► Receiver   what is missing
-//!    ▲  repairs before new packets        │ Spontaneous, Periodic (CLAP-beta) or Pivots (CLAP-final): when to say so
+//!    ▲  repairs before new packets        │ when to say so: Solicited, Spontaneous, Periodic (beta) or Pivots (final)
 //!    └──────────────────────── NACK ◄─────┘
 //! ```
 //!
@@ -58,7 +58,9 @@ mod pivots;
 mod progress;
 mod receiver;
 mod reporter;
+mod rounds;
 mod sender;
+mod solicited;
 mod spontaneous;
 pub mod wire;
 

@@ -95,7 +95,8 @@ impl Marks {
     pub(crate) const ELN: Self = Self(2);
     /// Data: it [asks](Packet::asks) its peer for something and carries nothing that the receiver keeps.
     pub(crate) const ASKS: Self = Self(2);
-    /// Acknowledgment: it reports a mark (ECN-Echo). Data: the window was reduced because of one (CWR).
+    /// Acknowledgment: it reports a mark (ECN-Echo). Data: the window was reduced because of one (CWR), or,
+    /// over CLAP, it asks for a report.
     pub(crate) const ECHO: Self = Self(4);
     /// A queue may mark it (ECT).
     pub(crate) const MARKABLE: Self = Self(8);

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClapVersion {
+    /// A report when the sender asks, which it does once the packets that are not confirmed fill its buffer; until the
+    /// report has come it sends nothing: a forerunner that was given up. Source: Gopal 2007, section 7.6.
+    SenderDriven,
     /// A report whenever a packet comes and one before it is missing, from the first missing packet on: a forerunner that
     /// was given up. Source: Gopal 2007, section 7.6.
     Spontaneous,
@@ -53,9 +56,11 @@ pub struct ClapConfig {
     #[schemars(extend("x-unit" = "packets"))]
     pub sweep_last: Option<u32>,
     /// Of `beta`: there are at least this long between two reports, and at most as long, so that each is forced; of
-    /// `spontaneous`: a sender that is silent for so long is told what is missing. Source: Gopal 2007, section 3.2.2.1.
+    /// `spontaneous`: a sender that is silent for so long is told what is missing; of `sender-driven`: a report that has not
+    /// come for so long is asked for again. Source: Gopal 2007, section 3.2.2.1.
     pub nack_period: Duration,
-    /// Of `beta` and `spontaneous`: a report has at most this much, one bit for a packet. Source: Gopal 2007, section
+    /// Of `beta`, `spontaneous` and `sender-driven`: a report has at most this much, one bit for a packet; the buffer of
+    /// `sender-driven` holds as many packets. Source: Gopal 2007, section
     /// 5.6.2.
     pub bitmap: Size,
     /// Of `final`: each so many packets that are complete are reported as such; 0 for never. Source: Gopal 2007, section
@@ -162,7 +167,7 @@ impl ClapConfig {
     /// The most packets that one report spans.
     pub(crate) fn report_span(&self) -> u32 {
         let bytes = match self.version {
-            ClapVersion::Spontaneous | ClapVersion::Beta => {
+            ClapVersion::SenderDriven | ClapVersion::Spontaneous | ClapVersion::Beta => {
                 u32::try_from(self.bitmap.as_bytes()).unwrap_or(LONGEST_BITMAP)
             }
             ClapVersion::Final => LONGEST_BITMAP,

@@ -51,6 +51,8 @@ pub struct Data {
     pub echo: Option<Stamp>,
     /// Whether a NACK asked for it. The header does not carry this; it is for counters.
     pub again: bool,
+    /// Whether it asks for a report; the sender waits for that.
+    pub solicits: bool,
 }
 
 /// What a sender sends.
@@ -75,7 +77,7 @@ pub enum Forward {
 /// Why a NACK is sent. Senders treat all kinds alike; traces do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NackKind {
-    /// CLAP-beta and its forerunner: the period is over, or a packet came after a hole.
+    /// CLAP-beta and its forerunners: the period is over, a packet came after a hole, or the sender asked.
     Periodic,
     /// CLAP-final: a loss that has not been reported yet.
     Pivot,

@@ -140,7 +140,7 @@ impl ClapReceiver {
         }
         self.progress.last_data = now;
         self.progress.highest = self.progress.highest.max(Some(place));
-        self.reporter.on_data(now, place, data.echo);
+        self.reporter.on_data(now, place, &data);
         if new && self.progress.missing.is_empty() {
             self.complete(now);
         }

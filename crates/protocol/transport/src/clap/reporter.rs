@@ -3,15 +3,17 @@
 use airlane_base::Instant;
 
 use super::config::{ClapConfig, ClapVersion};
-use super::packet::Stamp;
+use super::packet::Data;
 use super::periodic::Periodic;
 use super::pivots::Pivots;
 use super::progress::{Progress, Report};
+use super::solicited::Solicited;
 use super::spontaneous::Spontaneous;
 
 /// When to report what is missing.
 #[derive(Clone, Debug)]
 pub(super) enum Reporter {
+    Solicited(Solicited),
     Spontaneous(Spontaneous),
     Periodic(Periodic),
     Pivots(Pivots),
@@ -20,18 +22,20 @@ pub(super) enum Reporter {
 impl Reporter {
     pub(super) fn new(config: &ClapConfig) -> Self {
         match config.version {
+            ClapVersion::SenderDriven => Self::Solicited(Solicited::new(config)),
             ClapVersion::Spontaneous => Self::Spontaneous(Spontaneous::new(config)),
             ClapVersion::Beta => Self::Periodic(Periodic::new(config)),
             ClapVersion::Final => Self::Pivots(Pivots::new(config)),
         }
     }
 
-    /// A packet of the file has arrived; it may echo a report.
-    pub(super) fn on_data(&mut self, now: Instant, n: u32, echo: Option<Stamp>) {
+    /// Packet `n` of the file has arrived; it may echo a report, or ask for one.
+    pub(super) fn on_data(&mut self, now: Instant, n: u32, data: &Data) {
         match self {
+            Self::Solicited(solicited) => solicited.on_data(data.solicits),
             Self::Spontaneous(spontaneous) => spontaneous.on_data(n),
             Self::Periodic(_) => {}
-            Self::Pivots(pivots) => pivots.on_echo(now, echo),
+            Self::Pivots(pivots) => pivots.on_echo(now, data.echo),
         }
     }
 
@@ -45,6 +49,7 @@ impl Reporter {
     /// The report to send now; asked after every input.
     pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
         match self {
+            Self::Solicited(solicited) => solicited.poll(progress),
             Self::Spontaneous(spontaneous) => spontaneous.poll(now, progress),
             Self::Periodic(periodic) => periodic.poll(now, progress),
             Self::Pivots(pivots) => pivots.poll(now, progress),
@@ -54,6 +59,7 @@ impl Reporter {
     /// When a report may become due although nothing arrives.
     pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
         match self {
+            Self::Solicited(_) => None,
             Self::Spontaneous(spontaneous) => Some(spontaneous.due(progress)),
             Self::Periodic(periodic) => Some(periodic.due(progress)),
             Self::Pivots(pivots) => pivots.due(progress),

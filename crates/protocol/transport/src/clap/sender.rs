@@ -3,10 +3,11 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::config::{ANSWER_WAIT, ClapConfig, GIVE_UP, MOST_PACKETS, REPEATS};
+use super::config::{ANSWER_WAIT, ClapConfig, ClapVersion, GIVE_UP, MOST_PACKETS, REPEATS};
 use super::numbers::Numbers;
 use super::pacer::{Pacer, Status};
 use super::packet::{Data, Failure, Feedback, Forward, Nack, Stamp};
+use super::rounds::Rounds;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -45,6 +46,8 @@ pub struct ClapSender {
     next_new: u32,
     /// Packets reported missing that have not been sent again yet.
     asked: Numbers,
+    /// Of the sender-driven version alone.
+    rounds: Option<Rounds>,
     pacer: Pacer,
     /// The offset of the pacer's decisions.
     phase: Duration,
@@ -75,6 +78,8 @@ impl ClapSender {
             count,
             next_new: 0,
             asked: Numbers::none(count),
+            rounds: (config.version == ClapVersion::SenderDriven)
+                .then(|| Rounds::new(config, count)),
             pacer: Pacer::new(config),
             phase,
             turn: false,
@@ -161,6 +166,9 @@ impl ClapSender {
                 false => self.asked.remove(n),
             };
         }
+        if let Some(rounds) = &mut self.rounds {
+            rounds.on_nack(nack);
+        }
         true
     }
 
@@ -223,25 +231,33 @@ impl ClapSender {
         if std::mem::take(&mut self.agrees) {
             return Some(Forward::FinAck { first: 0 });
         }
-        if !std::mem::take(&mut self.turn) {
+        let waits = |rounds: &Rounds| !rounds.may_send(now);
+        if self.rounds.as_ref().is_some_and(waits) || !std::mem::take(&mut self.turn) {
             return None;
         }
         let repair = self.asked.first();
-        let seq = match repair {
-            Some(seq) => seq,
-            None if self.next_new < self.count => self.next_new,
-            None => return None,
+        let has_room = self.rounds.as_ref().is_none_or(Rounds::has_room);
+        let seq = match (repair, &self.rounds) {
+            (Some(seq), _) => seq,
+            (None, _) if self.next_new < self.count && has_room => self.next_new,
+            // The newest packet asks again: a report covers none that was sent after what arrived.
+            (None, Some(_)) => self.next_new.checked_sub(1)?,
+            (None, None) => return None,
         };
+        let again = seq < self.next_new;
         self.asked.remove(seq);
         self.next_new = self.next_new.max(seq + 1);
         self.first_sent.get_or_insert(now);
         self.stats.data_sent += 1;
-        self.stats.repairs += u64::from(repair.is_some());
+        self.stats.repairs += u64::from(again);
+        let (repairs, more) = (!self.asked.is_empty(), self.next_new < self.count);
+        let rounds = self.rounds.as_mut();
         Some(Forward::Data(Data {
             seq,
             stamp: Stamp::of(now),
             echo: self.echo,
-            again: repair.is_some(),
+            again,
+            solicits: rounds.is_some_and(|rounds| rounds.on_sent(now, seq, repairs, more)),
         }))
     }
 

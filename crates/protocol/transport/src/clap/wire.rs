@@ -6,7 +6,7 @@
 //! ```
 //! Network byte order. Flags: 1 SYN, 2 FIN, 4 ACK, 8 NACK. In a NACK 16 and 32 give the reason that it was sent for,
 //! which traces read, and 64, 128 and 256 the number of unused bits at the end of its bitmap, because a 0 there would
-//! mean a packet that has arrived.
+//! mean a packet that has arrived. In data 512 asks for a report.
 //!
 //! Invariant: anything that is not exactly one of the six packets is refused, with the first reason that applies.
 
@@ -23,6 +23,7 @@ const ACK: u16 = 4;
 const NACK: u16 = 8;
 const KIND_SHIFT: u16 = 4;
 const PADDING_SHIFT: u16 = 6;
+const SOLICITS: u16 = 512;
 const SYN_ACK: u16 = SYN | ACK;
 const FIN_ACK: u16 = FIN | ACK;
 
@@ -102,7 +103,8 @@ pub fn encode(
             (*first, SYN, now, None, &number[..])
         }
         Packet::Forward(Forward::Data(data), payload) => {
-            (data.seq, 0, data.stamp, data.echo, *payload)
+            let flags = if data.solicits { SOLICITS } else { 0 };
+            (data.seq, flags, data.stamp, data.echo, *payload)
         }
         Packet::Forward(Forward::FinAck { first }, _) => (*first, FIN_ACK, now, None, &number[..0]),
         Packet::Feedback(Feedback::SynAck { first }) => (*first, SYN_ACK, now, None, &number[..0]),
@@ -160,13 +162,14 @@ pub fn decode(bytes: &[u8]) -> Result<([u16; 2], Packet<'_>), Malformed> {
         has => Err(Malformed::Payload(has)),
     };
     let packet = match flags {
-        0 if has == 0 => return Err(Malformed::Empty),
-        0 => {
+        0 | SOLICITS if has == 0 => return Err(Malformed::Empty),
+        0 | SOLICITS => {
             let data = Data {
                 seq: first,
                 stamp,
                 echo: Stamp::from_number(whole(16)),
                 again: false,
+                solicits: flags == SOLICITS,
             };
             Packet::Forward(Forward::Data(data), payload)
         }

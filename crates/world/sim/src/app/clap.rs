@@ -12,7 +12,7 @@ use airlane_transport::clap::{
 
 use super::place::FlowPlace;
 use super::progress::Progress;
-use crate::packet::{NO_BLOCKS, Packet, Role};
+use crate::packet::{Marks, NO_BLOCKS, Packet, Role};
 use crate::probe::{DelayProbe, rate_bps};
 
 /// Kind of a packet, stored where other flows number their endpoints.
@@ -191,6 +191,7 @@ impl Clap {
             stamp: Stamp::of(packet.created),
             echo: Stamp::from_number(packet.echoed),
             again: false,
+            solicits: packet.marks.has(Marks::ECHO),
         };
         let taken = self.receiver.handle(now, Forward::Data(data));
         let bytes = match taken {
@@ -335,7 +336,8 @@ impl Clap {
                 let user = rest.min(self.file.packet.into()) as u32;
                 let seq = data.seq.into();
                 let mut packet = self.place.forward(now, Role::Data, seq, header + user);
-                packet.marks = packet.marks.with(crate::packet::Marks::AGAIN, data.again);
+                packet.marks = packet.marks.with(Marks::AGAIN, data.again);
+                packet.marks = packet.marks.with(Marks::ECHO, data.solicits);
                 packet.echoed = data.echo.map_or(0, Stamp::number);
                 packet
             }

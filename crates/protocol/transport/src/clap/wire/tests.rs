@@ -42,6 +42,7 @@ fn each_malformed_packet_has_its_reason() {
         stamp: NOW(),
         echo: None,
         again: false,
+        solicits: false,
     };
     let whole = bytes(&Packet::Forward(Forward::Data(data), b"file"));
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -97,6 +98,7 @@ fn a_short_buffer_error_names_the_length_needed() {
         stamp: NOW(),
         echo: None,
         again: false,
+        solicits: false,
     };
     let long = vec![0; 65_536];
     let packet = Packet::Forward(Forward::Data(data), &long);
@@ -127,7 +129,7 @@ proptest! {
             3 => Packet::Feedback(Feedback::Fin { first: seq }),
             4 => {
                 let echo = Stamp::from_number(number);
-                Packet::Forward(Forward::Data(Data { seq, stamp, echo, again: false }), &bits)
+                Packet::Forward(Forward::Data(Data { seq, stamp, echo, again: false, solicits: seq % 2 == 0 }), &bits)
             }
             _ => Packet::Feedback(Feedback::Nack(Nack {
                 kind: NackKind::Pivot,
