@@ -157,6 +157,13 @@ fn panel(svg: &mut String, advice: &Advice, at: usize, measure: &Measure, place:
         text(svg, at, below, anchor, &small(11), &shown);
     }
     if logarithmic {
-        text(svg, centre, below, "middle", &small(9), "logarithmic");
+        text(
+            svg,
+            centre,
+            below + 12.0,
+            "middle",
+            &small(9),
+            "logarithmic",
+        );
     }
 }

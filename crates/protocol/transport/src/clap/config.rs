@@ -60,8 +60,7 @@ pub struct ClapConfig {
     /// come for so long is asked for again. Source: Gopal 2007, section 3.2.2.1.
     pub nack_period: Duration,
     /// Of `beta`, `spontaneous` and `sender-driven`: a report has at most this much, one bit for a packet; the buffer of
-    /// `sender-driven` holds as many packets. Source: Gopal 2007, section
-    /// 5.6.2.
+    /// `sender-driven` holds as many packets. Source: Gopal 2007, section 5.6.2.
     pub bitmap: Size,
     /// Of `final`: each so many packets that are complete are reported as such; 0 for never. Source: Gopal 2007, section
     /// 3.2.2.2.

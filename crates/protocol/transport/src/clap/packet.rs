@@ -49,7 +49,7 @@ pub struct Data {
     pub stamp: Stamp,
     /// The timestamp of the last NACK received by then.
     pub echo: Option<Stamp>,
-    /// Whether a NACK asked for it. The header does not carry this; it is for counters.
+    /// Whether it was sent before. The header does not carry this; it is for counters.
     pub again: bool,
     /// Whether it asks for a report; the sender waits for that.
     pub solicits: bool,

@@ -235,15 +235,11 @@ impl ClapSender {
         if self.rounds.as_ref().is_some_and(waits) || !std::mem::take(&mut self.turn) {
             return None;
         }
-        let repair = self.asked.first();
         let has_room = self.rounds.as_ref().is_none_or(Rounds::has_room);
-        let seq = match (repair, &self.rounds) {
-            (Some(seq), _) => seq,
-            (None, _) if self.next_new < self.count && has_room => self.next_new,
-            // The newest packet asks again: a report covers none that was sent after what arrived.
-            (None, Some(_)) => self.next_new.checked_sub(1)?,
-            (None, None) => return None,
-        };
+        let new = (self.next_new < self.count && has_room).then_some(self.next_new);
+        // The newest packet asks again, so that the report covers all that have been sent.
+        let newest = self.rounds.as_ref().and(self.next_new.checked_sub(1));
+        let seq = self.asked.first().or(new).or(newest)?;
         let again = seq < self.next_new;
         self.asked.remove(seq);
         self.next_new = self.next_new.max(seq + 1);
