@@ -3,56 +3,18 @@
 //! The whole test is one function, because the counters are global to the process.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail this way")]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "how long reading takes is what is measured"
-)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use airlane_base::config::{Document, Problems, Validate};
+use peak_alloc::PeakAlloc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Counts the bytes in use, and their maximum.
-struct Counting;
-
-static BYTES: AtomicI64 = AtomicI64::new(0);
-static MOST: AtomicI64 = AtomicI64::new(0);
-
-fn count(bytes: i64) {
-    let now = BYTES.fetch_add(bytes, Relaxed) + bytes;
-    MOST.fetch_max(now, Relaxed);
-}
-
-// SAFETY: every call goes to the system's allocator with its arguments unchanged; the counters
-// neither allocate nor unwind.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's promises about the layout are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: the block came from `alloc` or `realloc` above, so from the system's allocator.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as i64 - layout.size() as i64);
-        // SAFETY: as for `dealloc`; the new size is the caller's.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static GLOBAL: Counting = Counting;
+static MEMORY: PeakAlloc = PeakAlloc;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -101,11 +63,17 @@ fn world(flows: usize, packet: u32) -> String {
 }
 
 /// The peak memory of `work`.
-fn most<R>(work: impl FnOnce() -> R) -> (i64, R) {
-    let before = BYTES.load(Relaxed);
-    MOST.store(before, Relaxed);
+fn most<R>(work: impl FnOnce() -> R) -> (usize, R) {
+    MEMORY.reset_peak_usage();
+    let before = MEMORY.current_usage();
     let result = work();
-    (MOST.load(Relaxed) - before, result)
+    (MEMORY.peak_usage() - before, result)
+}
+
+/// CPU time of this thread: neighbours of the machine do not count.
+fn spent() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    spent.try_into().unwrap()
 }
 
 /// Ten times the input must take about ten times as long, not a hundred times.
@@ -142,7 +110,8 @@ fn a_file_costs_by_its_length() {
         );
         assert!(each < 40.0, "{each}");
     }
-    // The densest values that a text can have; most of the memory is what the parser keeps per word.
+    // The densest values that a text can have; most of the memory is what the parser keeps per word. While a buffer
+    // grows, both copies count.
     let dense = format!("a = [{}]\n", "1,".repeat(1_000_000));
     let (bytes, read) = most(|| {
         let document = Document::parse(&dense, "dense.toml").unwrap();
@@ -151,23 +120,23 @@ fn a_file_costs_by_its_length() {
     assert_eq!(read["a"].len(), 1_000_000);
     let each = bytes as f64 / dense.len() as f64;
     println!("dense: {each:.1} bytes for each of {}", dense.len());
-    assert!(each < 110.0, "{each}");
+    assert!(each < 150.0, "{each}");
 
     grows_with_its_length(|flows| {
         let text = world(flows, 0);
-        let began = Instant::now();
+        let began = spent();
         let document = Document::parse(&text, "world.toml").unwrap();
         let refused = document.read::<World>().unwrap_err();
         let lines: Vec<usize> = refused.problems().iter().map(|p| p.line).collect();
         assert_eq!(lines, (0..10).map(|n| 5 * n + 4).collect::<Vec<_>>());
-        began.elapsed()
+        spent() - began
     });
     grows_with_its_length(|lines| {
         let text = "a = = 1\n".repeat(lines);
-        let began = Instant::now();
+        let began = spent();
         let refused = Document::parse(&text, "broken.toml").unwrap_err();
         assert_eq!(refused.problems().len(), 10);
         assert_eq!(refused.problems()[9].line, 10);
-        began.elapsed()
+        spent() - began
     });
 }

@@ -1,6 +1,5 @@
 //! The contents of a job: files and folders, by name and length.
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
@@ -56,8 +55,6 @@ impl Manifest {
         if self.entries.is_empty() {
             return Err("there is nothing to send".to_owned());
         }
-        let mut names = BTreeSet::new();
-        let mut files = BTreeSet::new();
         let mut total = 0_u64;
         for Entry {
             path, kind, bytes, ..
@@ -82,23 +79,20 @@ impl Manifest {
                     "the folder {path:?} has {bytes} bytes; 0 would be right"
                 ));
             }
-            if !names.insert(path.as_str()) {
-                return Err(format!("{path:?} stands twice in the list"));
-            }
-            if *kind == Kind::File {
-                files.insert(path.as_str());
-            }
             total = total
                 .checked_add(*bytes)
                 .ok_or("the files are longer than 16 EiB")?;
         }
-        // No file may be the folder of another entry.
-        for Entry { path, .. } in &self.entries {
-            for above in Path::new(path).ancestors().skip(1) {
-                let above = above.to_str().unwrap_or_default();
-                if files.contains(above) {
-                    return Err(format!("{above:?} is a file, and {path:?} lies in it"));
-                }
+        // In this order, what lies in a folder follows it at once.
+        let mut sorted: Vec<&Entry> = self.entries.iter().collect();
+        sorted.sort_unstable_by_key(|entry| Path::new(&entry.path));
+        for pair in sorted.windows(2) {
+            let (above, path) = (&pair[0].path, &pair[1].path);
+            if above == path {
+                return Err(format!("{path:?} stands twice in the list"));
+            }
+            if pair[0].kind == Kind::File && Path::new(path).starts_with(above) {
+                return Err(format!("{above:?} is a file, and {path:?} lies in it"));
             }
         }
         Ok(())

@@ -3,47 +3,18 @@
 //!
 //! The whole test is one function, because the counter covers the process.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use airlane_sim::{Prepared, Scenario};
-
-/// Counts the bytes allocated at present, and their maximum.
-struct Counting;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-fn held(more: usize) {
-    let now = HELD.fetch_add(more, Relaxed) + more;
-    MOST.fetch_max(now, Relaxed);
-}
-
-// SAFETY: every call goes to the system's allocator with its arguments unchanged; the counters
-// neither allocate nor unwind.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        held(layout.size());
-        // SAFETY: the caller's promises about the layout are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the block came from `alloc` above, so from the system's allocator.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
+use peak_alloc::PeakAlloc;
 
 #[global_allocator]
-static GLOBAL: Counting = Counting;
+static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The most bytes that were allocated during `work`, in addition to those before.
 fn most<R>(work: impl FnOnce() -> R) -> (R, usize) {
-    let before = HELD.load(Relaxed);
-    MOST.store(before, Relaxed);
+    MEMORY.reset_peak_usage();
+    let before = MEMORY.current_usage();
     let result = work();
-    (result, MOST.load(Relaxed) - before)
+    (result, MEMORY.peak_usage() - before)
 }
 
 /// Hosts around a chain of routers, and flows between them.
