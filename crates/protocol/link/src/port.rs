@@ -243,8 +243,15 @@ impl<P: Packet> Port<P> {
     /// Records that a frame begins to leave at the port's own pace.
     #[inline]
     fn leave(&mut self, now: Instant, token: &Token) {
-        let start = self.free_at.max(now - self.config.late);
-        let free_at = start + self.serialised.time(self.rate(), token.len);
+        let takes = self.serialised.time(self.rate(), token.len);
+        // On a shared link, the frame may have waited for those of other ports. If the port made up for none of that, it
+        // would use less than its rate, and a rate that is not used does not grow.
+        let late = match self.config.late {
+            Duration::ZERO => Duration::ZERO,
+            late => late.max(takes),
+        };
+        let start = self.free_at.max(now - late);
+        let free_at = start + takes;
         self.free_at = free_at;
         self.done(now, token, free_at.max(now), Outcome::Sent(start));
         // Frames that this departure released have waited for it, even if a late driver finds the link free.

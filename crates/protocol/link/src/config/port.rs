@@ -112,8 +112,8 @@ pub struct PortConfig {
     /// How far back the departure of a frame may be dated if the link was idle: this allows a burst of a few
     /// frames.
     pub burst: Duration,
-    /// How much time a port makes up for if its driver wakes up late while frames wait: these leave as a
-    /// burst.
+    /// How much time a port makes up for if its driver wakes up late while frames wait: these leave as a burst. Zero: a
+    /// port is never late. Otherwise it makes up for the time of one frame at least.
     pub late: Duration,
     /// Frames of a service that may wait in the scheduler.
     pub handed_over: HandedOver,
