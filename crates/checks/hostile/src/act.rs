@@ -104,6 +104,10 @@ impl World {
                 self.ends[end].public.set_port(port);
             }
             Fault::Move { .. } | Fault::Rebind { .. } => {}
+            Fault::Swallow { end, is_inward, .. } => {
+                let port = self.ends[end].public;
+                self.swallowed.push((port, is_inward));
+            }
             Fault::Sleep { end, lasts } => self.ends[end].sleeps = now + lasts.0,
             Fault::Unplug { end, .. } => self.ends[end].is_wired = false,
             Fault::Reload { end } => return self.reload(end),

@@ -196,9 +196,10 @@ impl End {
                         port
                     };
                     let at = SocketAddr::new(listen.ip(), port);
-                    if self.public == self.listen {
-                        self.public = at;
-                    }
+                    // A NAT assigns a port of its own to each.
+                    let own = self.public == self.listen;
+                    let public = if own { port } else { self.public.port() + 1 };
+                    self.public.set_port(public);
                     self.listen = at;
                     node.handle_port(now, Ok(at));
                 }

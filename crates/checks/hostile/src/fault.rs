@@ -78,6 +78,13 @@ pub(crate) enum Fault {
     Rebind {
         end: usize,
     },
+    /// The path drops datagrams from, or to, the port that the end has now, for good. Lasts until the end must have
+    /// another one.
+    Swallow {
+        end: usize,
+        is_inward: bool,
+        lasts: Ns,
+    },
     Sleep {
         end: usize,
         lasts: Ns,
@@ -97,6 +104,9 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// When a swallowed port has been left: three attempts of up to 55 s, since both ends may be on fresh ports at once.
+    pub(crate) const LEFT: Ns = Ns(165_000_000_000);
+
     pub(crate) fn draw(draw: &mut Draw, ends: usize, pipes: usize) -> Self {
         let pipe = draw.within(0, pipes as u64) as usize;
         let end = draw.within(0, ends as u64) as usize;
@@ -160,6 +170,20 @@ impl Fault {
         }
     }
 
+    /// In few worlds, the port of an end that calls is swallowed. Drawn from a stream of its own, which leaves all other
+    /// faults as they are.
+    pub(crate) fn draw_swallow(seed: u64, ends: usize) -> Option<(u64, Self)> {
+        let mut draw = Draw::new(seed, "swallow");
+        draw.chance(0.04).then(|| {
+            let fault = Self::Swallow {
+                end: draw.within(1, ends as u64) as usize,
+                is_inward: draw.chance(0.5),
+                lasts: Self::LEFT,
+            };
+            (draw.ms(1_000, 15_000), fault)
+        })
+    }
+
     /// Its duration.
     pub(crate) const fn lasts(&self) -> u64 {
         match self {
@@ -172,6 +196,7 @@ impl Fault {
             | Self::Rate { lasts, .. }
             | Self::Narrow { lasts, .. }
             | Self::Restart { lasts, .. }
+            | Self::Swallow { lasts, .. }
             | Self::Sleep { lasts, .. }
             | Self::Unplug { lasts, .. } => lasts.0,
             _ => 0,

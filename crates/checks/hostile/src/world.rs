@@ -98,6 +98,8 @@ pub(crate) struct World {
     pub(crate) usual: Vec<Pipe>,
     flows: Vec<Flow>,
     pub(crate) faults: Vec<Fault>,
+    /// Ports that the paths lead nowhere, and whether as destination or as source.
+    pub(crate) swallowed: Vec<(SocketAddr, bool)>,
     calm: u64,
     pub(crate) seen: VecDeque<(SocketAddr, SocketAddr, Vec<u8>)>,
     done: Outcome,
@@ -166,6 +168,7 @@ impl World {
             (draw.ms(1_000, 15_000), fault)
         });
         let mut faults: Vec<(u64, Fault)> = drawn.collect();
+        faults.extend(Fault::draw_swallow(seed, ends));
         faults.sort_by_key(|(at, _)| *at);
         Self::start(seed, draw, all, (usual, flows), faults)
     }
@@ -192,6 +195,7 @@ impl World {
             usual,
             flows,
             faults: Vec::new(),
+            swallowed: Vec::new(),
             calm,
             seen: VecDeque::new(),
             done: Outcome {
@@ -477,6 +481,10 @@ impl World {
             self.seen.pop_front();
         }
         self.seen.push_back((from, to, bytes.clone()));
+        let mut swallowed = self.swallowed.iter();
+        if swallowed.any(|(port, is_inward)| *port == if *is_inward { to } else { from }) {
+            return;
+        }
         for at in self.pipes[pipe].carry(self.now, bytes.len(), &mut self.draw) {
             let bytes = bytes.clone();
             self.push(
@@ -512,3 +520,5 @@ const fn pipe_of(from: usize, to: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod log;
+#[cfg(test)]
+mod swallowed;

@@ -249,6 +249,14 @@ impl Session {
         self.owed.get_or_insert(now);
     }
 
+    /// Notes that the hello that is due cannot leave, because the ends have no keys: the peer owes a sign of life, as if
+    /// it had left.
+    pub fn note_unsent(&mut self, now: Instant) {
+        if now >= self.hello_due() {
+            self.owed.get_or_insert(now);
+        }
+    }
+
     /// Notes that a frame of the session was received, after [`Session::check`].
     pub fn note_received(&mut self, now: Instant) {
         self.busy_until = now + self.keepalives.linger();
@@ -463,6 +471,15 @@ impl Session {
         match self.silence_due().filter(|_| !self.silent) {
             Some(silence) => hello.min(silence),
             None => hello,
+        }
+    }
+
+    /// When to call [`Session::handle_timeout`] and [`Session::note_unsent`] next while no hello can leave.
+    pub fn poll_timeout_unsent(&self) -> Instant {
+        match self.silence_due() {
+            None => self.hello_due(),
+            Some(_) if self.silent => Instant::FAR_FUTURE,
+            Some(silence) => silence,
         }
     }
 

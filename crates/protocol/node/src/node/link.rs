@@ -281,9 +281,8 @@ impl PeerLink {
     /// Time at which something is due without any input. Ports that wait for their turn on the shared link
     /// are not included.
     pub(crate) fn poll_timeout(&self, now: Instant, below: &Below, shared: &SharedLink) -> Instant {
-        // Without keys no hello can be sent.
         if !below.is_open(now, self.to) {
-            return Instant::FAR_FUTURE;
+            return self.session.poll_timeout_unsent();
         }
         let hello = self.session.poll_timeout();
         // Without a session, or with a full socket, the port cannot send frames.
@@ -439,7 +438,7 @@ impl PeerLink {
     /// are stuck; there is at most one a second.
     fn say_hello(&mut self, now: Instant, below: &mut Below) {
         if !below.is_open(now, self.to) {
-            return;
+            return self.session.note_unsent(now);
         }
         let reports = self.loss_reports();
         let Some(hello) = self.session.poll_transmit(now, &reports) else {

@@ -1,12 +1,14 @@
-//! Leaves a UDP port whose mapping is dead. NATs and firewalls keep a mapping that leads nowhere for as long
-//! as datagrams arrive, and only a new source port creates a new one. So the end that calls changes to a
-//! fresh port when nothing that it sent was answered for [`SWALLOWED`], and then alternates between the two;
-//! its peers identify it by its key. If both ends call and both have changed ports during an outage, neither
-//! finds the other until one is back on its own port: so a fresh port is kept for [`FRESH`] only.
+//! Leaves a UDP port whose mapping is dead, in either direction. NATs and firewalls keep a mapping that leads nowhere
+//! for as long as datagrams arrive, and only a new source port creates a new one. So the end that calls changes to a
+//! fresh port when nothing that it sent was answered for [`SWALLOWED`], or was heard, as its peers say, and then
+//! alternates between the two; its peers identify it by its key. If both ends call and both have changed ports during
+//! an outage, neither finds the other until one is back on its own port: so a fresh port is kept for [`FRESH`] only.
 
 use std::net::SocketAddr;
 
 use airlane_base::{Duration, Instant};
+
+use rand_chacha::rand_core::Rng as _;
 
 use super::Node;
 use super::request::Request;
@@ -17,6 +19,8 @@ use crate::config::UnderlayConfig;
 const SWALLOWED: Duration = Duration::from_secs(30);
 /// Two attempts of a handshake.
 const FRESH: Duration = Duration::from_secs(10);
+/// The own port is kept for up to this much longer each time it is taken back.
+const STEP: Duration = Duration::from_secs(15);
 
 impl Node {
     /// Changes the port if it is time; checked at the interval of hellos.
@@ -26,13 +30,17 @@ impl Node {
         };
         let listen = *listen;
         self.mention_port(now);
-        // A session that owes no answer has received something through the port since it last sent.
-        let owed = self.links.iter().map(|link| link.session.owed());
-        let Some(owed) = owed.collect::<Option<Vec<_>>>() else {
+        let dead = self.links.iter().map(|link| {
+            let session = &link.session;
+            // A peer that does not hear this end may still send hellos to its port, or begin sessions. It has been
+            // heard since the last transmission if it owes nothing, and in its way if it speaks another version.
+            let heard = session.unheard_since().or(session.owed());
+            heard.filter(|_| session.other_version().is_none())
+        });
+        let Some(dead) = dead.collect::<Option<Vec<_>>>() else {
             return;
         };
-        let heard = self.links.iter().map(|link| link.heard);
-        let since = heard.chain(owed).fold(self.port_since, Instant::max);
+        let since = dead.into_iter().fold(self.port_since, Instant::max);
         let is_own = self.below.underlay.port() == Some(listen.port());
         let patience = match is_own || listen.port() == 0 {
             true => SWALLOWED,
@@ -41,7 +49,12 @@ impl Node {
         if now < since + patience || !self.config.calls() {
             return;
         }
-        self.port_since = now;
+        // Two ends whose ports are dead may alternate in step, and then never meet.
+        let more = match is_own {
+            true => 0,
+            false => self.random.next_u64() % STEP.as_nanos(),
+        };
+        self.port_since = now + Duration::from_nanos(more);
         let port = if is_own { 0 } else { listen.port() };
         self.below.requests.push_back(Request::Port(port));
     }
@@ -95,7 +108,7 @@ impl Node {
                         link.seek(now, address, below);
                     }
                 }
-                let why = "nothing sent from it was answered for 30 s";
+                let why = "nothing sent from it was answered or heard for 30 s";
                 if says {
                     tracing::info!(%was, %listen, why, "port changed");
                 }
