@@ -227,7 +227,17 @@ fn no_answer(error: &io::Error) -> String {
             " may not be opened: {error}; ask as root or the user of the link, or for its status as a member of the \
              group that its file names, such as control = {{ group = \"airlane\" }}"
         ),
-        _ => format!(": no node answers there: {error}; is `airlane up` running?"),
+        _ => format!(": no node answers there: {error}; {}", running()),
+    }
+}
+
+/// The links that run on this machine, for somebody who asked for another.
+fn running() -> String {
+    let sockets = sockets().unwrap_or_default();
+    let names = sockets.iter().filter_map(|path| path.file_stem()?.to_str());
+    match names.collect::<Vec<_>>() {
+        none if none.is_empty() => "is `airlane up` running?".to_owned(),
+        names => format!("these links have sockets: {}", names.join(", ")),
     }
 }
 

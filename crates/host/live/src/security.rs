@@ -67,7 +67,7 @@ const LONGEST_FILE: u64 = 4096;
 #[non_exhaustive]
 pub enum KeyFileError {
     /// The file does not exist, or may not be accessed.
-    #[error("cannot {verb} the secret key {}: {source}{}", .path.display(), hint(.source))]
+    #[error("cannot {verb} the secret key {}: {source}{}", .path.display(), hint(.path, .source))]
     File {
         /// Read or write.
         verb: &'static str,
@@ -96,8 +96,14 @@ pub enum KeyFileError {
     },
 }
 
-fn hint(error: &io::Error) -> &'static str {
+fn hint(path: &Path, error: &io::Error) -> &'static str {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     match error.kind() {
+        io::ErrorKind::NotFound if folder.is_some_and(|folder| !folder.exists()) => {
+            "; make its folder first"
+        }
         io::ErrorKind::NotFound => "; `airlane keygen FILE` makes one",
         io::ErrorKind::AlreadyExists => {
             "; it stays as it is, for its peers know it (--public prints its public key)"

@@ -72,6 +72,9 @@ pub enum SetupError {
     /// Stations cannot call a base without an address that they can reach.
     #[error("stations call their base: give an address or host name of this end")]
     NoBase,
+    /// Both ends would be at one address.
+    #[error("both ends would be at {0}: give each an address, or a port, of its own")]
+    OneAddress(String),
     /// Two ends would have the same name.
     #[error(
         "several ends would be called \"{0}\": give each station a name of its own, and none that of the base"
@@ -137,6 +140,9 @@ impl LinkPlan {
         match (&endpoints, self.stations.is_empty()) {
             ([None, None], true) => return Err(SetupError::Unreachable),
             ([None, _], false) => return Err(SetupError::NoBase),
+            ([Some(here), Some(there)], _) if here == there => {
+                return Err(SetupError::OneAddress(here.to_string()));
+            }
             _ => {}
         }
         let keys: Vec<_> = (names.iter().map(|_| Ok(PrivateKey::generate(random()?))))

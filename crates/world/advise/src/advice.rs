@@ -53,6 +53,11 @@ impl Compared {
         self.gain.mean >= self.measure.worth() && low > 0.0
     }
 
+    /// Whether the mean is a gain worth reporting, but the interval is too wide to tell.
+    pub fn may_gain(&self) -> bool {
+        self.gain.mean >= self.measure.worth() && !self.is_gain()
+    }
+
     /// Whether it is a loss worth reporting, in the mean or within the interval.
     pub fn is_price(&self) -> bool {
         let low = self.gain.mean - self.gain.ci95_half_width.unwrap_or(0.0);

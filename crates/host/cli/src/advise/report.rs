@@ -7,7 +7,7 @@ use airlane_advise::{
 };
 use anyhow::Context as _;
 
-use super::words::{balance, balanced, capital, head, name, of_runs, show};
+use super::words::{balance, balanced, capital, head, name, of_runs, open, show};
 use crate::args::AdviseArgs;
 use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
@@ -185,7 +185,14 @@ pub(super) fn recommendation(
     };
     let worth = advice.worth.iter().any(Compared::is_gain) || advice.outcomes.iter().any(better);
     let mut text = String::from("\n");
+    let open = open(&advice.worth);
     match &advice.choice {
+        Choice::Keep if !worth && !open.is_empty() => {
+            let _ = writeln!(
+                text,
+                "Advice: these runs do not tell whether Airlane is worth it here. It may be ({open}), but the interval is too wide. Ask for more --runs, or record again while nothing else runs."
+            );
+        }
         Choice::Keep if !worth => {
             let _ = writeln!(
                 text,

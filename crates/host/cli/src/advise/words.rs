@@ -105,14 +105,28 @@ pub(super) fn balance(all: &[Compared]) -> (String, String) {
     (gains.join(", "), prices.join(", "))
 }
 
+/// What may be gained, where the interval is too wide to tell; empty if nothing.
+pub(super) fn open(all: &[Compared]) -> String {
+    let open: Vec<String> = all.iter().filter(|c| c.may_gain()).map(change).collect();
+    open.join(", ")
+}
+
 pub(super) fn balanced(all: &[Compared]) -> String {
-    match balance(all) {
-        (gains, prices) if gains.is_empty() && prices.is_empty() => {
-            "changes nothing by 3 %".to_owned()
-        }
-        (gains, prices) if prices.is_empty() => format!("gains: {gains}"),
-        (gains, prices) if gains.is_empty() => format!("gains nothing, and costs: {prices}"),
-        (gains, prices) => format!("gains: {gains}; costs: {prices}"),
+    let (gains, prices) = balance(all);
+    let open = open(all);
+    let named = [
+        ("gains", gains),
+        ("costs", prices),
+        ("may gain, but the interval is too wide to tell", open),
+    ];
+    let named = named.iter().filter(|(_, what)| !what.is_empty());
+    let named: Vec<String> = named
+        .map(|(verb, what)| format!("{verb}: {what}"))
+        .collect();
+    match &named[..] {
+        [] => "changes nothing by 3 %".to_owned(),
+        [only] if only.starts_with("costs") => format!("gains nothing, and {only}"),
+        named => named.join("; "),
     }
 }
 

@@ -212,7 +212,8 @@ impl Asking<'_> {
                         "peer",
                         Grade::Warning,
                         format!("{name} has the right key and is at {is}, not at {file} as the file says"),
-                        "write that address here, unless the peer moves or is behind a translator",
+                        "if the peer's file has that address, write it here; a peer that moves, that is behind a \
+                         translator or that got no answers for 30 s has another for a while",
                     ),
                 }
             }

@@ -116,8 +116,8 @@ fn check_port(status: &Status, findings: &mut Findings<'_>) {
                 "nothing sent from port {port}, which the file names, was answered: this end now uses {}",
                 status.underlay.listen
             ),
-            "if peers answer there, the path drops datagrams to the port: write another, or port 0, which takes \
-             a free one at every start",
+            "if peers answer there, the path drops the port's datagrams, or they were away: a restart takes it again; \
+             port 0 takes a free one at every start",
         );
     }
 }

@@ -132,7 +132,21 @@ impl LiveConfig {
                 let secured = keys.is_some();
                 peer.check(underlay, self.link.rate, secured, problems);
                 self.check_unique(i, peer, problems);
+                self.check_own(peer, problems);
             });
+        }
+    }
+
+    /// A station that is said to have this end's own address would get nothing.
+    fn check_own(&self, peer: &PeerConfig, problems: &mut Problems) {
+        for (j, prefix) in peer.prefixes.iter().enumerate() {
+            let bits = if prefix.address.is_ipv4() { 32 } else { 128 };
+            let mut own = self.tun.addresses.iter();
+            if prefix.prefix == bits && own.any(|own| own.address == prefix.address) {
+                let message = format!("{prefix} is the address of this end under [tun]");
+                let help = "write the address that the peer has there";
+                problems.add(&format!("prefixes[{j}]"), message, help);
+            }
         }
     }
 

@@ -14,12 +14,16 @@ pub(crate) struct AboutEnds {
     ours: About,
     pub(crate) theirs: Option<About>,
     asked: u8,
+    addresses: Vec<Cidr>,
+    routes: Vec<Cidr>,
 }
 
 impl AboutEnds {
-    /// Describes an end whose interface has these addresses.
-    pub(crate) fn new(addresses: &[Cidr]) -> Self {
+    /// Describes an end whose interface has these addresses and routes.
+    pub(crate) fn new(addresses: &[Cidr], routes: Vec<Cidr>) -> Self {
         Self {
+            addresses: addresses.to_vec(),
+            routes,
             ours: About {
                 session: 0,
                 asks: false,
@@ -52,6 +56,20 @@ impl AboutEnds {
             session,
             ..self.ours.clone()
         }
+    }
+
+    /// Why the peer's addresses do not fit this end's, if they do not.
+    pub(crate) fn misfit(&self) -> Option<&'static str> {
+        let theirs = self.theirs.iter().flat_map(|about| &about.addresses);
+        let theirs: Vec<Cidr> = theirs.filter_map(|at| at.parse().ok()).collect();
+        let is_same = |at: &Cidr| self.addresses.iter().any(|own| own.address == at.address);
+        if theirs.iter().any(is_same) {
+            return Some("both ends have the same address under [tun]");
+        }
+        let mut ways = self.addresses.iter().chain(&self.routes);
+        let leads = ways.any(|way| theirs.iter().any(|at| way.covers(at.address)));
+        let is_none = theirs.is_empty() || self.addresses.is_empty() || !self.routes.is_empty();
+        (!leads && !is_none).then_some("no address of this end is in a network of the peer's")
     }
 
     /// Stores the peer's description. Returns both versions if it is the first one and they differ.

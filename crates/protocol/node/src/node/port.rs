@@ -68,7 +68,7 @@ impl Node {
         (port != 0 && self.below.underlay.port() != Some(port)).then_some(port)
     }
 
-    /// Warns that the path drops datagrams to the port in the file, once a peer answers through another.
+    /// Warns that the port in the file is not used, once a peer answers through another.
     fn mention_port(&mut self, now: Instant) {
         let Some(port) = self.left_port() else {
             return;
@@ -81,8 +81,10 @@ impl Node {
             let (peer, listen) = (link.who(), self.below.underlay.listen());
             tracing::warn!(
                 %peer, port, %listen,
-                help = "port 0 in link.underlay.listen takes a free one at every start",
-                "the path drops datagrams to the configured port; the peer answers another"
+                help = "if the peer was not merely away, write port 0 in link.underlay.listen, which takes a free one; \
+                        a restart takes the configured one again",
+                "no answer came to the configured port, and one comes to another: the path drops its datagrams, or the \
+                 peer was away"
             );
         }
     }

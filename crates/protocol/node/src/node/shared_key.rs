@@ -18,6 +18,8 @@ const TURNS: usize = 3;
 const LEFT: usize = 3;
 /// Time within which these must happen. Two stations alternate every 14 s, and every 47 s while idle.
 const WITHIN: Duration = Duration::from_secs(180);
+/// A session that lasts longer than any of theirs shows that it is over.
+const OVER: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug)]
@@ -54,15 +56,18 @@ impl SharedKeyDetector {
     /// The key that two hosts use, if there is one.
     pub(crate) fn found(&self, now: Instant) -> Option<SharedKey> {
         let recent = |then: Option<Instant>| then.is_some_and(|then| now < then + WITHIN);
+        let lasts = |then: Option<Instant>| then.is_some_and(|then| now < then + OVER);
         let turns: Vec<_> = self.begun.iter().map(|(_, at)| *at).collect();
-        if recent(self.begun.get(TURNS - 1).map(|(then, _)| *then))
+        if lasts(self.begun.front().map(|(then, _)| *then))
+            && recent(self.begun.get(TURNS - 1).map(|(then, _)| *then))
             && let [a, b, c] = turns[..]
             && a == c
             && a != b
         {
             return Some(SharedKey::Peer([a, b]));
         }
-        recent(self.left.get(LEFT - 1).copied()).then_some(SharedKey::Own)
+        let own = lasts(self.left.front().copied()) && recent(self.left.get(LEFT - 1).copied());
+        own.then_some(SharedKey::Own)
     }
 
     /// The finding to log, once a minute.
@@ -98,7 +103,8 @@ mod tests {
             panic!("not found");
         };
         assert!(hosts.contains(&host(1)) && hosts.contains(&host(2)));
-        assert_eq!(shared_key.found(at(900)), None, "one of them is gone");
+        assert!(shared_key.found(at(126 + 59)).is_some(), "they may be idle");
+        assert_eq!(shared_key.found(at(126 + 61)), None, "one of them is gone");
     }
 
     #[test]

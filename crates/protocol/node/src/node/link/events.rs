@@ -150,10 +150,14 @@ impl PeerLink {
             let answer = self.about.answer(about.session);
             self.push_beside(now, &answer.encode(), below);
         }
-        let peer = self.who();
+        let (peer, is_first) = (self.who(), self.about.theirs.is_none());
         if let Some([here, there]) = self.about.take(about) {
             let there = there.escape_debug().to_string();
             tracing::info!(%peer, here, there, "the peer runs another version");
+        }
+        if let Some(why) = self.about.misfit().filter(|_| is_first) {
+            let help = "`airlane doctor` shows the addresses of both";
+            tracing::warn!(%peer, why, help, "no packet for the peer will arrive");
         }
         Ok(())
     }

@@ -102,6 +102,8 @@ impl PeerLink {
     fn ask_path(&mut self, now: Instant, below: &mut Below) {
         let (peer, moved) = (self.who(), self.moved.take());
         match moved {
+            // It may have gone and come back.
+            Some((was, _)) if was == self.to.address => {}
             Some((Some(was), times)) => tracing::info!(%peer, %was, times, "the peer moved"),
             Some((None, _)) => tracing::info!(%peer, "the peer called"),
             None => {}
