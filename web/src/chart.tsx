@@ -1,3 +1,4 @@
+import { sort } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { csv, offer, offerPicture } from "./files";
 import { type Axes, type Curve, draw, inTurn } from "./plot";
@@ -43,7 +44,7 @@ export function Chart({ title, x, y, log, names, dots, curves, choose }: ChartPr
     });
   }, [width, theme, curves, title, x, y, log, dots, names?.join()]);
   const rows = () => {
-    const times = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.x)))].sort((a, b) => a - b);
+    const times = sort(new Set(curves.flatMap((curve) => curve.points.map((point) => point.x))));
     const maps = curves.map((curve) => new Map(curve.points.map((point) => [point.x, point.y])));
     return times.map((time) => [names?.[time] ?? time, ...maps.map((map) => map.get(time) ?? null)]);
   };

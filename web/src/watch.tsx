@@ -1,3 +1,4 @@
+import { sort, sum } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Advice } from "./advice";
@@ -21,9 +22,9 @@ const COURSES: { title: string; y: string; of(point: Point): number | null }[] =
 
 /** As many as have a colour, in their order: those that carried most, and none that carried nothing. */
 function busiest(lines: Line[]): Line[] {
-  const carried = new Map(lines.map((line) => [line, line.points.reduce((sum, { sent_bps, delivered_bps }) => sum + (sent_bps ?? 0) + (delivered_bps ?? 0), 0)]));
-  const busy = lines.filter((line) => carried.get(line)! > 0).sort((a, b) => carried.get(b)! - carried.get(a)!);
-  return lines.filter((line) => busy.indexOf(line) >= 0 && busy.indexOf(line) < MOST_LINES);
+  const carried = ({ points }: Line) => sum(points, ({ sent_bps, delivered_bps }) => (sent_bps ?? 0) + (delivered_bps ?? 0));
+  const busy = sort(lines.filter(carried), (line) => -carried(line)).slice(0, MOST_LINES);
+  return lines.filter((line) => busy.includes(line));
 }
 
 function Course({ state, drawn, at }: { state: State; drawn: Line[]; at: number }) {
