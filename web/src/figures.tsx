@@ -2,7 +2,7 @@ import { max, rollup } from "d3-array";
 import { scaleLinear } from "d3-scale";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Chart } from "./chart";
+import { Chart, Legend } from "./chart";
 import { Controls } from "./controls";
 import { Problems } from "./editor";
 import { type Engine, Refused } from "./engine";
@@ -36,18 +36,6 @@ function Judged({ verdict }: { verdict: Verdict | null | undefined }) {
   );
 }
 
-function Legend({ of }: { of: { name: string; at: number }[] }) {
-  return (
-    <p class="legend figure-legend">
-      {of.map(({ name, at }) => (
-        <span>
-          <span class={`key way-${at % 6}`} aria-hidden="true" /> {name}
-        </span>
-      ))}
-    </p>
-  );
-}
-
 function Drawn({ outcome }: { outcome: WorkOutcome }) {
   const figure = outcome.studies[0]?.figure;
   const panels = useMemo(() => {
@@ -71,7 +59,7 @@ function Drawn({ outcome }: { outcome: WorkOutcome }) {
   if (!figure) return <p class="small">This study draws nothing: its claims read what other figures ran.</p>;
   return (
     <>
-      {figure.lines.length > 1 && <Legend of={figure.lines.map(({ label }, at) => ({ name: label, at }))} />}
+      {figure.lines.length > 1 && <Legend of={figure.lines.map(({ label }, at) => ({ name: label, at, dots: figure.kind === "bars" }))} />}
       <div class="charts">
         {panels.map(({ panel, y, curves }) => (
           <Chart
@@ -132,7 +120,7 @@ function OverTime({ outcome, csv }: { outcome: WorkOutcome; csv: string }) {
 
 function shown(value: number, unit: string): string {
   const [name, factor] = UNITS[unit] ?? ["", 1];
-  return Number.isFinite(value) && value !== null ? `${Number((value * factor).toPrecision(3))}${name ? ` ${name}` : ""}` : "-";
+  return Number.isFinite(value) && value !== null ? `${Number((value * factor).toPrecision(4))}${name ? ` ${name}` : ""}` : "-";
 }
 
 /** Both values of a comparison on one scale: what was published as a ring, what was simulated as a dot with its interval. */

@@ -1,4 +1,4 @@
-// Lines on axes, as SVG that stands alone: all colours are written out, so that it can be kept as it is drawn.
+// Lines on axes, as SVG in the colours of the page.
 import { bisectCenter, extent, sort } from "d3-array";
 import { format } from "d3-format";
 import { scaleLinear, scaleLog } from "d3-scale";
@@ -47,28 +47,26 @@ export interface Drawing {
 }
 
 const HEIGHT = 214;
-const [LEFT, RIGHT, TOP] = [56, 10, 26];
+const [LEFT, RIGHT, TOP] = [56, 14, 26];
 
 const text = (value: string) => value.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 
-const [plain, thousands] = [format(".4~r"), format(".4~s")];
-/** A number on an axis; "m" and "n" for small ones would be read as units. */
-const short = (value: number) => (Math.abs(value) < 1e3 ? plain : thousands)(value);
+const [plain, prefixed] = [format(",.4~r"), format(".4~s")];
+/** How an axis of this unit writes its numbers: a unit has at most one prefix, and small numbers have none. */
+const numbers = (unit: string) => (value: number) => (["bit/s", "B"].includes(unit) && Math.abs(value) >= 1e3 ? prefixed : plain)(value);
 
-function colour(at: number): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--way-${at % COLOURS}`).trim();
+export function colour(at: number): string {
+  return `var(--way-${at % COLOURS})`;
 }
 
-function dash(at: number): string {
+export function dash(at: number): string {
   return DASHES[(at + Math.floor(at / COLOURS)) % DASHES.length]!;
 }
 
 export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Curve[], width: number): Drawing {
-  const style = getComputedStyle(document.documentElement);
-  const [ink, grid] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
   // Long names below the axis are turned.
   const room = (width - LEFT - RIGHT) / Math.max(1, names?.length ?? 1);
-  const turned = names?.some((name) => name.length * 6.6 > room) ?? false;
+  const turned = names?.some((name) => name.length * 6.6 + 6 > room) ?? false;
   const below = turned ? Math.min(90, 24 + 4.4 * Math.max(...names!.map((name) => name.length))) : 34;
   const height = HEIGHT + below - 34;
   const base = height - below;
@@ -77,7 +75,7 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
   const [left = 0, right = 1] = names ? [-0.5, names.length - 0.5] : [known[0], known.at(-1)];
   const px = scaleLinear(left < right ? [left, right] : [left - 0.5, left + 0.5], [LEFT, width - RIGHT]);
   const ends = curves.flatMap(({ points, published = [] }) => [
-    ...published.map(({ y }) => y),
+    ...published.flatMap(({ y, low, high }) => [y, low, high]),
     ...points.flatMap(({ y, half }) => (y === null ? [] : half ? [y, y - half, y + half] : [y])),
   ]);
   const seen = ({ y }: Point) => y !== null && (!log || y > 0);
@@ -88,9 +86,11 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
 
   const parts: string[] = [];
   // Between powers of ten there are lines without a number.
+  const short = numbers(ys);
   const numbered = "base" in py ? py.tickFormat(5) : String;
   for (const mark of py.ticks(5)) {
-    parts.push(`<path d="M${LEFT} ${at(py(mark))}H${width - RIGHT}" stroke="${grid}"/><text x="${LEFT - 6}" y="${at(py(mark) + 4)}" text-anchor="end">${numbered(mark) && short(mark)}</text>`);
+    const number = numbered(mark) && short(mark);
+    parts.push(`<path d="M${LEFT} ${at(py(mark))}H${width - RIGHT}" stroke="var(--line)" opacity="${number ? 1 : 0.4}"/><text x="${LEFT - 6}" y="${at(py(mark) + 4)}" text-anchor="end">${number}</text>`);
   }
   if (names) {
     names.forEach((name, n) => {
@@ -98,7 +98,7 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
       parts.push(turned ? `<text transform="translate(${place})rotate(-35)" text-anchor="end">${text(name)}</text>` : `<text x="${at(px(n))}" y="${base + 16}" text-anchor="middle">${text(name)}</text>`);
     });
   } else {
-    for (const mark of px.ticks(Math.max(2, Math.min(8, width / 80)))) parts.push(`<text x="${at(px(mark))}" y="${base + 16}" text-anchor="middle">${short(mark)}</text>`);
+    for (const mark of px.ticks(Math.max(2, Math.min(8, width / 80)))) parts.push(`<text x="${at(px(mark))}" y="${base + 16}" text-anchor="middle">${plain(mark)}</text>`);
   }
   parts.push(`<text x="4" y="11">${text(ys)}</text><text x="${width - RIGHT}" y="${height - 3}" text-anchor="end">${text(xs)}</text>`);
   curves.forEach((curve, nth) => {
@@ -129,7 +129,7 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
   });
 
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const set = { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title, fill: ink, "font-family": "system-ui, sans-serif", "font-size": 12 };
+  const set = { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title, fill: "var(--ink)", "font-family": "system-ui, sans-serif", "font-size": 12 };
   for (const [name, value] of Object.entries(set)) svg.setAttribute(name, String(value));
   svg.innerHTML = parts.join("");
 

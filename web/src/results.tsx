@@ -86,7 +86,7 @@ export function Results({ outline, columns, lines, runs, wanted }: { outline: Ou
             <tr>
               <th scope="col">flow and measure</th>
               {columns.map((column, at) => (
-                <th scope="col">
+                <th scope="col" style={{ width: `${80 / columns.length}%` }}>
                   <span class={`key way-${at}`} aria-hidden="true" /> {column.label}
                 </th>
               ))}

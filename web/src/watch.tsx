@@ -2,7 +2,7 @@ import { sort, sum } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Advice } from "./advice";
-import { Chart } from "./chart";
+import { Chart, Legend } from "./chart";
 import { type Line, type Point, type State, useNode } from "./node";
 import type { Curve } from "./plot";
 import { Theme } from "./theme";
@@ -46,13 +46,7 @@ function History({ state }: { state: State }) {
     <section aria-labelledby="minutes">
       <div class="head">
         <h2 id="minutes">The last ten minutes</h2>
-        <span class="legend">
-          {drawn.map(({ service }, at) => (
-            <span>
-              <span class={`key way-${at}`} aria-hidden="true" /> {service}
-            </span>
-          ))}
-        </span>
+        <Legend of={drawn.map(({ service }, at) => ({ name: service, at }))} />
       </div>
       <p class="small">
         A gap is a time of which nothing is known: the node was away, nothing came, or the service cannot see its losses.
