@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { APP_KINDS, withApp } from "./apps";
-import { Chart } from "./chart";
+import { Chart, Legend } from "./chart";
 import { Schema } from "./complete";
 import { Controls } from "./controls";
 import { Editor, Problems } from "./editor";
@@ -262,13 +262,7 @@ export function App({ engine, ready, tabs, looks, given }: AppProps) {
                     {name}
                   </label>
                 ))}
-                <span class="legend">
-                  {columns.map((column, at) => (
-                    <span>
-                      <span class={`key way-${at}`} aria-hidden="true" /> {column.label}{" "}
-                    </span>
-                  ))}
-                </span>
+                <Legend of={columns.map(({ label }, at) => ({ name: label, at }))} />
               </div>
               <p class="small">The first run, in intervals of {columns.find((column) => column.watched)?.watched?.series[0]?.interval_s ?? "…"} s.</p>
               <Courses columns={columns} flow={shown} choose={(time) => setTime(Number(time.toFixed(3)))} />

@@ -1,6 +1,7 @@
+import { sort } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { csv, offer, offerPicture } from "./files";
-import { type Axes, type Curve, draw, inTurn } from "./plot";
+import { type Axes, type Curve, colour, dash, draw, inTurn } from "./plot";
 
 interface ChartProps extends Axes {
   curves: Curve[];
@@ -12,20 +13,11 @@ interface ChartProps extends Axes {
 export function Chart({ title, x, y, log, names, dots, curves, choose }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
-  const [theme, setTheme] = useState(0);
   const [near, setNear] = useState<{ left: number; lines: string[] }>();
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
     observer.observe(place.current!);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const turn = () => setTheme((n) => n + 1);
-    dark.addEventListener("change", turn);
-    addEventListener("themed", turn);
-    return () => {
-      observer.disconnect();
-      dark.removeEventListener("change", turn);
-      removeEventListener("themed", turn);
-    };
+    return () => observer.disconnect();
   }, []);
   useEffect(() => {
     if (width < 50) return;
@@ -41,9 +33,9 @@ export function Chart({ title, x, y, log, names, dots, curves, choose }: ChartPr
       }
       place.current?.replaceChildren(svg);
     });
-  }, [width, theme, curves, title, x, y, log, dots, names?.join()]);
+  }, [width, curves, title, x, y, log, dots, names?.join()]);
   const rows = () => {
-    const times = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.x)))].sort((a, b) => a - b);
+    const times = sort(new Set(curves.flatMap((curve) => curve.points.map((point) => point.x))));
     const maps = curves.map((curve) => new Map(curve.points.map((point) => [point.x, point.y])));
     return times.map((time) => [names?.[time] ?? time, ...maps.map((map) => map.get(time) ?? null)]);
   };
@@ -55,7 +47,7 @@ export function Chart({ title, x, y, log, names, dots, curves, choose }: ChartPr
       <div class="drawn">
         <div ref={place} class="picture" />
         {near && (
-          <div class={near.left > width / 2 ? "near before" : "near"} style={{ left: `${near.left}px` }} aria-hidden="true">
+          <div class={near.left > width / 2 ? "pointed before" : "pointed"} style={{ left: `${near.left}px` }} aria-hidden="true">
             {near.lines.map((line) => <div>{line}</div>)}
           </div>
         )}
@@ -67,6 +59,26 @@ export function Chart({ title, x, y, log, names, dots, curves, choose }: ChartPr
         <button type="button" onClick={() => offerPicture(place.current!, name, "png")}>PNG</button>
       </div>
     </figure>
+  );
+}
+
+/** How pictures draw their lines, or the points that stand alone. */
+export function Legend({ of }: { of: Pick<Curve, "name" | "at" | "dots">[] }) {
+  return (
+    <span class="legend">
+      {of.map(({ name, at, dots }) => (
+        <span>
+          <svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true">
+            {dots ? (
+              <path d="M13 5h0" stroke={colour(at)} stroke-width="8" stroke-linecap={at % 2 ? "square" : "round"} />
+            ) : (
+              <path d="M0 5H26" stroke={colour(at)} stroke-width="3" stroke-dasharray={dash(at)} />
+            )}
+          </svg>{" "}
+          {name}
+        </span>
+      ))}
+    </span>
   );
 }
 

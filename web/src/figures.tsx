@@ -1,6 +1,8 @@
+import { max, rollup } from "d3-array";
+import { scaleLinear } from "d3-scale";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Chart } from "./chart";
+import { Chart, Legend } from "./chart";
 import { Controls } from "./controls";
 import { Problems } from "./editor";
 import { type Engine, Refused } from "./engine";
@@ -34,18 +36,6 @@ function Judged({ verdict }: { verdict: Verdict | null | undefined }) {
   );
 }
 
-function Legend({ of }: { of: { name: string; at: number }[] }) {
-  return (
-    <p class="legend figure-legend">
-      {of.map(({ name, at }) => (
-        <span>
-          <span class={`key way-${at % 6}`} aria-hidden="true" /> {name}
-        </span>
-      ))}
-    </p>
-  );
-}
-
 function Drawn({ outcome }: { outcome: WorkOutcome }) {
   const figure = outcome.studies[0]?.figure;
   const panels = useMemo(() => {
@@ -69,7 +59,7 @@ function Drawn({ outcome }: { outcome: WorkOutcome }) {
   if (!figure) return <p class="small">This study draws nothing: its claims read what other figures ran.</p>;
   return (
     <>
-      {figure.lines.length > 1 && <Legend of={figure.lines.map(({ label }, at) => ({ name: label, at }))} />}
+      {figure.lines.length > 1 && <Legend of={figure.lines.map(({ label }, at) => ({ name: label, at, dots: figure.kind === "bars" }))} />}
       <div class="charts">
         {panels.map(({ panel, y, curves }) => (
           <Chart
@@ -92,18 +82,10 @@ function Drawn({ outcome }: { outcome: WorkOutcome }) {
 function OverTime({ outcome, csv }: { outcome: WorkOutcome; csv: string }) {
   const drawn = outcome.studies[0]?.over_time;
   const panels = useMemo(() => {
-    const found = new Map<string, Point[]>();
-    let end = drawn?.until_s ?? 0;
-    for (const row of csv.split("\n").slice(1, -1)) {
-      const [at, line, quantity, x, y] = row.split(",");
-      const key = `${at},${line},${quantity}`;
-      const points = found.get(key);
-      const point = { x: Number(x), y: Number(y) };
-      if (drawn?.until_s && point.x > drawn.until_s) continue;
-      end = Math.max(end, point.x);
-      if (points) points.push(point);
-      else found.set(key, [point]);
-    }
+    const all = csv.split("\n").slice(1, -1).map((row) => row.split(","));
+    const end = drawn?.until_s || (max(all, ([, , , x]) => Number(x)) ?? 0);
+    const rows = all.filter(([, , , x]) => Number(x) <= end);
+    const found = rollup(rows, (rows) => rows.map(([, , , x, y]): Point => ({ x: Number(x), y: Number(y) })), (row) => row.slice(0, 3).join());
     return (drawn?.panels ?? []).map((panel) => {
       const [unit, factor] = UNITS[panel.unit] ?? [panel.unit, 1];
       const scaled = (points: Point[]) => points.map(({ x, y }) => ({ x, y: y === null ? null : y * factor }));
@@ -138,7 +120,7 @@ function OverTime({ outcome, csv }: { outcome: WorkOutcome; csv: string }) {
 
 function shown(value: number, unit: string): string {
   const [name, factor] = UNITS[unit] ?? ["", 1];
-  return Number.isFinite(value) && value !== null ? `${Number((value * factor).toPrecision(3))}${name ? ` ${name}` : ""}` : "-";
+  return Number.isFinite(value) && value !== null ? `${Number((value * factor).toPrecision(4))}${name ? ` ${name}` : ""}` : "-";
 }
 
 /** Both values of a comparison on one scale: what was published as a ring, what was simulated as a dot with its interval. */
@@ -146,7 +128,7 @@ function Beside({ comparison: { measured, against, ci95_half_width: half } }: { 
   const known = [measured, against].every((value) => typeof value === "number");
   const most = Math.max(Math.abs(measured) + (half ?? 0), Math.abs(against), Number.MIN_VALUE);
   if (!known || measured < 0 || against < 0) return null;
-  const x = (value: number) => 6 + (108 * Math.max(0, value)) / most;
+  const x = scaleLinear([0, most], [6, 114]).clamp(true);
   return (
     <svg class="beside" viewBox="0 0 120 14" width="120" height="14" aria-hidden="true">
       <path class="scale" d="M6 7H114" />

@@ -15,6 +15,8 @@ export function csv(rows: (number | string | null)[][]): string {
   return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
 }
 
+const LOOKS = ["fill", "stroke", "stroke-width", "paint-order", "font-size"];
+
 /** The picture in an element, as it is drawn. */
 export function offerPicture(place: Element, name: string, form: "svg" | "png"): void {
   const drawn = place.querySelector("svg");
@@ -24,6 +26,12 @@ export function offerPicture(place: Element, name: string, form: "svg" | "png"):
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
+  // What the page's style sheet says of it.
+  const [shown, kept] = [drawn, copy].map((svg) => [svg, ...svg.querySelectorAll("*")]) as [Element[], Element[]];
+  for (const [n, element] of shown.entries()) {
+    const style = getComputedStyle(element);
+    for (const name of LOOKS) kept[n]!.setAttribute(name, style.getPropertyValue(name));
+  }
   copy.style.background = getComputedStyle(document.body).backgroundColor;
   const text = new XMLSerializer().serializeToString(copy);
   if (form === "svg") return offer(`${name}.svg`, text);

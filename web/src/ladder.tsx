@@ -1,3 +1,4 @@
+import { ticks } from "d3-array";
 import { useRef, useState } from "preact/hooks";
 import type { Engine } from "./engine";
 import { Refused } from "./engine";
@@ -71,17 +72,16 @@ function Drawing({ story, nodes }: { story: Story; nodes: string[] }) {
   const end = Math.max(...events.map((event) => event.time_ns));
   const start = packet.time_ns;
   const width = Math.max(320, 150 * nodes.length);
-  const x = (node: string) => 60 + ((width - 120) * nodes.indexOf(node)) / Math.max(1, nodes.length - 1);
+  const x = (node: string) => 72 + ((width - 132) * nodes.indexOf(node)) / Math.max(1, nodes.length - 1);
   const height = Math.max(220, Math.min(1400, 26 * events.length));
   const y = (time: number) => 40 + ((height - 60) * (time - start)) / Math.max(1, end - start);
   const lost = frames.filter((event) => event.event === "frame-lost");
   const isLost = (sent: EventRecord) => lost.some((loss) => loss.time_ns === sent.time_ns && loss.link === sent.link && loss.direction === sent.direction && loss.frame_seq === sent.frame_seq);
   const arrival = (sent: EventRecord) =>
     received.find((event) => event.link === sent.link && event.direction === sent.direction && event.frame_seq === sent.frame_seq && event.frame === sent.frame && event.time_ns >= sent.time_ns)?.time_ns;
-  const ms = (time: number) => `${((time - start) / 1e6).toFixed(2)} ms`;
   const marks = events.filter((event) => ["timeout", "fast-retransmit", "packet-dropped"].includes(event.event));
   return (
-    <svg class="ladder" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Ladder of ${words(packet)}; the table has every step`} font-size="11" font-family="system-ui, sans-serif">
+    <svg class="ladder" style={{ maxWidth: `${1.3 * width}px` }} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Ladder of ${words(packet)}; the table has every step`} font-size="11" font-family="system-ui, sans-serif">
       {nodes.map((node) => (
         <g>
           <line class="rail" x1={x(node)} x2={x(node)} y1={30} y2={height - 10} />
@@ -108,7 +108,7 @@ function Drawing({ story, nodes }: { story: Story; nodes: string[] }) {
               ) : (
                 <path d={`M${tip} ${bottom}l${to > from ? -7 : 7} -4m${to > from ? 7 : -7} 4l${to > from ? -7 : 7} 2`} stroke-width="1.6" fill="none" />
               )}
-              <text x={(from + tip) / 2} y={(top + bottom) / 2 - 4} text-anchor="middle" stroke="none">
+              <text x={(from + tip) / 2} y={(top + bottom) / 2 - 4} text-anchor="middle">
                 {words(event)}
                 {gone ? " lost" : ""}
               </text>
@@ -118,14 +118,14 @@ function Drawing({ story, nodes }: { story: Story; nodes: string[] }) {
       {marks.map((event) => (
         <g class="lost">
           <circle cx={event.from_node ? x(event.from_node) : x(nodes[0]!)} cy={y(event.time_ns)} r={4} />
-          <text x={(event.from_node ? x(event.from_node) : x(nodes[0]!)) + 8} y={y(event.time_ns) + 4} stroke="none">
+          <text x={(event.from_node ? x(event.from_node) : x(nodes[0]!)) + 8} y={y(event.time_ns) + 4}>
             {words(event)}
           </text>
         </g>
       ))}
-      {[0, 0.25, 0.5, 0.75, 1].map((share) => (
-        <text x={4} y={y(start + share * (end - start)) + 4} class="faint">
-          {ms(start + share * (end - start))}
+      {ticks(0, (end - start) / 1e6, 5).map((ms) => (
+        <text x={4} y={y(start + ms * 1e6) + 4}>
+          {ms} ms
         </text>
       ))}
     </svg>

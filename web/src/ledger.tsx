@@ -1,3 +1,4 @@
+import { sum } from "d3-array";
 import type { Column } from "./play";
 import type { DirectionResult } from "./protocol";
 import { Table } from "./chart";
@@ -10,12 +11,10 @@ interface Account {
   packets: Part[];
 }
 
+/** Frames, no packets: they are told and stand in no sum. */
+const LATE = "late repairs";
 const FRAMES = ["first sent", "repairs", "control"];
-const PACKETS = ["delivered at first", "recovered", "lost for good", "dropped before sending", "waiting or under way", "late repairs"];
-
-function sum(of: { [counter: string]: number }, names: string[]): number {
-  return names.reduce((total, name) => total + (of[name] ?? 0), 0);
-}
+const PACKETS = ["delivered at first", "recovered", "lost for good", "dropped before sending", "waiting or under way", LATE];
 
 const DROPS = ["dropped_queue_full", "dropped_codel", "dropped_window_full", "dropped_disconnected", "dropped_too_old", "dropped_too_big"];
 
@@ -50,18 +49,17 @@ function account(direction: DirectionResult): Account[] {
           ["delivered at first", receiver.packets_delivered! - receiver.packets_recovered!],
           ["recovered", receiver.packets_recovered!],
           ["lost for good", receiver.residual_lost!],
-          ["dropped before sending", sum(sender, DROPS)],
+          ["dropped before sending", sum(DROPS, (name) => sender[name])],
           ["waiting or under way", waiting_packets + under],
-          ["late repairs", receiver.late!],
+          [LATE, receiver.late!],
         ] as Part[],
       };
     });
 }
 
 function Stack({ what, parts, words }: { what: string; parts: Part[]; words: string[] }) {
-  // Late repairs are frames, no packets: they are told and stand in no sum.
-  const inSum = parts.filter(([word]) => word !== "late repairs");
-  const total = inSum.reduce((all, [, count]) => all + count, 0);
+  const inSum = parts.filter(([word]) => word !== LATE);
+  const total = sum(inSum, ([, count]) => count);
   const told = parts.filter(([, count]) => count > 0).map(([word, count]) => `${word} ${count}`);
   return (
     <div class="stack">
@@ -72,7 +70,7 @@ function Stack({ what, parts, words }: { what: string; parts: Part[]; words: str
       <span class="small told">
         {parts.filter(([, count]) => count > 0).map(([word, count]) => (
           <span>
-            <i class={`swatch part-${words.indexOf(word)}`} aria-hidden="true" /> {word} {count.toLocaleString("en")}{" "}
+            {word !== LATE && <i class={`swatch part-${words.indexOf(word)}`} aria-hidden="true" />} {word} {count.toLocaleString("en")}{" "}
           </span>
         ))}
       </span>

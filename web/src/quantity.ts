@@ -1,5 +1,7 @@
 // Quantities as scenario files write them: "20 Mbit/s", "25 ms", "125 kB", "50 packets", 0.05.
 
+import { scaleLog } from "d3-scale";
+
 interface Kind {
   /** Units and how many base units each holds, the least first. */
   units: [string, number][];
@@ -44,26 +46,20 @@ export class Quantity {
 
   static readonly steps = STEPS;
 
-  private ends(): [number, number] {
+  /** From values to positions; below the first one is 0. */
+  private get scale() {
     const [low, high] = this.kind.range;
-    return [Math.min(low, this.value || low), Math.max(high, this.value)];
+    return scaleLog([Math.min(low, this.value || low), Math.max(high, this.value)], [this.kind.zero ? 1 : 0, STEPS]);
   }
 
   /** Where the slider stands. */
   get position(): number {
-    const [low, high] = this.ends();
-    if (this.value < low) return 0;
-    const least = this.kind.zero ? 1 : 0;
-    const share = Math.log(this.value / low) / Math.log(high / low);
-    return Math.round(least + share * (STEPS - least));
+    return this.value > 0 ? Math.round(this.scale(this.value)) : 0;
   }
 
   /** What it would be at another position, as a file writes it. */
   at(position: number): string | number {
-    const [low, high] = this.ends();
-    const least = this.kind.zero ? 1 : 0;
-    const share = (position - least) / (STEPS - least);
-    const exact = position < least ? 0 : low * (high / low) ** share;
+    const exact = this.kind.zero && position < 1 ? 0 : this.scale.invert(position);
     return this.write(Number(exact.toPrecision(2)));
   }
 

@@ -1,3 +1,4 @@
+import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import type { Estimate, Metric, Outline } from "./protocol";
 import type { Column, Line } from "./play";
@@ -16,8 +17,7 @@ function Bar({ at, value, most }: { at: number; value: Estimate; most: number })
 }
 
 function row(metric: Metric, line: Line | undefined, columns: Column[]) {
-  const means = line?.told.map(({ row }) => (row.value ? row.value.mean + (row.value.ci95_half_width ?? 0) : 0)) ?? [];
-  const most = Math.max(...means, Number.MIN_VALUE);
+  const most = max(line?.told ?? [], ({ row: { value } }) => value && value.mean + (value.ci95_half_width ?? 0)) || Number.MIN_VALUE;
   return (
     <tr role="row">
       <th scope="row" role="rowheader">
@@ -86,7 +86,7 @@ export function Results({ outline, columns, lines, runs, wanted }: { outline: Ou
             <tr>
               <th scope="col">flow and measure</th>
               {columns.map((column, at) => (
-                <th scope="col">
+                <th scope="col" style={{ width: `${80 / columns.length}%` }}>
                   <span class={`key way-${at}`} aria-hidden="true" /> {column.label}
                 </th>
               ))}

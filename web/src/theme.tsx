@@ -2,7 +2,6 @@ function turn(): void {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  dispatchEvent(new Event("themed"));
 }
 
 export function Theme() {

@@ -1,7 +1,8 @@
+import { sort, sum } from "d3-array";
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Advice } from "./advice";
-import { Chart } from "./chart";
+import { Chart, Legend } from "./chart";
 import { type Line, type Point, type State, useNode } from "./node";
 import type { Curve } from "./plot";
 import { Theme } from "./theme";
@@ -21,9 +22,9 @@ const COURSES: { title: string; y: string; of(point: Point): number | null }[] =
 
 /** As many as have a colour, in their order: those that carried most, and none that carried nothing. */
 function busiest(lines: Line[]): Line[] {
-  const carried = new Map(lines.map((line) => [line, line.points.reduce((sum, { sent_bps, delivered_bps }) => sum + (sent_bps ?? 0) + (delivered_bps ?? 0), 0)]));
-  const busy = lines.filter((line) => carried.get(line)! > 0).sort((a, b) => carried.get(b)! - carried.get(a)!);
-  return lines.filter((line) => busy.indexOf(line) >= 0 && busy.indexOf(line) < MOST_LINES);
+  const carried = ({ points }: Line) => sum(points, ({ sent_bps, delivered_bps }) => (sent_bps ?? 0) + (delivered_bps ?? 0));
+  const busy = sort(lines.filter(carried), (line) => -carried(line)).slice(0, MOST_LINES);
+  return lines.filter((line) => busy.includes(line));
 }
 
 function Course({ state, drawn, at }: { state: State; drawn: Line[]; at: number }) {
@@ -45,13 +46,7 @@ function History({ state }: { state: State }) {
     <section aria-labelledby="minutes">
       <div class="head">
         <h2 id="minutes">The last ten minutes</h2>
-        <span class="legend">
-          {drawn.map(({ service }, at) => (
-            <span>
-              <span class={`key way-${at}`} aria-hidden="true" /> {service}
-            </span>
-          ))}
-        </span>
+        <Legend of={drawn.map(({ service }, at) => ({ name: service, at }))} />
       </div>
       <p class="small">
         A gap is a time of which nothing is known: the node was away, nothing came, or the service cannot see its losses.

@@ -144,6 +144,27 @@ describe("reproduce", () => {
     await close(page);
   });
 
+  test("the whole band of a published value is drawn, also above everything else", async () => {
+    const page = await visit(browser, `${address}#figure=gopal-2007/X10`);
+    await page.getByLabel("runs").fill("1");
+    await page.getByRole("button", { name: "Simulate the figure" }).click();
+    const band = page.locator("figure.chart path.published").first();
+    await band.waitFor({ state: "attached" });
+    // The published value is its line, which stands in the middle.
+    const middles = await band.evaluate((path) => [path, path.nextElementSibling].map((one) => one.getBBox().y + one.getBBox().height / 2));
+    assert.ok(Math.abs(middles[0] - middles[1]) < 1, middles.join());
+    await close(page);
+  });
+
+  test("a verdict stands in the row of its claim", async () => {
+    const page = await visit(browser, `${address}#figure=balakrishnan-1997/T2`);
+    const near = page.locator("table.claims .verdict.near").first();
+    await near.waitFor();
+    const [verdict, cell] = await Promise.all([near.boundingBox(), near.locator("xpath=..").boundingBox()]);
+    assert.ok(verdict.y >= cell.y && verdict.y + verdict.height <= cell.y + cell.height, JSON.stringify([verdict, cell]));
+    await close(page);
+  });
+
   test("a figure that does not exist is said, and another one chosen", async () => {
     const page = await visit(browser, `${address}#figure=balakrishnan-1997/F99`);
     await page.getByRole("alert").getByText("no figure balakrishnan-1997/F99").waitFor();
@@ -311,6 +332,8 @@ describe("play", () => {
     await page.waitForFunction(() => document.querySelectorAll(".results thead th").length === 4);
     await page.waitForFunction(() => document.querySelectorAll(".results tbody tr:nth-child(2)")[0]?.querySelectorAll(".value").length === 3);
     assert.equal((await values(page, "file", "throughput")).length, 3);
+    const bars = await page.locator(".results .bar").evaluateAll((all) => all.slice(0, 3).map((bar) => Math.round(bar.getBoundingClientRect().width / 8)));
+    assert.equal(new Set(bars).size, 1, `bars of one line have one scale: ${bars}`);
     assert.equal(await page.locator(".charts svg[aria-label]").count(), 3);
     await close(page);
   });
@@ -387,8 +410,17 @@ describe("play", () => {
     const json = await readFile(await download("JSON"), "utf8");
     assert.equal(await airlane("sim", "run", toml, "--runs", "10", "--json"), json);
     const picture = page.locator("figure.chart").first();
-    const [svg] = await Promise.all([page.waitForEvent("download"), picture.getByRole("button", { name: "SVG" }).click()]);
-    assert.match(await readFile(await svg.path(), "utf8"), /^<svg[^>]*xmlns/);
+    const kept = async (place) => {
+      const [svg] = await Promise.all([page.waitForEvent("download"), place.getByRole("button", { name: "SVG" }).click()]);
+      return readFile(await svg.path(), "utf8");
+    };
+    const chart = await kept(picture);
+    assert.match(chart, /^<svg[^>]*xmlns/);
+    assert.match(chart, /<path class="curve" [^>]*stroke="rgb/);
+    // The page's colours are known to nobody else.
+    assert.doesNotMatch(chart, /var\(/);
+    await page.getByRole("button", { name: "Dark or light" }).click();
+    assert.notEqual(await kept(picture), chart);
     const [png] = await Promise.all([page.waitForEvent("download"), picture.getByRole("button", { name: "PNG" }).click()]);
     assert.equal((await readFile(await png.path())).subarray(1, 4).toString(), "PNG");
     await close(page);
@@ -403,6 +435,8 @@ describe("play", () => {
     const told = await page.locator("svg.ladder").textContent();
     assert.match(told, /lost/);
     assert.match(told, /retransmission|copy|parity/);
+    const [svg] = await Promise.all([page.waitForEvent("download"), page.getByRole("region", { name: "A packet on its way" }).getByRole("button", { name: "SVG" }).click()]);
+    assert.match(await readFile(await svg.path(), "utf8"), /<line [^>]*stroke="rgb/);
     await close(page);
   });
 
