@@ -154,6 +154,14 @@ impl Span {
         self.left().is_zero()
     }
 
+    /// Whether all was done. An error after the load means that the other end has seen its end first.
+    fn done(&self, result: io::Result<bool>) -> io::Result<bool> {
+        match result {
+            Err(_) if self.is_over() => Ok(false),
+            result => result,
+        }
+    }
+
     /// Sleeps until a time after the beginning; returns false if the load is over before.
     fn sleep_until(&self, at: Duration) -> bool {
         let wait = at.saturating_sub(self.begin.elapsed());
@@ -394,7 +402,7 @@ impl Tcp {
             socket.bind(&from.into())?;
         }
         match socket.connect_timeout(&to.into(), span.left().max(GLANCE)) {
-            Err(error) if span.is_over() && is_timeout(&error) => return Ok(None),
+            Err(_) if span.is_over() => return Ok(None),
             connected => connected?,
         }
         let stream = TcpStream::from(socket);
@@ -489,13 +497,13 @@ fn send_file(
     let mut left = size.unwrap_or(u64::MAX);
     while left > 0 {
         let most = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if !write_all(&mut stream, &chunk[..most], span)? {
+        if !span.done(write_all(&mut stream, &chunk[..most], span))? {
             break;
         }
         left -= most as u64;
     }
     if left == 0 {
-        stream.shutdown(Shutdown::Write)?;
+        span.done(stream.shutdown(Shutdown::Write).map(|()| true))?;
     }
     while !complete.load(Ordering::Relaxed) && !span.is_over() {
         std::thread::sleep(Duration::from_millis(1));
@@ -511,13 +519,7 @@ fn receive_file(listener: &TcpListener, size: Option<u64>, span: &Span) -> io::R
             bytes += n;
             last = Instant::now();
         };
-        match read_all(&mut stream, size.unwrap_or(u64::MAX), span, count) {
-            // The sender has seen the stop first.
-            Err(_) if span.is_over() => {}
-            read => {
-                read?;
-            }
-        }
+        span.done(read_all(&mut stream, size.unwrap_or(u64::MAX), span, count))?;
         end(&stream)?;
     }
     Ok(End::Got(bytes, last))
@@ -530,15 +532,10 @@ fn serve_pages(
 ) -> io::Result<End> {
     let reply = vec![b'p'; reply];
     while let Some(mut stream) = accept(listener, span)? {
-        let served = read_all(&mut stream, request as u64, span, |_| ())
-            .and_then(|whole| Ok(whole && write_all(&mut stream, &reply, span)?));
-        match served {
-            // The client has seen the stop first.
-            Err(_) if span.is_over() => {}
-            served => {
-                served?;
-            }
-        }
+        span.done(
+            read_all(&mut stream, request as u64, span, |_| ())
+                .and_then(|whole| Ok(whole && write_all(&mut stream, &reply, span)?)),
+        )?;
     }
     Ok(End::Served)
 }
@@ -558,8 +555,10 @@ impl Page<'_> {
             return Ok(None);
         };
         let [request, reply] = self.lengths;
-        let whole = write_all(&mut stream, &vec![b'r'; request], span)?
-            && read_all(&mut stream, reply as u64, span, |_| ())?;
+        let whole = span.done(
+            write_all(&mut stream, &vec![b'r'; request], span)
+                .and_then(|sent| Ok(sent && read_all(&mut stream, reply as u64, span, |_| ())?)),
+        )?;
         let took = begun.elapsed();
         end(&stream)?;
         Ok(whole.then_some(took))

@@ -68,8 +68,8 @@ Examples:
   airlane emulate hill-top.toml --runs 5 --tolerance 10% --tolerance loss_ratio=1%
   airlane emulate hill-top.toml --set links.radio.errors.rate=0.05 --json > result.json
 
-Exit codes: 0 all is well, 1 a mean is beyond the tolerance or the run failed, 2 the scenario cannot be emulated or the
-command line is wrong.";
+Exit codes: 0 all is well, 1 beyond the tolerance, or the run failed, 2 the scenario cannot be
+emulated, or the command line is wrong.";
 
 #[cfg(test)]
 mod tests {
