@@ -376,7 +376,7 @@ app = { kind = "pages", request = "100 B", reply = "1 kB", packet = "1000 B", co
         assert_eq!(first.tun.addresses, second.tun.routes);
         assert_eq!(
             carriage.addresses(),
-            ["10.0.0.2", "10.0.0.1"].map(|a| a.parse().unwrap())
+            [Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 1)]
         );
         let peers = [&first, &second].map(|end| end.link.underlay.peer().unwrap().to_string());
         assert_eq!(peers, ["192.0.2.2:7007", "192.0.2.1:7007"]);
@@ -402,7 +402,9 @@ app = { kind = "pages", request = "100 B", reply = "1 kB", packet = "1000 B", co
     fn flows_have_the_times_sizes_and_sockets_of_the_scenario() {
         let (carriage, mut scenario) = carriage(SCENARIO);
         // The file of blocks does not exist.
-        scenario.links["radio"].errors = Default::default();
+        for link in scenario.links.values_mut() {
+            link.errors = Default::default();
+        }
         let flows = carriage.flows(&Prepared::new(&scenario).unwrap(), 1);
         let [call, page] = &flows[..] else {
             panic!("{flows:?}");

@@ -290,10 +290,14 @@ app = { kind = "bulk" }
             ),
             (
                 "delay =",
-                "services = [{ number = 0, name = \"all\", rate = 1.0, scheme = { kind = \"raw\" } }]\ndelay =",
+                "services = [{ number = 0, name = \"all\", rate = 1.0, scheme = { kind = \"sr-m2\" } }]\ndelay =",
                 "node = \"live\"",
             ),
-            ("[nodes.b]", "[nodes.b]\n[nodes.c]", "nodes: 3"),
+            (
+                "[nodes.b]",
+                "[nodes.b]\n[nodes.c]\n[links.wired]\nends = [\"b\", \"c\"]\nrate = \"1 Gbit/s\"\ndelay = \"0 s\"",
+                "links: 2, nodes: 3",
+            ),
         ];
         for (line, other, named) in cases {
             let error = with(line, other);
