@@ -27,7 +27,8 @@ pub(crate) fn emulate(args: &EmulateArgs) -> anyhow::Result<()> {
     beside::check(&args.tolerance)?;
     let document = input::document(&args.file, &args.set.set)?;
     let scenario = world::scenario(&document, &args.file)?;
-    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let path = std::path::absolute(&args.file)?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
     let carriage = match Carriage::of(&scenario, folder) {
         Ok(carriage) => carriage,
         Err(problems) => return Err(document.locate(problems).into()),

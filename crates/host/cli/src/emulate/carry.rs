@@ -43,7 +43,7 @@ pub(super) struct Carriage {
 }
 
 impl Carriage {
-    /// Reads what runs in the kernel out of a scenario whose files are relative to `folder`.
+    /// Reads what runs in the kernel out of a scenario whose files are in `folder`, an absolute path.
     ///
     /// # Errors
     /// Everything that cannot be emulated, by name.
@@ -228,7 +228,7 @@ fn air(name: &str, link: &LinkConfig, folder: &Path) -> anyhow::Result<AirConfig
     link.insert("name".to_owned(), name.into());
     link.insert("interfaces".to_owned(), INTERFACES.to_vec().into());
     let mut air = Value::Table(link);
-    name_from_root(&mut air, &std::path::absolute(folder)?);
+    name_from_root(&mut air, folder);
     Ok(air.try_into()?)
 }
 

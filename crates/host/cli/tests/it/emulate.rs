@@ -145,11 +145,13 @@ fn an_interrupted_emulation_leaves_nothing_behind() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
+    // Called by its name alone, as from its folder.
     let file = written(folder.path(), &SCENARIO.replace("4 s", "1000 s"));
     let mut command = Command::new(AIRLANE);
     command
         .arg("emulate")
-        .arg(&file)
+        .arg(file.file_name().unwrap())
+        .current_dir(folder.path())
         .env("TMPDIR", folder.path());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = Process::start(&mut command).unwrap();
