@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use airlane_probe::{ClientConfig, Times};
-use airlane_testkit::live::{EmulatedLink, Experiment, GRACE, LiveError, WIRE_SERVER};
+use airlane_testkit::live::{EmulatedLink, GRACE, LiveError, WIRE_SERVER};
 use airlane_testkit::netns::Namespace;
 use airlane_testkit::program::Program;
 use serde::Serialize;
@@ -97,18 +97,9 @@ impl SendBench {
     /// # Errors
     /// As [`clean`](Self::clean).
     pub fn lossy(&self) -> Result<Vec<SendRow>, LiveError> {
-        let experiment = Experiment {
-            airlane: &self.airlane,
-            air: &self.air,
-            seed: 1,
-            ends: None,
-            warmup: WARMUP,
-            measure: CALL,
-            pages: false,
-        };
         let seconds = (HEAD_START + WARMUP + CALL + GRACE).as_secs_f64();
         let bytes = (AIR_BPS / 8.0 * seconds) as u64;
-        let mut link = EmulatedLink::new(&experiment)?;
+        let mut link = EmulatedLink::new(&self.airlane, &self.air, 1)?;
         let hosts = link.shared_hosts();
         let folder = folder()?;
         let pair = Pair {

@@ -4,6 +4,8 @@
 mod advise;
 #[cfg(feature = "lab")]
 mod blocks;
+#[cfg(feature = "emulate")]
+mod emulate;
 mod groups;
 #[cfg(feature = "live")]
 mod import;
@@ -52,6 +54,8 @@ pub use blocks::{
     BlocksForm, BlocksSource, FrameLengths, RetraceOverhead, TraceConvertArgs, TraceGenerateArgs,
     TraceRetraceArgs,
 };
+#[cfg(feature = "emulate")]
+pub use emulate::{EmulateArgs, Tolerance};
 pub use groups::grouped_command;
 #[cfg(feature = "live")]
 pub use import::{ImportVerb, WireguardArgs};
@@ -131,6 +135,15 @@ pub enum Command {
     #[cfg(feature = "lab")]
     #[command(flatten)]
     Lab(LabCommand),
+    /// Run a scenario with the kernel's TCP and UDP over an emulated link, and print it beside the simulation
+    ///
+    /// Each run makes two hosts in network namespaces, with `airlane air` and the scenario's link between them, and
+    /// removes them at the end. The flows go over the bare link, or, with `node = "live"`, through `airlane up` at both
+    /// ends. Run by run both worlds have the same seed and the same traffic. What no kernel has is refused: other shapes
+    /// than two nodes and one link, ports without a live node, TCP of the past. Needs root.
+    #[cfg(feature = "emulate")]
+    #[command(after_help = emulate::EXAMPLES)]
+    Emulate(EmulateArgs),
     /// Print a file with every default filled in
     ///
     /// FILE is a scenario, a daemon file or an emulator file; its keys tell which. The output is

@@ -6,7 +6,7 @@ use crate::fault::BadInput;
 /// A feature, whether it is built in, and the verbs that need it.
 type Feature = (&'static str, bool, &'static [&'static str]);
 
-const FEATURES: [Feature; 3] = [
+const FEATURES: [Feature; 4] = [
     (
         "live",
         cfg!(feature = "live"),
@@ -23,6 +23,7 @@ const FEATURES: [Feature; 3] = [
         ],
     ),
     ("screen", cfg!(feature = "screen"), &["top"]),
+    ("emulate", cfg!(feature = "emulate"), &["emulate"]),
 ];
 
 /// The features of this build.

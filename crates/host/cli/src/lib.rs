@@ -20,6 +20,8 @@ pub mod chart;
 pub mod compare;
 #[cfg(feature = "live")]
 mod doctor;
+#[cfg(feature = "emulate")]
+mod emulate;
 #[cfg(feature = "lab")]
 mod events;
 #[cfg(feature = "program")]

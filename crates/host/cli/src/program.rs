@@ -10,6 +10,8 @@ use crate::args::{self, Cli, Command};
 use crate::args::{ImportVerb, JournalVerb, LiveCommand};
 #[cfg(feature = "lab")]
 use crate::args::{LabCommand, SimVerb, StudyVerb, TraceVerb};
+#[cfg(feature = "emulate")]
+use crate::emulate;
 #[cfg(feature = "screen")]
 use crate::top;
 #[cfg(feature = "lab")]
@@ -58,6 +60,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Lab(command) => simulate(command),
         #[cfg(feature = "live")]
         Command::Live(command) => operate(command),
+        #[cfg(feature = "emulate")]
+        Command::Emulate(args) => emulate::emulate(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Manual { folder } => std::fs::create_dir_all(&folder)

@@ -22,7 +22,7 @@ use airlane_live::ship::Ticket;
 use airlane_live::status::Status;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 use airlane_testkit::live::{
-    EmulatedLink, Experiment, ExperimentOutcome, GRACE, TUNNEL_SERVER, WIRE_SERVER, run,
+    EmulatedLink, Experiment, ExperimentOutcome, GRACE, TUNNEL_SERVER, WIRE_SERVER, flooded, run,
 };
 use airlane_testkit::netns::{self, Process};
 use serde_json::Value;
@@ -150,37 +150,26 @@ fn a_flood_changes_nothing() {
     });
     let files = [0, 1].map(|end| with_keys(directory.path(), end, &keys));
     let air = demo("air.toml");
-    let experiment = Experiment {
-        airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
-        air: &air,
-        seed: 1,
-        ends: None,
-        warmup: Duration::from_secs(1),
-        measure: Duration::from_secs(4),
-        pages: false,
-    };
-    let mut link = EmulatedLink::new(&experiment).unwrap();
+    let airlane = Path::new(env!("CARGO_BIN_EXE_airlane"));
+    let mut link = EmulatedLink::new(airlane, &air, 1).unwrap();
     link.up([&files[0], &files[1]]).unwrap();
     let config = ClientConfig {
         times: Times {
-            warmup: experiment.warmup,
-            measure: experiment.measure,
+            warmup: Duration::from_secs(1),
+            measure: Duration::from_secs(4),
             grace: GRACE,
         },
         pages: false,
         ..ClientConfig::new(TUNNEL_SERVER)
     };
     let before = link.status(1).unwrap();
-    let (report, mut sent) = link
-        .flooded(1, 100_000, |link| link.traffic(&config))
-        .unwrap();
+    let (report, mut sent) = flooded(&mut link, 1, 100_000, |link| link.traffic(&config)).unwrap();
     let missed = misses(&report.unwrap());
     assert!(missed.is_empty(), "{}", missed.join("; "));
     // This runs alone, so that only the flood can take memory.
     let resident = link.resident(1).unwrap();
     let alone = Duration::from_secs(3);
-    sent += link
-        .flooded(1, 100_000, |_| std::thread::sleep(alone))
+    sent += flooded(&mut link, 1, 100_000, |_| std::thread::sleep(alone))
         .unwrap()
         .1;
     let grown = link.resident(1).unwrap().saturating_sub(resident);
@@ -215,16 +204,7 @@ fn airlane_test_shows_what_a_link_gains() {
     }
     let (air, left, right) = (demo("air.toml"), demo("left.toml"), demo("right.toml"));
     let airlane = Path::new(env!("CARGO_BIN_EXE_airlane"));
-    let mut link = EmulatedLink::new(&Experiment {
-        airlane,
-        air: &air,
-        seed: 1,
-        ends: None,
-        warmup: Duration::ZERO,
-        measure: Duration::ZERO,
-        pages: false,
-    })
-    .unwrap();
+    let mut link = EmulatedLink::new(airlane, &air, 1).unwrap();
     link.up([&left, &right]).unwrap();
     let sockets = [0, 1].map(|end| link.socket(end).display().to_string());
     let [far, near] = link.shared_hosts();
@@ -508,16 +488,7 @@ fn a_file_is_shipped_beside_a_call_that_stays_good() {
     const SECONDS: u64 = 12;
     let airlane = Path::new(env!("CARGO_BIN_EXE_airlane"));
     let air = demo("air.toml");
-    let experiment = Experiment {
-        airlane,
-        air: &air,
-        seed: 1,
-        ends: None,
-        warmup: Duration::from_secs(2),
-        measure: Duration::from_secs(SECONDS),
-        pages: false,
-    };
-    let mut link = EmulatedLink::new(&experiment).unwrap();
+    let mut link = EmulatedLink::new(airlane, &air, 1).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ticket = Ticket::new().unwrap().to_text().to_string();
     let (file, to) = (folder.path().join("file"), folder.path().join("to"));
@@ -538,8 +509,8 @@ fn a_file_is_shipped_beside_a_call_that_stays_good() {
     let mut sender = start(0, &["send", "192.0.2.2"], &file);
     let config = ClientConfig {
         times: Times {
-            warmup: experiment.warmup,
-            measure: experiment.measure,
+            warmup: Duration::from_secs(2),
+            measure: Duration::from_secs(SECONDS),
             grace: GRACE,
         },
         file: false,

@@ -7,6 +7,7 @@ use airlane_base::{Duration, Instant, Streams};
 use airlane_channel::{ChannelStats, ErrorModelConfig};
 use airlane_link::{ServiceStatus, effective_goodput};
 
+use crate::app::conferencing::Departures;
 use crate::custom::Pieces;
 use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
@@ -20,7 +21,7 @@ use crate::result::{
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
-use crate::scenario::{Epochs, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{AppConfig, Epochs, LinkConfig, Scenario, TransportConfig};
 use crate::shares::flow_services;
 use crate::world::{build, direction_index};
 use over_time::OverTime;
@@ -92,6 +93,19 @@ impl Prepared {
     /// The scenario with every default filled in.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// When the datagrams of a flow leave in repetition `run` under `seed`, from the beginning of the run to its
+    /// longest duration; none if they are no conference.
+    pub fn departures(&self, flow: usize, seed: u64, run: u64) -> Vec<Instant> {
+        let config = &self.scenario.flows[flow];
+        let AppConfig::Conferencing(app) = &config.app else {
+            return Vec::new();
+        };
+        let end = Instant::ORIGIN + self.scenario.duration;
+        let traffic = self.scenario.traffic_streams(seed, run);
+        let all = Departures::of(config, app, traffic);
+        all.take_while(|at| *at < end).collect()
     }
 
     /// Simulates repetition `run` under `seed`.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use airlane_base::config::{Document, RefusedFile};
 use airlane_base::random::fnv1a;
-use airlane_base::{BothWays, Duration, QueueLimit, Size};
+use airlane_base::{BothWays, Duration, QueueLimit, Size, Streams};
 use airlane_channel::{ErrorsConfig, LinkJitter, LinkRates, OutageConfig, PoliceConfig};
 use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
@@ -327,6 +327,15 @@ fn default_drain() -> Duration {
 }
 
 impl Scenario {
+    /// The streams of traffic: the same in all repetitions, unless the scenario says otherwise.
+    pub(crate) fn traffic_streams(&self, seed: u64, run: u64) -> Streams {
+        match self.traffic_seed {
+            None => Streams::new(seed, 0),
+            Some(TrafficSeed::Number(seed)) => Streams::new(seed, 0),
+            Some(TrafficSeed::Word(EachRun::EachRun)) => Streams::new(seed, run),
+        }
+    }
+
     /// Time that each frame of a link takes in addition to its bits.
     pub(crate) fn overhead(&self, link: &LinkConfig) -> Duration {
         let medium = link.medium.as_ref().and_then(|name| self.media.get(name));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
+use airlane_base::{Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel, OutageConfig};
 use airlane_link::config::{Pacing, RateLimit, at_end};
 use airlane_link::wire::LIVE_HEADER_ROOM;
@@ -13,7 +13,7 @@ use airlane_wifi::Radio;
 use crate::app::Flow;
 use crate::app::bulk::Bulk;
 use crate::app::clap::{Clap, File};
-use crate::app::conferencing::Conferencing;
+use crate::app::conferencing::{Conferencing, Departures};
 use crate::app::custom::Custom;
 use crate::app::exchange::{Opener, draw_phase};
 use crate::app::mail::{Mail, MailCheck};
@@ -39,9 +39,8 @@ use crate::hint::flow_hints;
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::scenario::{
-    AppConfig, Completion, EachRun, Epochs, FlowConfig, HandoffConfig, LinkConfig, Media, PacedBy,
-    PathMtu, Ranks, RelayConfig, RequestPackets, Scenario, TrafficSeed, TransportConfig,
-    WifiConfig, live_key, seed_of,
+    AppConfig, Completion, Epochs, FlowConfig, HandoffConfig, LinkConfig, Media, PacedBy, PathMtu,
+    Ranks, RelayConfig, RequestPackets, Scenario, TransportConfig, WifiConfig, live_key, seed_of,
 };
 use crate::services::header;
 
@@ -65,11 +64,7 @@ pub(crate) fn build(
     let site = Site::new(scenario);
     let randomness = Randomness {
         run: Streams::new(seed, run),
-        traffic: match scenario.traffic_seed {
-            None => Streams::new(seed, 0),
-            Some(TrafficSeed::Number(seed)) => Streams::new(seed, 0),
-            Some(TrafficSeed::Word(EachRun::EachRun)) => Streams::new(seed, run),
-        },
+        traffic: scenario.traffic_streams(seed, run),
     };
     let mut radios: Vec<RadioEnd> = scenario
         .wifis()
@@ -601,11 +596,8 @@ fn flow(
             Flow::Mail(Box::new(Talk::new(place, start, opener, app.count, mail)))
         }
         (AppConfig::Conferencing(app), _) => {
-            let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));
-            let interval: Duration = app.rate.transmission_time(segment as usize);
-            let periods = [app.talk, app.silence];
-            let mut source =
-                Conferencing::new(place, start, segment, interval, periods, talk, app.lasts);
+            let departures = Departures::of(config, app, randomness.traffic);
+            let mut source = Conferencing::new(place, start, segment, departures);
             let progress = config.progress.as_ref();
             source.progress = progress.map(|p| Box::new(Progress::new(p, None, None)));
             Flow::Conferencing(Box::new(source))

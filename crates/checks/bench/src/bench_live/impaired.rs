@@ -7,7 +7,7 @@ use airlane_link::ServiceConfig;
 use airlane_link::config::by_goal;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 
-use airlane_testkit::live::{EmulatedLink, Experiment, GRACE, LiveError, TUNNEL_SERVER};
+use airlane_testkit::live::{EmulatedLink, GRACE, LiveError, TUNNEL_SERVER, flooded};
 use airlane_testkit::machine::{LostTime, MachineWatch};
 
 use super::ceiling::Ceiling;
@@ -189,7 +189,7 @@ impl Bench<'_> {
         air: &str,
         config: &ClientConfig,
     ) -> Result<(TrafficReport, u32), LiveError> {
-        let (mut link, mut tunnel) = self.open(tool, air, config)?;
+        let (mut link, mut tunnel) = self.open(tool, air)?;
         let config = ClientConfig {
             server: tunnel.server,
             ..config.clone()
@@ -203,26 +203,13 @@ impl Bench<'_> {
     }
 
     /// A link with the tool at its ends, with the settings of the emulator's file.
-    pub(super) fn open(
-        &self,
-        tool: Tool,
-        text: &str,
-        config: &ClientConfig,
-    ) -> Result<(EmulatedLink, Tunnel), LiveError> {
+    pub(super) fn open(&self, tool: Tool, text: &str) -> Result<(EmulatedLink, Tunnel), LiveError> {
         let air = self.directory.path().join("air.toml");
         std::fs::write(&air, text).map_err(|source| LiveError::File {
             path: air.clone(),
             source,
         })?;
-        let link = EmulatedLink::new(&Experiment {
-            airlane: &self.programs.airlane,
-            air: &air,
-            seed: self.plan.seed,
-            ends: None,
-            warmup: config.times.warmup,
-            measure: config.times.measure,
-            pages: config.pages,
-        })?;
+        let link = EmulatedLink::new(&self.programs.airlane, &air, self.plan.seed)?;
         for host in link.hosts() {
             host.sysctl("net/ipv4/ping_group_range", "0 0")?;
         }
@@ -247,14 +234,13 @@ impl Bench<'_> {
             server: TUNNEL_SERVER,
             ..self.config()
         };
-        let (mut link, mut tunnel) =
-            self.open(Tool::Airlane, &LossChannel::Uniform5.air(), &config)?;
+        let (mut link, mut tunnel) = self.open(Tool::Airlane, &LossChannel::Uniform5.air())?;
         let mbps = |report: TrafficReport| {
             let file = report.file.ok_or_else(|| missing("the file"))?;
             Ok::<_, LiveError>(file.goodput_bps / 1e6)
         };
         let quiet_mbps = mbps(link.traffic(&config)?)?;
-        let (flooded, sent) = link.flooded(1, criteria::FLOOD, |link| {
+        let (flooded, sent) = flooded(&mut link, 1, criteria::FLOOD, |link| {
             let begun = Instant::now();
             (link.traffic(&config), begun.elapsed())
         })?;

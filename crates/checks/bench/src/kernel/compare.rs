@@ -86,17 +86,15 @@ impl BesideKernel {
 pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> String {
     let mut text = format!(
         "# TCP of today: Airlane beside the Linux kernel\n\n\
-         Written by `make validate-kernel` on Linux {kernel}. Kernel endpoints in namespaces, joined by `airlane air`, \
-         beside the profile `modern` in the simulator over a link of the same rate, delay, queue and name, so that the \
-         n-th frame of a direction is lost in both under the same seed: {RATE}, {DELAY_MS} ms each way, {QUEUE}, \
-         frames of Ethernet. A file of {FILE} B from the end that connects; {PAGES} pages of {REPLY} B for requests of \
-         {REQUEST} B, a connection each. Where the kernel's defaults differ from `modern`, the simulator has the \
-         kernel's: no pacing without BBR, no ECN, sixteen segments acknowledged at once and 40 ms of delayed \
-         acknowledgments behind them, timeouts of 200 ms more than a round trip.\n\n\
-         Files are compared seed by seed. Of pages, whose connections end otherwise in the kernel, so that other frames \
-         are lost, a rare lost SYN decides a run's mean by a second: the simulator's are means of {} times as many \
-         runs. A point holds within 10 % for reno and cubic and 15 % for bbr, or within two standard errors; where it does \
-         not at first, it has five times as many runs.\n\n",
+         Written by `make validate-kernel` on Linux {kernel}: the kernel's endpoints in namespaces, over `airlane air`, \
+         beside the profile `modern` over a link of the same name, so that a seed loses the same frames: {RATE}, \
+         {DELAY_MS} ms each way, {QUEUE}. A file of {FILE} B; {PAGES} pages of {REPLY} B for requests of {REQUEST} B, a \
+         connection each. Where `modern` differs, the simulator has the kernel's defaults: no pacing without BBR, no \
+         ECN, sixteen segments acknowledged at once, then delayed by 40 ms, timeouts of 200 ms more than a round \
+         trip.\n\n\
+         Files are compared seed by seed. Of pages a rare lost SYN decides a run's mean by a second: the simulator's \
+         are means of {} times as many runs. A point holds within 10 % for reno and cubic and 15 % for bbr, or within \
+         two standard errors; where it does not at first, it has five times as many runs.\n\n",
         Application::Pages.simulated()
     );
     for congestion in missing {

@@ -8,8 +8,8 @@ pub(super) const DELAY_MS: u64 = 20;
 pub(super) const QUEUE: &str = "100 packets";
 /// Bytes of the file; bytes of a page's request and reply; pages per run.
 pub(super) const FILE: u64 = 3_000_000;
-pub(super) const REQUEST: u64 = 300;
-pub(super) const REPLY: u64 = 50_000;
+pub(super) const REQUEST: usize = 300;
+pub(super) const REPLY: usize = 50_000;
 pub(super) const PAGES: u64 = 25;
 /// The name of the link on both sides, which selects its random streams.
 const LINK: &str = "radio";

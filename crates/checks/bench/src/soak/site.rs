@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::plan::SoakPlan;
 use super::schedule::SoakEvent;
 use crate::bench_live::channel::LossChannel;
-use airlane_testkit::live::{EmulatedLink, Experiment, LiveError};
+use airlane_testkit::live::{EmulatedLink, LiveError};
 
 /// The link with its programs' files.
 pub(super) struct SoakSite {
@@ -34,15 +34,7 @@ impl SoakSite {
         let channel = LossChannel::Uniform0;
         let first = tempfile::NamedTempFile::new().map_err(|e| file_error(Path::new("air"), e))?;
         write(first.path(), &channel.air())?;
-        let mut link = EmulatedLink::new(&Experiment {
-            airlane: &plan.airlane,
-            air: first.path(),
-            seed: plan.seed,
-            ends: None,
-            warmup: Duration::ZERO,
-            measure: Duration::ZERO,
-            pages: true,
-        })?;
+        let mut link = EmulatedLink::new(&plan.airlane, first.path(), plan.seed)?;
         let [_, right] = link.hosts();
         // Otherwise the second address in a network disappears with the first.
         right.sysctl("net/ipv4/conf/all/promote_secondaries", "1")?;

@@ -30,7 +30,7 @@ const GROUPS: [Group; 4] = [
     Group {
         title: "Measure and decide",
         first: &["test", "record", "advise"],
-        others: &["check", "trace", "journal", "air"],
+        others: &["check", "trace", "journal", "air", "emulate"],
     },
     Group {
         title: "Without a tunnel",
@@ -132,7 +132,7 @@ mod tests {
         named
             .windows(2)
             .for_each(|pair| assert_ne!(pair[0], pair[1]));
-        #[cfg(all(feature = "lab", feature = "live", feature = "screen"))]
+        #[cfg(all(feature = "emulate", feature = "screen"))]
         assert_eq!(named.into_iter().copied().collect::<Vec<_>>(), verbs);
     }
 

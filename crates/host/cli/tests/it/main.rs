@@ -6,6 +6,7 @@
 mod advise;
 mod cli;
 mod daemon;
+mod emulate;
 mod excerpts;
 mod manager;
 mod operator;

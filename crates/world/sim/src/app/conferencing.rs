@@ -8,30 +8,79 @@
 //! The random stream depends on the seed but not on the repetition: every repetition carries the same conversation
 //! over different errors.
 
-use airlane_base::{Duration, Instant, Rng};
+use airlane_base::{Duration, Instant, Rng, Streams};
 
 use super::datagrams::Datagrams;
 use super::place::FlowPlace;
 use super::progress::Progress;
 use crate::packet::{Packet, Role};
 use crate::probe::rate_bps;
+use crate::scenario::{ConferencingConfig, FlowConfig};
+
+/// When packets leave.
+#[derive(Clone, Debug)]
+pub(crate) struct Departures {
+    interval: Duration,
+    talk: Duration,
+    silence: Duration,
+    random: Rng,
+    /// From this time on nothing leaves.
+    end: Option<Instant>,
+    /// When the next packet leaves.
+    next: Option<Instant>,
+    /// Packets of the current talk period that have not been sent; zero before the first period.
+    remaining: u64,
+}
+
+impl Departures {
+    /// Those of a conversation, drawn from the streams of traffic.
+    pub(crate) fn of(flow: &FlowConfig, app: &ConferencingConfig, traffic: Streams) -> Self {
+        let packet = app.packet.expect("resolved: every flow has a packet size");
+        let start = Instant::ORIGIN + flow.start;
+        Self {
+            interval: app.rate.transmission_time(packet.as_bytes() as usize),
+            talk: app.talk,
+            silence: app.silence,
+            random: traffic.stream(&format!("flow.{}.talk", flow.name)),
+            end: app.lasts.map(|lasts| start + lasts),
+            next: Some(start).filter(|_| app.lasts != Some(Duration::ZERO)),
+            remaining: 0,
+        }
+    }
+
+    fn draw(&mut self, mean: Duration) -> Duration {
+        Duration::from_secs_f64(self.random.exponential(mean.as_secs_f64()))
+    }
+}
+
+impl Iterator for Departures {
+    type Item = Instant;
+
+    fn next(&mut self) -> Option<Instant> {
+        let now = self.next?;
+        if self.remaining == 0 {
+            let intervals = self.draw(self.talk).as_secs_f64() / self.interval.as_secs_f64();
+            self.remaining = ((intervals + 0.5) as u64).max(1);
+        }
+        self.remaining -= 1;
+        let silence = if self.remaining == 0 {
+            self.draw(self.silence)
+        } else {
+            Duration::ZERO
+        };
+        let next = now + self.interval + silence;
+        self.next = Some(next).filter(|next| self.end.is_none_or(|end| *next < end));
+        Some(now)
+    }
+}
 
 /// One speaker and one listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Conferencing {
     place: FlowPlace,
     len: u32,
-    interval: Duration,
-    talk: Duration,
-    silence: Duration,
-    random: Rng,
     start: Instant,
-    /// From this time on it sends nothing.
-    end: Option<Instant>,
-    /// When the next packet leaves.
-    next: Option<Instant>,
-    /// Packets of the current talk period that have not been sent; zero before the first period.
-    remaining: u64,
+    departures: Departures,
     due: bool,
     pub(crate) datagrams: Datagrams,
     /// Bytes received before the stop.
@@ -41,26 +90,12 @@ pub(crate) struct Conferencing {
 }
 
 impl Conferencing {
-    pub(crate) fn new(
-        place: FlowPlace,
-        start: Instant,
-        len: u32,
-        interval: Duration,
-        [talk, silence]: [Duration; 2],
-        random: Rng,
-        lasts: Option<Duration>,
-    ) -> Self {
+    pub(crate) fn new(place: FlowPlace, start: Instant, len: u32, departures: Departures) -> Self {
         Self {
             place,
             len,
-            interval,
-            talk,
-            silence,
-            random,
             start,
-            end: lasts.map(|lasts| start + lasts),
-            next: Some(start).filter(|_| lasts != Some(Duration::ZERO)),
-            remaining: 0,
+            departures,
             due: false,
             datagrams: Datagrams::default(),
             bytes: 0,
@@ -71,7 +106,7 @@ impl Conferencing {
     #[inline]
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         self.datagrams.arrive(now, packet);
-        if self.end.is_none_or(|end| now <= end) {
+        if self.departures.end.is_none_or(|end| now <= end) {
             self.bytes = self.datagrams.bytes;
         }
         if let Some(progress) = &mut self.progress {
@@ -80,27 +115,10 @@ impl Conferencing {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        let Some(next) = self.next else { return };
-        if next > now {
-            return;
+        if self.departures.next.is_some_and(|next| next <= now) {
+            self.departures.next();
+            self.due = true;
         }
-        if self.remaining == 0 {
-            let intervals = self.draw(self.talk).as_secs_f64() / self.interval.as_secs_f64();
-            self.remaining = ((intervals + 0.5) as u64).max(1);
-        }
-        self.due = true;
-        self.remaining -= 1;
-        let silence = if self.remaining == 0 {
-            self.draw(self.silence)
-        } else {
-            Duration::ZERO
-        };
-        let next = next + self.interval + silence;
-        self.next = Some(next).filter(|next| self.end.is_none_or(|end| *next < end));
-    }
-
-    fn draw(&mut self, mean: Duration) -> Duration {
-        Duration::from_secs_f64(self.random.exponential(mean.as_secs_f64()))
     }
 
     pub(super) fn stop(&mut self, now: Instant) {
@@ -108,7 +126,7 @@ impl Conferencing {
             progress.stop(now);
         }
         self.datagrams.stop(now);
-        self.next = None;
+        self.departures.next = None;
         self.due = false;
     }
 
@@ -127,7 +145,7 @@ impl Conferencing {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.next
+        self.departures.next
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -140,7 +158,7 @@ impl Conferencing {
 
     /// Bits received before the stop, over the time that the application was on.
     pub(crate) fn throughput_bps(&self, stopped: Instant) -> Option<f64> {
-        let end = self.end.map_or(stopped, |end| end.min(stopped));
+        let end = self.departures.end.map_or(stopped, |end| end.min(stopped));
         rate_bps(self.bytes, end.saturating_since(self.start))
     }
 }

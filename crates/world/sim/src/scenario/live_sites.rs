@@ -163,6 +163,13 @@ impl Scenario {
         }
     }
 
+    /// What each end of a live link runs, by its name: its live file with the simulator's addresses, and with keys that
+    /// no file holds. The scenario must be valid.
+    pub fn live_files(&self) -> BTreeMap<String, LiveConfig> {
+        let sites = self.live_sites(Streams::new(self.seed, 0)).into_iter();
+        sites.map(|site| (site.node, site.config)).collect()
+    }
+
     /// The nodes that run live software, in order. The scenario must be valid.
     pub(crate) fn live_sites(&self, streams: Streams) -> Vec<LiveSite> {
         let key_of = |node: &str| live_key(streams, node);

@@ -40,7 +40,7 @@ pub(super) fn measure(
         voice: world.call,
         ..ClientConfig::new(WIRE_SERVER)
     };
-    let (mut link, mut tunnel) = bench.open(tool, &air(world), &config)?;
+    let (mut link, mut tunnel) = bench.open(tool, &air(world))?;
     // Restarted, so that the path's rates begin with the load, as in the simulator.
     link.change_air(&folder.join("air.toml"), bench.plan.seed)?;
     let config = ClientConfig {

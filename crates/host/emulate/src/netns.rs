@@ -4,11 +4,11 @@
 //! killed process are recognized by their name, `airlane-<pid>-...`, and removed the next time. Processes are ended
 //! by their id, never by name.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -77,15 +77,17 @@ pub fn can_run(test: &str) -> bool {
     false
 }
 
-/// What a signal handler has to clean up: namespaces by name, children by process id.
+/// What a signal handler has to clean up: namespaces by name, children by process id, folders.
 static LIVE: Mutex<Live> = Mutex::new(Live {
-    namespaces: BTreeMap::new(),
-    children: BTreeMap::new(),
+    namespaces: BTreeSet::new(),
+    children: BTreeSet::new(),
+    folders: BTreeSet::new(),
 });
 
 struct Live {
-    namespaces: BTreeMap<String, ()>,
-    children: BTreeMap<i32, ()>,
+    namespaces: BTreeSet<String>,
+    children: BTreeSet<i32>,
+    folders: BTreeSet<PathBuf>,
 }
 
 fn live<T>(change: impl FnOnce(&mut Live) -> T) -> T {
@@ -118,7 +120,7 @@ impl Namespace {
         }
         let name = format!("{PREFIX}{}-{count}-{label}", std::process::id());
         run(Command::new("ip").args(["netns", "add", &name]))?;
-        live(|l| l.namespaces.insert(name.clone(), ()));
+        live(|l| l.namespaces.insert(name.clone()));
         let namespace = Self { name };
         namespace.ip(&["link", "set", "lo", "up"])?;
         Ok(namespace)
@@ -197,6 +199,40 @@ impl Drop for Namespace {
     }
 }
 
+/// A temporary folder, such as for keys. Dropping it removes it.
+#[derive(Debug)]
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// Creates a folder that only its owner can read.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn new() -> io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        live(|l| l.folders.insert(folder.path().to_owned()));
+        Ok(Self(folder))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Leaves it where it is when this is dropped.
+    pub fn keep(&mut self) -> &Path {
+        self.0.disable_cleanup(true);
+        live(|l| l.folders.remove(self.0.path()));
+        self.0.path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        live(|l| l.folders.remove(self.0.path()));
+    }
+}
+
 /// A child process. Dropping it sends SIGTERM, and SIGKILL if it does not end within three seconds.
 #[derive(Debug)]
 pub struct Process {
@@ -215,7 +251,7 @@ impl Process {
             command: what.clone(),
             reason: e.to_string(),
         })?;
-        live(|l| l.children.insert(child.id() as i32, ()));
+        live(|l| l.children.insert(child.id() as i32));
         Ok(Self { child, what })
     }
 
@@ -285,18 +321,21 @@ pub fn clean_up_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends all children and removes all namespaces. Nothing new starts while the returned guard exists.
+/// Ends all children and removes all namespaces and folders. Nothing new starts while the returned guard exists.
 fn clean_up() -> std::sync::MutexGuard<'static, Live> {
     let live = LIVE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    for pid in live.children.keys().filter_map(|pid| Pid::from_raw(*pid)) {
+    for pid in live.children.iter().filter_map(|pid| Pid::from_raw(*pid)) {
         let _ = rustix::process::kill_process(pid, Signal::TERM);
     }
     // They need a moment for their reports and devices.
     std::thread::sleep(Duration::from_millis(500));
-    for name in live.namespaces.keys() {
+    for name in &live.namespaces {
         remove_namespace(name);
+    }
+    for folder in &live.folders {
+        let _ = std::fs::remove_dir_all(folder);
     }
     live
 }
