@@ -48,8 +48,10 @@ pub struct ClapConfig {
     /// section 3.2.1.2.
     pub queue_share: f64,
     /// Of `final`: a loss is reported once so many packets, it included, have been sent since. Source: docs/lab/choices.md.
+    /// Left out: `32`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
-    pub nack_threshold: u32,
+    pub nack_threshold: Option<u32>,
     /// Of `final`: all that is missing is reported again and again once so many packets or fewer are to come. Left out: a
     /// tenth of the file, of which many packets come twice if it is long. Source: Gopal 2007, section 3.2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,22 +59,25 @@ pub struct ClapConfig {
     pub sweep_last: Option<u32>,
     /// Of `beta`: there are at least this long between two reports, and at most as long, so that each is forced; of
     /// `spontaneous`: a sender that is silent for so long is told what is missing; of `sender-driven`: a report that has not
-    /// come for so long is asked for again. Source: Gopal 2007, section 3.2.2.1.
-    pub nack_period: Duration,
+    /// come for so long is asked for again. Source: Gopal 2007, section 3.2.2.1. Left out: `"100 ms"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nack_period: Option<Duration>,
     /// Of `beta`, `spontaneous` and `sender-driven`: a report has at most this much, one bit for a packet; the buffer of
-    /// `sender-driven` holds as many packets. Source: Gopal 2007, section 5.6.2.
-    pub bitmap: Size,
+    /// `sender-driven` holds as many packets. Source: Gopal 2007, section 5.6.2. Left out: `"32 B"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<Size>,
     /// Of `final`: each so many packets that are complete are reported as such; 0 for never. Source: Gopal 2007, section
-    /// 3.2.2.2.
+    /// 3.2.2.2. Left out: `0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
-    pub milestone: u32,
+    pub milestone: Option<u32>,
     /// Headers of every packet, those of IP included. Source: Gopal 2007, section 3.2.3.
     pub header_size: Size,
     /// Whether the sender asks the nodes on its way for the least that one of them offers, every interval. Source: Gopal
     /// 2007, section 3.3.3.
     pub probe: bool,
-    /// What the nodes on the way said counts for so long; after that only what the own interface says. Source: Gopal 2007,
-    /// section 3.3.3. Left out: for two intervals.
+    /// With `probe`: what the nodes on the way said counts for so long; after that only what the own interface says.
+    /// Source: Gopal 2007, section 3.3.3. Left out: for two intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_lasts: Option<Duration>,
 }
@@ -84,11 +89,11 @@ impl Default for ClapConfig {
             flow_rule: FlowRule::default(),
             interval: Duration::from_millis(100),
             queue_share: 0.5,
-            nack_threshold: 32,
+            nack_threshold: None,
             sweep_last: None,
-            nack_period: Duration::from_millis(100),
-            bitmap: Size::from_bytes(32),
-            milestone: 0,
+            nack_period: None,
+            bitmap: None,
+            milestone: None,
             header_size: Size::from_bytes(40),
             probe: false,
             route_lasts: None,
@@ -123,9 +128,10 @@ impl ClapConfig {
     /// A message that names the key, what is wrong with its value, and what would be right.
     pub fn validate(&self) -> Result<(), String> {
         let longest = Duration::from_secs(10);
+        self.check_effects()?;
         for (key, value) in [
             ("interval", self.interval),
-            ("nack-period", self.nack_period),
+            ("nack-period", self.nack_period()),
         ] {
             if value < Duration::from_millis(1) || value > longest {
                 return Err(format!(
@@ -139,11 +145,11 @@ impl ClapConfig {
                 "queue-share = {share} cannot be: above 0 and at most 1"
             ));
         }
-        if self.nack_threshold == 0 {
+        if self.nack_threshold() == 0 {
             return Err("nack-threshold = 0 cannot be: at least 1 packet".to_owned());
         }
-        if !(1..=u64::from(LONGEST_BITMAP)).contains(&self.bitmap.as_bytes()) {
-            let bitmap = self.bitmap;
+        let bitmap = self.bitmap();
+        if !(1..=u64::from(LONGEST_BITMAP)).contains(&bitmap.as_bytes()) {
             return Err(format!(
                 "bitmap = \"{bitmap}\" cannot be: \"1 B\" to \"{LONGEST_BITMAP} B\""
             ));
@@ -158,6 +164,63 @@ impl ClapConfig {
         Ok(())
     }
 
+    /// Refuses what this version does not read.
+    fn check_effects(&self) -> Result<(), String> {
+        let (says, reads) = match self.version {
+            ClapVersion::SenderDriven => ("sender-driven", false),
+            ClapVersion::Spontaneous => ("spontaneous", false),
+            ClapVersion::Beta => ("beta", false),
+            ClapVersion::Final => ("final", true),
+        };
+        let others = "\"beta\", \"spontaneous\" or \"sender-driven\"";
+        for (key, stated, of_final) in [
+            ("nack-threshold", self.nack_threshold.is_some(), true),
+            ("sweep-last", self.sweep_last.is_some(), true),
+            ("milestone", self.milestone.is_some(), true),
+            ("nack-period", self.nack_period.is_some(), false),
+            ("bitmap", self.bitmap.is_some(), false),
+        ] {
+            if stated && of_final != reads {
+                let needs = if of_final { "\"final\"" } else { others };
+                return Err(format!(
+                    "{key} does nothing with version = \"{says}\"; leave it out, or version = {needs}"
+                ));
+            }
+        }
+        if self.route_lasts.is_some() && !self.probe {
+            return Err("route-lasts does nothing without probe = true".to_owned());
+        }
+        Ok(())
+    }
+
+    /// States every value that this version reads, so that what is printed is what runs.
+    pub fn resolve(&mut self) {
+        if self.version == ClapVersion::Final {
+            self.nack_threshold = Some(self.nack_threshold());
+            self.milestone = Some(self.milestone());
+        } else {
+            self.nack_period = Some(self.nack_period());
+            self.bitmap = Some(self.bitmap());
+        }
+    }
+
+    /// Packets sent since a loss, it included, when it is reported.
+    pub fn nack_threshold(&self) -> u32 {
+        self.nack_threshold.unwrap_or(32)
+    }
+
+    pub(crate) fn milestone(&self) -> u32 {
+        self.milestone.unwrap_or(0)
+    }
+
+    pub(crate) fn nack_period(&self) -> Duration {
+        self.nack_period.unwrap_or(Duration::from_millis(100))
+    }
+
+    fn bitmap(&self) -> Size {
+        self.bitmap.unwrap_or(Size::from_bytes(32))
+    }
+
     /// The longest packet that a receiver sends, headers included.
     pub fn longest_report(&self) -> Size {
         Size::from_bytes(self.header_size.as_bytes() + u64::from(self.report_span() / 8))
@@ -167,7 +230,7 @@ impl ClapConfig {
     pub(crate) fn report_span(&self) -> u32 {
         let bytes = match self.version {
             ClapVersion::SenderDriven | ClapVersion::Spontaneous | ClapVersion::Beta => {
-                u32::try_from(self.bitmap.as_bytes()).unwrap_or(LONGEST_BITMAP)
+                u32::try_from(self.bitmap().as_bytes()).unwrap_or(LONGEST_BITMAP)
             }
             ClapVersion::Final => LONGEST_BITMAP,
         };
@@ -184,7 +247,7 @@ mod tests {
         let config: ClapConfig = toml::from_str("version = \"beta\"\nbitmap = \"16 B\"").unwrap();
         let expected = ClapConfig {
             version: ClapVersion::Beta,
-            bitmap: Size::from_bytes(16),
+            bitmap: Some(Size::from_bytes(16)),
             ..ClapConfig::default()
         };
         assert_eq!(config, expected);
@@ -200,10 +263,59 @@ mod tests {
         };
         assert!(ClapConfig::default().validate().is_ok());
         assert!(wrong(|c| c.interval = Duration::ZERO).starts_with("interval"));
-        assert!(wrong(|c| c.nack_period = Duration::from_secs(11)).starts_with("nack-period"));
+        assert!(
+            wrong(|c| {
+                c.version = ClapVersion::Beta;
+                c.nack_period = Some(Duration::from_secs(11));
+            })
+            .starts_with("nack-period")
+        );
         assert!(wrong(|c| c.queue_share = f64::NAN).starts_with("queue-share"));
-        assert!(wrong(|c| c.nack_threshold = 0).starts_with("nack-threshold"));
-        assert!(wrong(|c| c.bitmap = Size::from_bytes(0)).starts_with("bitmap"));
+        assert!(wrong(|c| c.nack_threshold = Some(0)).starts_with("nack-threshold"));
+        assert!(
+            wrong(|c| {
+                c.version = ClapVersion::Beta;
+                c.bitmap = Some(Size::from_bytes(0));
+            })
+            .starts_with("bitmap")
+        );
         assert!(wrong(|c| c.header_size = Size::from_bytes(19)).starts_with("header-size"));
+    }
+
+    #[test]
+    fn a_setting_that_a_version_does_not_read_is_refused_with_both_names() {
+        let of_final = ["nack-threshold = 8", "sweep-last = 8", "milestone = 8"];
+        let of_others = ["nack-period = \"50 ms\"", "bitmap = \"4 B\""];
+        for version in ["sender-driven", "spontaneous", "beta", "final"] {
+            let read = |key: &str| {
+                let text = format!("version = \"{version}\"\n{key}");
+                toml::from_str::<ClapConfig>(&text).unwrap()
+            };
+            let (idle, used) = match version {
+                "final" => (&of_others[..], &of_final[..]),
+                _ => (&of_final[..], &of_others[..]),
+            };
+            for key in idle {
+                let error = read(key).validate().unwrap_err();
+                let name = key.split(' ').next().unwrap();
+                let both = format!("{name} does nothing with version = \"{version}\"");
+                assert!(error.starts_with(&both), "{error}");
+            }
+            used.iter().for_each(|key| read(key).validate().unwrap());
+            // All that it reads is printed, and reads back.
+            let mut config = read("");
+            config.resolve();
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<ClapConfig>(&text).unwrap(), config);
+            config.validate().unwrap();
+            for key in used.iter().filter(|key| !key.starts_with("sweep")) {
+                assert!(text.contains(key.split(' ').next().unwrap()), "{text}");
+            }
+        }
+        let lasting = "route-lasts = \"1 s\"";
+        let config: ClapConfig = toml::from_str(lasting).unwrap();
+        assert!(config.validate().unwrap_err().contains("probe = true"));
+        let config: ClapConfig = toml::from_str(&format!("probe = true\n{lasting}")).unwrap();
+        config.validate().unwrap();
     }
 }

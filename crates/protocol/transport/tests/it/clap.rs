@@ -287,11 +287,13 @@ proptest! {
         seed: u64,
     ) {
         let path = Path { loss, duplicates, jitter: Duration::from_millis(jitter), ..CLEAN };
+        let is_final = version == ClapVersion::Final;
         let config = ClapConfig {
-            nack_threshold: threshold,
-            bitmap: airlane_base::Size::from_bytes(bitmap),
+            nack_threshold: is_final.then_some(threshold),
+            bitmap: (!is_final).then(|| airlane_base::Size::from_bytes(bitmap)),
             ..config(version)
         };
+        config.validate().unwrap();
         let mut world = World::new(&config, count, path, seed);
         world.run();
         let complete = world.receiver.completed().is_some();
