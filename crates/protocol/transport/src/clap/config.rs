@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClapVersion {
+    /// No report: the sender sends the whole file at a fixed rate, over and over, until the receiver says that it has all:
+    /// what CLAP was argued against. Source: Gopal 2007, section 3.1.
+    Carousel,
     /// A report when the sender asks, which it does once the packets that are not confirmed fill its buffer; until the
     /// report has come it sends nothing: a forerunner that was given up. Source: Gopal 2007, section 7.6.
     SenderDriven,
@@ -20,6 +23,18 @@ pub enum ClapVersion {
     /// and chapter 5.
     #[default]
     Final,
+}
+
+impl ClapVersion {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Carousel => "carousel",
+            Self::SenderDriven => "sender-driven",
+            Self::Spontaneous => "spontaneous",
+            Self::Beta => "beta",
+            Self::Final => "final",
+        }
+    }
 }
 
 /// What the sender makes of free places in its interface's queue when the interface had nothing to send.
@@ -47,6 +62,11 @@ pub struct ClapConfig {
     /// This share of the free places in the interface's queue is used, above 0 and at most 1. Source: Gopal 2007,
     /// section 3.2.1.2.
     pub queue_share: f64,
+    /// Of `carousel`: so many packets leave in a second; 750 of 1000 B are the source's 6 Mbit/s. Source: Gopal 2007,
+    /// section 3.1. Left out: `750`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets/s"))]
+    pub packets_per_second: Option<u32>,
     /// Of `final`: a loss is reported once so many packets, it included, have been sent since. Source: docs/lab/choices.md.
     /// Left out: `32`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +109,7 @@ impl Default for ClapConfig {
             flow_rule: FlowRule::default(),
             interval: Duration::from_millis(100),
             queue_share: 0.5,
+            packets_per_second: None,
             nack_threshold: None,
             sweep_last: None,
             nack_period: None,
@@ -148,6 +169,9 @@ impl ClapConfig {
         if self.nack_threshold() == 0 {
             return Err("nack-threshold = 0 cannot be: at least 1 packet".to_owned());
         }
+        if self.fixed_rate() == Some(0) {
+            return Err("packets-per-second = 0 cannot be: at least 1".to_owned());
+        }
         let bitmap = self.bitmap();
         if !(1..=u64::from(LONGEST_BITMAP)).contains(&bitmap.as_bytes()) {
             return Err(format!(
@@ -166,24 +190,36 @@ impl ClapConfig {
 
     /// Refuses what this version does not read.
     fn check_effects(&self) -> Result<(), String> {
-        let (says, reads) = match self.version {
-            ClapVersion::SenderDriven => ("sender-driven", false),
-            ClapVersion::Spontaneous => ("spontaneous", false),
-            ClapVersion::Beta => ("beta", false),
-            ClapVersion::Final => ("final", true),
-        };
-        let others = "\"beta\", \"spontaneous\" or \"sender-driven\"";
-        for (key, stated, of_final) in [
-            ("nack-threshold", self.nack_threshold.is_some(), true),
-            ("sweep-last", self.sweep_last.is_some(), true),
-            ("milestone", self.milestone.is_some(), true),
-            ("nack-period", self.nack_period.is_some(), false),
-            ("bitmap", self.bitmap.is_some(), false),
+        use ClapVersion::{Beta, Carousel, Final, SenderDriven, Spontaneous};
+        let usual = Self::default();
+        let rule = self.flow_rule != usual.flow_rule;
+        let share = self.queue_share != usual.queue_share;
+        let periods = &[Beta, Spontaneous, SenderDriven][..];
+        let adapts = &[Final, Beta, Spontaneous, SenderDriven][..];
+        for (key, stated, readers) in [
+            (
+                "packets-per-second",
+                self.packets_per_second.is_some(),
+                &[Carousel][..],
+            ),
+            ("nack-threshold", self.nack_threshold.is_some(), &[Final]),
+            ("sweep-last", self.sweep_last.is_some(), &[Final]),
+            ("milestone", self.milestone.is_some(), &[Final]),
+            ("nack-period", self.nack_period.is_some(), periods),
+            ("bitmap", self.bitmap.is_some(), periods),
+            ("flow-rule", rule, adapts),
+            ("queue-share", share, adapts),
+            ("probe", self.probe, adapts),
         ] {
-            if stated && of_final != reads {
-                let needs = if of_final { "\"final\"" } else { others };
+            if stated && !readers.contains(&self.version) {
+                let names: Vec<_> = readers
+                    .iter()
+                    .map(|v| format!("\"{}\"", v.name()))
+                    .collect();
                 return Err(format!(
-                    "{key} does nothing with version = \"{says}\"; leave it out, or version = {needs}"
+                    "{key} does nothing with version = \"{}\"; leave it out, or version = {}",
+                    self.version.name(),
+                    names.join(" or ")
                 ));
             }
         }
@@ -195,13 +231,22 @@ impl ClapConfig {
 
     /// States every value that this version reads, so that what is printed is what runs.
     pub fn resolve(&mut self) {
-        if self.version == ClapVersion::Final {
-            self.nack_threshold = Some(self.nack_threshold());
-            self.milestone = Some(self.milestone());
-        } else {
-            self.nack_period = Some(self.nack_period());
-            self.bitmap = Some(self.bitmap());
+        match self.version {
+            ClapVersion::Carousel => self.packets_per_second = self.fixed_rate(),
+            ClapVersion::SenderDriven | ClapVersion::Spontaneous | ClapVersion::Beta => {
+                self.nack_period = Some(self.nack_period());
+                self.bitmap = Some(self.bitmap());
+            }
+            ClapVersion::Final => {
+                self.nack_threshold = Some(self.nack_threshold());
+                self.milestone = Some(self.milestone());
+            }
         }
+    }
+
+    /// Packets a second, if no interface decides.
+    pub(crate) fn fixed_rate(&self) -> Option<u32> {
+        (self.version == ClapVersion::Carousel).then(|| self.packets_per_second.unwrap_or(750))
     }
 
     /// Packets sent since a loss, it included, when it is reported.
@@ -232,7 +277,7 @@ impl ClapConfig {
             ClapVersion::SenderDriven | ClapVersion::Spontaneous | ClapVersion::Beta => {
                 u32::try_from(self.bitmap().as_bytes()).unwrap_or(LONGEST_BITMAP)
             }
-            ClapVersion::Final => LONGEST_BITMAP,
+            ClapVersion::Final | ClapVersion::Carousel => LONGEST_BITMAP,
         };
         bytes.clamp(1, LONGEST_BITMAP) * 8
     }
@@ -284,32 +329,49 @@ mod tests {
 
     #[test]
     fn a_setting_that_a_version_does_not_read_is_refused_with_both_names() {
-        let of_final = ["nack-threshold = 8", "sweep-last = 8", "milestone = 8"];
-        let of_others = ["nack-period = \"50 ms\"", "bitmap = \"4 B\""];
-        for version in ["sender-driven", "spontaneous", "beta", "final"] {
+        let keys = [
+            ("packets-per-second = 8", &["carousel"][..]),
+            ("nack-threshold = 8", &["final"]),
+            ("sweep-last = 8", &["final"]),
+            ("milestone = 8", &["final"]),
+            (
+                "nack-period = \"50 ms\"",
+                &["sender-driven", "spontaneous", "beta"],
+            ),
+            (
+                "bitmap = \"4 B\"",
+                &["sender-driven", "spontaneous", "beta"],
+            ),
+            (
+                "probe = true",
+                &["sender-driven", "spontaneous", "beta", "final"],
+            ),
+            (
+                "queue-share = 0.25",
+                &["sender-driven", "spontaneous", "beta", "final"],
+            ),
+        ];
+        for version in ["carousel", "sender-driven", "spontaneous", "beta", "final"] {
             let read = |key: &str| {
                 let text = format!("version = \"{version}\"\n{key}");
                 toml::from_str::<ClapConfig>(&text).unwrap()
             };
-            let (idle, used) = match version {
-                "final" => (&of_others[..], &of_final[..]),
-                _ => (&of_final[..], &of_others[..]),
-            };
-            for key in idle {
-                let error = read(key).validate().unwrap_err();
-                let name = key.split(' ').next().unwrap();
-                let both = format!("{name} does nothing with version = \"{version}\"");
-                assert!(error.starts_with(&both), "{error}");
-            }
-            used.iter().for_each(|key| read(key).validate().unwrap());
             // All that it reads is printed, and reads back.
             let mut config = read("");
             config.resolve();
+            config.validate().unwrap();
             let text = toml::to_string(&config).unwrap();
             assert_eq!(toml::from_str::<ClapConfig>(&text).unwrap(), config);
-            config.validate().unwrap();
-            for key in used.iter().filter(|key| !key.starts_with("sweep")) {
-                assert!(text.contains(key.split(' ').next().unwrap()), "{text}");
+            for (key, readers) in keys {
+                let name = key.split(' ').next().unwrap();
+                if readers.contains(&version) {
+                    read(key).validate().unwrap();
+                    assert!(name == "sweep-last" || text.contains(name), "{text}");
+                } else {
+                    let error = read(key).validate().unwrap_err();
+                    let both = format!("{name} does nothing with version = \"{version}\"");
+                    assert!(error.starts_with(&both), "{error}");
+                }
             }
         }
         let lasting = "route-lasts = \"1 s\"";
