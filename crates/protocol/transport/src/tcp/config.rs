@@ -344,9 +344,7 @@ impl TryFrom<Overrides> for TcpConfig {
             partial_restart: o.partial_restart.or(d.partial_restart),
             acknowledgments: o.acknowledgments.or(d.acknowledgments),
             eln_memory: o.eln_memory.or(d.eln_memory),
-            delayed_ack: o
-                .delayed_ack
-                .or(d.delayed_ack.filter(|_| o.skip_acks.is_none())),
+            delayed_ack: o.delayed_ack.or(d.delayed_ack),
             skip_acks: o.skip_acks.or(d.skip_acks),
             prr: o.prr.or(d.prr),
             counted_pipe: o.counted_pipe.or(d.counted_pipe),

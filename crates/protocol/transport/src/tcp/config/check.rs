@@ -128,12 +128,6 @@ impl TcpConfig {
                 return Err(format!("{key} does nothing without recovery = \"newreno\""));
             }
         }
-        if self.skip_acks.is_some() && self.delayed_ack.is_some() {
-            return Err(
-                "skip-acks leaves out acknowledgments that delayed-ack has gathered; one of the two, not both"
-                    .to_owned(),
-            );
-        }
         if let Some(DelayedAck { every, within, .. }) = self.delayed_ack {
             at_least("delayed-ack.every", every.to_string(), every >= 1, "1")?;
             let longest = Duration::from_millis(500);
