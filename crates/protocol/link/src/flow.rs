@@ -180,6 +180,9 @@ pub trait Packet: Divisible {
         &[]
     }
 
+    /// Marks an acknowledgment: a link lost what it asks for. Only simulated packets have a place for that.
+    fn mark_lost(&mut self) {}
+
     /// Its TCP segment; none for other packets and for fragments.
     fn tcp(&self) -> Option<TcpView> {
         None

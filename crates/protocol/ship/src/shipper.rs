@@ -571,7 +571,7 @@ fn offer(size: usize, list: &Manifest) -> ToReceiver {
 pub(crate) fn clap_config() -> ClapConfig {
     let config = ClapConfig::default();
     ClapConfig {
-        sweep_last: Some(config.nack_threshold),
+        sweep_last: Some(config.nack_threshold()),
         ..config
     }
 }

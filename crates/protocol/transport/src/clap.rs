@@ -1,11 +1,13 @@
 //! CLAP, the cross-layer aware transport protocol (Gopal 2007, chapter 3). It carries one file in one direction; the
-//! sending rate follows the status of the sender's own network interface, never feedback from the receiver.
+//! sending rate follows the status of the sender's own network interface, never feedback from the receiver; the
+//! carousel's is fixed.
 //!
 //! ```text
 //!  status of the interface ─► Pacer    how fast (out, underflow, free places: every 100 ms)
 //!                               │
 //!  Sender ── DATA ──────────────┴─────► Receiver   what is missing
-//!    ▲  repairs before new packets        │ when to say so: Solicited, Spontaneous, Periodic (beta) or Pivots (final)
+//!    ▲  repairs before new packets        │ when to say so: Quiet (carousel), Solicited, Spontaneous, Periodic (beta)
+//!    │                                    │ or Pivots (final)
 //!    └──────────────────────── NACK ◄─────┘
 //! ```
 //!
@@ -56,6 +58,7 @@ mod packet;
 mod periodic;
 mod pivots;
 mod progress;
+mod quiet;
 mod receiver;
 mod reporter;
 mod rounds;

@@ -385,6 +385,12 @@ impl airlane_link::Packet for Packet {
         self.header.into()
     }
 
+    fn mark_lost(&mut self) {
+        if matches!(self.role(), Role::Ack | Role::RequestAck) {
+            self.marks = self.marks.with(Marks::ELN, true);
+        }
+    }
+
     /// Its numbers count segments.
     fn tcp(&self) -> Option<TcpView> {
         let (seq, end, ack) = match self.role() {

@@ -404,6 +404,7 @@ mod tests {
             ("threshold = 11", "threshold"),
             ("min-timeout = \"0 s\"", "min-timeout"),
             ("variant = \"ns2\", suppress = false", "variant"),
+            ("variant = \"ns2\", notify = true", "variant"),
         ] {
             assert_eq!(agent(more), [format!("services[0].scheme.{field}")]);
         }

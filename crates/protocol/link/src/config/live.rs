@@ -67,6 +67,13 @@ pub fn check_live(
                     "leave it out; \"ns2\" reproduces ns-2's module in the simulator",
                 );
             }
+            if snoop.notify {
+                wrong(
+                    format!("services[{i}].scheme.notify"),
+                    "no TCP reads such a mark, and no header has a place for it".to_owned(),
+                    "leave it out; scenarios have senders that do",
+                );
+            }
         }
     }
     found

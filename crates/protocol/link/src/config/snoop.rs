@@ -39,6 +39,11 @@ pub struct SnoopConfig {
     /// out: `first`.
     #[serde(default, skip_serializing_if = "RepairOrder::is_usual")]
     pub repairs: RepairOrder,
+    /// Whether acknowledgments of data from the other end are marked if this link lost what they ask for: a sender with
+    /// `recovery = "eln"` there does not take that for congestion. Scenarios only. Source: Balakrishnan et al. 1997,
+    /// section 3. Left out: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notify: bool,
 }
 
 const fn yes() -> bool {
@@ -79,6 +84,7 @@ impl SnoopConfig {
             threshold: two(),
             min_timeout: usual_timeout(),
             repairs: RepairOrder::First,
+            notify: false,
         }
     }
 
@@ -109,7 +115,7 @@ impl Options for SnoopConfig {
             wrong(
                 format!("{at}.variant"),
                 "ns-2's module has rules of its own, which nothing else changes".to_owned(),
-                "variant = \"standard\", or no suppress, detect, threshold and min-timeout",
+                "variant = \"standard\", or no suppress, detect, threshold, min-timeout and notify",
             );
         }
         if !(1..=10).contains(&self.threshold) {

@@ -26,10 +26,13 @@
 //! connections that are silent for [`SILENCE`]; a new one replaces the longest silent one if there is no
 //! room. An acknowledgment is only withheld while the segment that it asks for is cached.
 //!
-//! Left out: ELN marks, which Reno ignores; all but the first block of selective acknowledgments.
+//! With `notify`, acknowledgments of data from the wireless host are marked if this link lost what they ask for.
+//!
+//! Left out: all but the first block of selective acknowledgments.
 
 mod connection;
 mod counts;
+mod notices;
 mod ns2;
 #[cfg(test)]
 mod tests;
@@ -44,16 +47,13 @@ use crate::config::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, Snoop
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::flow::{FlowKey, Packet, TcpView};
 use crate::wire::{Frame, FrameKind, Header, Layout};
-use connection::{Admission, Connection, Rules, Verdict};
+use connection::{Admission, CONNECTIONS, Connection, Rules, SILENCE, Verdict};
 use counts::Counts;
 pub use counts::SnoopCounts;
+use notices::Notices;
 use ns2::Ns2;
 
 const FRAMES: Frames = Frames::new(&Layout::BARE, &[FrameKind::Data, FrameKind::Retransmission]);
-/// Maximum number of connections.
-const CONNECTIONS: usize = 256;
-/// Longer than TCP's longest timeout.
-const SILENCE: Duration = Duration::from_secs(120);
 
 /// Snoop, at either end.
 #[derive(Clone, Debug)]
@@ -82,6 +82,8 @@ struct Agent<P> {
     due: Option<Instant>,
     /// Whether an unexplained duplicate was forwarded: ns-2's module has one count for all states.
     duplicate_seen: bool,
+    /// Present if acknowledgments are marked.
+    notices: Option<Notices<Key>>,
     counts: Counts,
 }
 
@@ -213,6 +215,7 @@ impl<P: Packet> Agent<P> {
             serial: 0,
             due: None,
             duplicate_seen: false,
+            notices: config.notify.then(Notices::default),
             counts: Counts::default(),
         }
     }
@@ -234,11 +237,17 @@ impl<P: Packet> Agent<P> {
     }
 
     /// A packet leaves for the wireless host.
-    fn on_departure(&mut self, now: Instant, packet: &P) {
+    fn on_departure(&mut self, now: Instant, packet: &mut P) {
         let Some(segment) = packet.tcp() else {
             return;
         };
         let flow = packet.flow();
+        if let Some((notices, ack)) = self.notices.as_mut().zip(segment.ack) {
+            let key = Key::new(SnoopVariant::Standard, flow.reversed(), &segment);
+            if notices.marks(&key, ack) {
+                packet.mark_lost();
+            }
+        }
         let key = Key::new(self.config.variant, flow, &segment);
         if segment.rst {
             self.connections.remove(&key);
@@ -272,6 +281,10 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return true;
         };
+        if let Some(notices) = &mut self.notices {
+            let key = Key::new(SnoopVariant::Standard, packet.flow(), &segment);
+            notices.on_data(now, key, &segment);
+        }
         let flow = packet.flow().reversed();
         let key = Key::new(self.config.variant, flow, &segment);
         if segment.rst {
@@ -412,9 +425,9 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         self.agent.as_ref().is_some_and(repairs)
     }
 
-    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
+    fn send(&mut self, cx: &mut Context<'_, P>, mut packet: P, _from: Origin) -> Frame<P> {
         if let Some(agent) = &mut self.agent {
-            agent.on_departure(cx.now, &packet);
+            agent.on_departure(cx.now, &mut packet);
         }
         self.raw.frame(FrameKind::Data, packet)
     }

@@ -52,7 +52,9 @@ impl Pacer {
             route_lasts: config.route_lasts.unwrap_or(config.interval * 2),
             local: None,
             route: None,
-            found: None,
+            found: config
+                .fixed_rate()
+                .map(|rate| f64::from(rate) * config.interval.as_secs_f64()),
             spacing: None,
             next_decision: None,
             next_send: None,

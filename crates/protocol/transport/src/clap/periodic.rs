@@ -22,7 +22,7 @@ pub(super) struct Periodic {
 impl Periodic {
     pub(super) fn new(config: &ClapConfig) -> Self {
         Self {
-            period: config.nack_period,
+            period: config.nack_period(),
             span: config.report_span(),
             last: None,
         }

@@ -39,9 +39,9 @@ impl Pivots {
     pub(super) fn new(config: &ClapConfig) -> Self {
         Self {
             interval: config.interval,
-            threshold: config.nack_threshold,
+            threshold: config.nack_threshold(),
             sweep_last: config.sweep_last,
-            milestone: config.milestone,
+            milestone: config.milestone(),
             next_unreported: 0,
             sweeping: false,
             last_sweep: None,

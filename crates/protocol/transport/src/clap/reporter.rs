@@ -7,12 +7,14 @@ use super::packet::Data;
 use super::periodic::Periodic;
 use super::pivots::Pivots;
 use super::progress::{Progress, Report};
+use super::quiet::Quiet;
 use super::solicited::Solicited;
 use super::spontaneous::Spontaneous;
 
 /// When to report what is missing.
 #[derive(Clone, Debug)]
 pub(super) enum Reporter {
+    Quiet(Quiet),
     Solicited(Solicited),
     Spontaneous(Spontaneous),
     Periodic(Periodic),
@@ -22,6 +24,7 @@ pub(super) enum Reporter {
 impl Reporter {
     pub(super) fn new(config: &ClapConfig) -> Self {
         match config.version {
+            ClapVersion::Carousel => Self::Quiet(Quiet::default()),
             ClapVersion::SenderDriven => Self::Solicited(Solicited::new(config)),
             ClapVersion::Spontaneous => Self::Spontaneous(Spontaneous::new(config)),
             ClapVersion::Beta => Self::Periodic(Periodic::new(config)),
@@ -34,7 +37,7 @@ impl Reporter {
         match self {
             Self::Solicited(solicited) => solicited.on_data(data.solicits),
             Self::Spontaneous(spontaneous) => spontaneous.on_data(n),
-            Self::Periodic(_) => {}
+            Self::Quiet(_) | Self::Periodic(_) => {}
             Self::Pivots(pivots) => pivots.on_echo(now, data.echo),
         }
     }
@@ -49,6 +52,7 @@ impl Reporter {
     /// The report to send now; asked after every input.
     pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
         match self {
+            Self::Quiet(quiet) => quiet.poll(now, progress),
             Self::Solicited(solicited) => solicited.poll(progress),
             Self::Spontaneous(spontaneous) => spontaneous.poll(now, progress),
             Self::Periodic(periodic) => periodic.poll(now, progress),
@@ -59,6 +63,7 @@ impl Reporter {
     /// When a report may become due although nothing arrives.
     pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
         match self {
+            Self::Quiet(quiet) => quiet.due(),
             Self::Solicited(_) => None,
             Self::Spontaneous(spontaneous) => Some(spontaneous.due(progress)),
             Self::Periodic(periodic) => Some(periodic.due(progress)),

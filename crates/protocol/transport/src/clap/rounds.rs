@@ -22,7 +22,7 @@ impl Rounds {
         Self {
             open: Numbers::none(count),
             buffer: config.report_span(),
-            patience: config.nack_period,
+            patience: config.nack_period(),
             asked: None,
         }
     }

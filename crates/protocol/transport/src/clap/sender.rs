@@ -48,6 +48,8 @@ pub struct ClapSender {
     asked: Numbers,
     /// Of the sender-driven version alone.
     rounds: Option<Rounds>,
+    /// Of the carousel alone: the packet that is sent again next, once all have been sent.
+    turn_of: Option<u32>,
     pacer: Pacer,
     /// The offset of the pacer's decisions.
     phase: Duration,
@@ -80,6 +82,7 @@ impl ClapSender {
             asked: Numbers::none(count),
             rounds: (config.version == ClapVersion::SenderDriven)
                 .then(|| Rounds::new(config, count)),
+            turn_of: (config.version == ClapVersion::Carousel).then_some(0),
             pacer: Pacer::new(config),
             phase,
             turn: false,
@@ -239,9 +242,12 @@ impl ClapSender {
         let new = (self.next_new < self.count && has_room).then_some(self.next_new);
         // The newest packet asks again, so that the report covers all that have been sent.
         let newest = self.rounds.as_ref().and(self.next_new.checked_sub(1));
-        let seq = self.asked.first().or(new).or(newest)?;
+        let seq = self.asked.first().or(new).or(newest).or(self.turn_of)?;
         let again = seq < self.next_new;
         self.asked.remove(seq);
+        if let Some(turn) = self.turn_of.as_mut().filter(|_| again) {
+            *turn = (seq + 1) % self.count;
+        }
         self.next_new = self.next_new.max(seq + 1);
         self.first_sent.get_or_insert(now);
         self.stats.data_sent += 1;

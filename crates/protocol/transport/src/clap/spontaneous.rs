@@ -22,7 +22,7 @@ pub(super) struct Spontaneous {
 impl Spontaneous {
     pub(super) fn new(config: &ClapConfig) -> Self {
         Self {
-            patience: config.nack_period,
+            patience: config.nack_period(),
             span: config.report_span(),
             came: None,
             said: None,

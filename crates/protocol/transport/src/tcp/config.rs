@@ -225,23 +225,9 @@ impl TcpConfig {
         window
     }
 
-    /// What recovery reads in acknowledgments besides the number, if anything.
-    fn reads(&self) -> Option<ReportKind> {
-        match self.recovery() {
-            RecoveryKind::Sack | RecoveryKind::Rack => Some(ReportKind::Sack),
-            RecoveryKind::Smart => Some(ReportKind::Smart),
-            RecoveryKind::Tahoe
-            | RecoveryKind::Reno
-            | RecoveryKind::NewReno
-            | RecoveryKind::Eln
-            | RecoveryKind::ElnRxmt
-            | RecoveryKind::Vegas => None,
-        }
-    }
-
     /// What acknowledgments report besides their number.
     pub fn report(&self) -> ReportKind {
-        let stated = self.acknowledgments.or(self.reads());
+        let stated = self.acknowledgments.or(reads(self.recovery()));
         stated.unwrap_or(ReportKind::Plain)
     }
 
@@ -249,6 +235,20 @@ impl TcpConfig {
     pub fn loss_memory(&self) -> Option<LossMemory> {
         matches!(self.recovery(), RecoveryKind::Eln | RecoveryKind::ElnRxmt)
             .then(|| self.eln_memory.unwrap_or_default())
+    }
+}
+
+/// What recovery reads in acknowledgments besides the number, if anything.
+fn reads(recovery: RecoveryKind) -> Option<ReportKind> {
+    match recovery {
+        RecoveryKind::Sack | RecoveryKind::Rack => Some(ReportKind::Sack),
+        RecoveryKind::Smart => Some(ReportKind::Smart),
+        RecoveryKind::Tahoe
+        | RecoveryKind::Reno
+        | RecoveryKind::NewReno
+        | RecoveryKind::Eln
+        | RecoveryKind::ElnRxmt
+        | RecoveryKind::Vegas => None,
     }
 }
 
@@ -318,8 +318,6 @@ impl TryFrom<Overrides> for TcpConfig {
         // A value that only the profile sets gives way to a stated one that excludes it.
         let timestamps = o.timestamps.or(d.timestamps);
         let eifel = o.eifel.or(d.eifel.filter(|_| timestamps == Some(true)));
-        let dsack = o.dsack.or(d.dsack);
-        let finds_needless = [eifel, dsack].contains(&Some(true));
         let handshake = o.handshake.or(d.handshake);
         let scales = handshake == Some(true);
         let congestion = o.congestion.unwrap_or(congestion);
@@ -328,6 +326,12 @@ impl TryFrom<Overrides> for TcpConfig {
         let limits = !matches!(recovery, RecoveryKind::Rack | RecoveryKind::Smart);
         let inflates = is_newreno || recovery == RecoveryKind::Reno;
         let cuts_again = recovery == RecoveryKind::Reno && congestion != CongestionKind::Bsd;
+        let says_sack =
+            o.acknowledgments.or(d.acknowledgments).or(reads(recovery)) == Some(ReportKind::Sack);
+        let dsack = o.dsack.or(d.dsack.filter(|_| says_sack));
+        let finds_needless = [eifel, dsack].contains(&Some(true));
+        let is_cubic = congestion == CongestionKind::Cubic;
+        let counts = o.profile == Profile::Modern && congestion == CongestionKind::Reno;
         let as_in_2002 = o.profile == Profile::Ns2In2002 && is_newreno;
         let config = Self {
             profile: o.profile,
@@ -340,9 +344,7 @@ impl TryFrom<Overrides> for TcpConfig {
             partial_restart: o.partial_restart.or(d.partial_restart),
             acknowledgments: o.acknowledgments.or(d.acknowledgments),
             eln_memory: o.eln_memory.or(d.eln_memory),
-            delayed_ack: o
-                .delayed_ack
-                .or(d.delayed_ack.filter(|_| o.skip_acks.is_none())),
+            delayed_ack: o.delayed_ack.or(d.delayed_ack),
             skip_acks: o.skip_acks.or(d.skip_acks),
             prr: o.prr.or(d.prr),
             counted_pipe: o.counted_pipe.or(d.counted_pipe),
@@ -351,8 +353,8 @@ impl TryFrom<Overrides> for TcpConfig {
             timestamps,
             dsack,
             limited_transmit: o.limited_transmit.or(d.limited_transmit.filter(|_| limits)),
-            byte_counting: o.byte_counting.or(d.byte_counting),
-            hystart: o.hystart.or(d.hystart),
+            byte_counting: o.byte_counting.or(counts.then_some(true)),
+            hystart: o.hystart.or(d.hystart.filter(|_| is_cubic)),
             conservative_rounds: o.conservative_rounds.or(d.conservative_rounds),
             catch_up: o.catch_up.or(d.catch_up),
             eifel,
@@ -512,6 +514,15 @@ mod tests {
             ("recovery = \"smart\"\nwindow = 70000", "65535"),
             ("eln-memory = \"last\"", "eln-rxmt"),
             ("eighth = true", "bsd"),
+            ("congestion = \"bbr\"\ninitial-ssthresh = 64", "bbr"),
+            ("congestion = \"cubic\"\nbyte-counting = true", "reno"),
+            ("congestion = \"bic\"\nhystart = true", "cubic"),
+            ("recovery = \"newreno\"\ndsack = true", "acknowledgments"),
+            ("recovery = \"smart\"\ndupack-threshold = 5", "smart"),
+            (
+                "profile = \"ns2-1999\"\ntimestamps = true\nkeep-rtt-mark = true",
+                "timestamps",
+            ),
             ("initial-ssthresh = 1", "initial-ssthresh = 1"),
             ("congestion = \"bsd\"\ninitial-ssthresh = 64", "bsd"),
             ("recovery = \"newreno\"\nprr = true", "sack"),

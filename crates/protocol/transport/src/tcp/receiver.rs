@@ -160,33 +160,43 @@ impl Receiver {
             }
         }
         self.trigger = data.seq;
+        if let Some(skip) = &mut self.skip {
+            skip.on_data(data.seq);
+        }
         self.echo.on_data(data.ecn, data.cut);
         if data.seq != self.rcv_nxt || self.unread >= self.window {
             self.keep(data);
             self.ack_now = true;
             if let Some(skip) = &mut self.skip {
-                skip.sends(self.rcv_nxt, data.seq, false, false);
+                skip.sends(self.rcv_nxt, false, false);
             }
             return;
         }
         let hole = self.held > 0;
-        if !hole {
-            self.deliver(data.len);
-            self.ack_now |= match &mut self.delayed {
+        self.deliver(data.len);
+        let is_due = if hole {
+            self.release();
+            true
+        } else {
+            match &mut self.delayed {
                 None => true,
                 Some(delayed) => delayed.on_segment(now) || data.len == 0,
-            };
-        } else {
-            self.deliver(data.len);
-            self.release();
+            }
+        };
+        // Nothing follows the FIN that could stand in for its acknowledgment.
+        if is_due && (data.len == 0 || !self.skips(hole)) {
             self.ack_now = true;
         }
-        // Nothing follows the FIN that could stand in for its acknowledgment.
-        if let Some(skip) = &mut self.skip
-            && data.len > 0
-        {
-            self.ack_now &= skip.sends(self.rcv_nxt, data.seq, true, hole);
+    }
+
+    /// Whether the acknowledgment that is due is left out. One that is left out is not due any more.
+    fn skips(&mut self, hole: bool) -> bool {
+        let skip = self.skip.as_mut();
+        let skips = skip.is_some_and(|skip| !skip.sends(self.rcv_nxt, true, hole));
+        if skips && let Some(delayed) = &mut self.delayed {
+            delayed.on_acknowledged();
         }
+        skips
     }
 
     /// The peer probes the window.
@@ -210,7 +220,7 @@ impl Receiver {
             && delayed.due.is_some_and(|due| due <= now)
         {
             delayed.due = None;
-            self.ack_now = true;
+            self.ack_now |= !self.skips(self.held > 0);
         }
     }
 
@@ -458,6 +468,34 @@ mod tests {
         let order = [0, 1, 2, 3, 6, 7, 4, 5, 8, 9];
         assert_eq!(acks("exempt", &order), [1, 2, 3, 4, 4, 4, 5, 8, 10]);
         assert_eq!(acks("literal", &order), [1, 2, 3, 4, 4, 4, 8, 10]);
+    }
+
+    #[test]
+    fn of_delayed_acknowledgments_as_many_are_skipped() {
+        // Whether the timer's acknowledgment of a last segment leaves.
+        for (count, every, expected, last) in [
+            (1, 2, &[2, 4, 8, 12][..], false),
+            (2, 2, &[2, 4, 10], false),
+            (1, 3, &[3, 9], true),
+            (0, 2, &[2, 4, 6, 8, 10, 12], true),
+        ] {
+            let text = format!(
+                "profile = \"ns2-1999\"\ndelayed-ack = {{ every = {every} }}\n\
+                 skip-acks = {{ count = {count}, from = 4 }}"
+            );
+            let mut r = Receiver::new(&toml::from_str(&text).unwrap(), 50, Duration::ZERO);
+            let mut acks = vec![];
+            for seq in 0..12 {
+                r.handle_data(Instant::ORIGIN, &segment(seq));
+                acks.extend(r.poll_ack().map(|ack| ack.ack));
+            }
+            assert_eq!(acks, expected, "{count} of {every}");
+            r.handle_data(Instant::ORIGIN, &segment(12));
+            r.handle_timeout(r.poll_timeout().unwrap());
+            assert_eq!(r.poll_ack().is_some(), last);
+            assert_eq!(r.poll_timeout(), None);
+            assert_eq!(r.answer(segment(14)), 13);
+        }
     }
 
     #[test]

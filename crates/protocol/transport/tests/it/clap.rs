@@ -31,6 +31,8 @@ struct World {
     flying: Vec<(Instant, bool, Vec<u8>)>,
     file: Vec<Option<u8>>,
     kinds: Vec<NackKind>,
+    /// The number of each packet sent.
+    order: Vec<u32>,
     most_reported: u32,
 }
 
@@ -53,6 +55,7 @@ impl World {
             flying: vec![],
             file: vec![None; count as usize],
             kinds: vec![],
+            order: vec![],
             most_reported: 0,
         }
     }
@@ -73,7 +76,10 @@ impl World {
         let now = Stamp::of(self.now);
         while let Some(forward) = self.sender.poll_transmit(self.now) {
             let payload = match forward {
-                Forward::Data(data) => [content(data.seq)],
+                Forward::Data(data) => {
+                    self.order.push(data.seq);
+                    [content(data.seq)]
+                }
                 _ => [0],
             };
             let mut out = [0; 64];
@@ -152,6 +158,7 @@ fn content(seq: u32) -> u8 {
 fn config(version: ClapVersion) -> ClapConfig {
     ClapConfig {
         version,
+        packets_per_second: (version == ClapVersion::Carousel).then_some(600),
         ..ClapConfig::default()
     }
 }
@@ -164,7 +171,8 @@ const CLEAN: Path = Path {
     cut: Instant::FAR_FUTURE,
 };
 
-const ALL: [ClapVersion; 4] = [
+const ALL: [ClapVersion; 5] = [
+    ClapVersion::Carousel,
     ClapVersion::SenderDriven,
     ClapVersion::Spontaneous,
     ClapVersion::Beta,
@@ -173,7 +181,8 @@ const ALL: [ClapVersion; 4] = [
 
 #[test]
 fn a_clean_path_carries_each_packet_once() {
-    for version in ALL {
+    // The carousel goes round until it hears.
+    for version in ALL.into_iter().filter(|v| *v != ClapVersion::Carousel) {
         let mut world = World::new(&config(version), 1_000, CLEAN, 1);
         world.run();
         assert!(world.has_all() && world.sender.is_finished());
@@ -188,13 +197,35 @@ fn a_clean_path_carries_each_packet_once() {
         let (nacks, most) = match version {
             ClapVersion::SenderDriven => (3, 30.0),
             ClapVersion::Beta => (16, 0.0),
-            ClapVersion::Spontaneous | ClapVersion::Final => (0, 0.0),
+            _ => (0, 0.0),
         };
         assert_eq!(world.receiver.stats().nacks, nacks);
         assert!(
             waited > most * 0.5 - 1.0 && waited < most + 1.0,
             "{version:?}: {time}"
         );
+    }
+}
+
+#[test]
+fn the_carousel_sends_the_file_in_turn_until_the_receiver_has_it() {
+    let config = ClapConfig {
+        packets_per_second: Some(300),
+        ..config(ClapVersion::Carousel)
+    };
+    for (loss, sent) in [(0.0, 1_000..1_010), (0.3, 4_000..15_000)] {
+        let mut world = World::new(&config, 1_000, Path { loss, ..CLEAN }, 1);
+        world.run();
+        assert!(world.has_all() && world.sender.is_finished());
+        assert_eq!(world.receiver.stats().nacks, 0);
+        let in_turn = |(i, n): (usize, &u32)| *n == i as u32 % 1_000;
+        assert!(world.order.iter().enumerate().all(in_turn));
+        assert!(sent.contains(&world.order.len()), "{}", world.order.len());
+        // At its own rate, whatever the interface says.
+        let first = world.sender.first_sent().unwrap();
+        let time = world.receiver.completed().unwrap().saturating_since(first);
+        let gaps = time.as_secs_f64() * 300.0;
+        assert!((world.order.len() as f64 - gaps).abs() < 400.0, "{gaps}");
     }
 }
 
@@ -287,11 +318,14 @@ proptest! {
         seed: u64,
     ) {
         let path = Path { loss, duplicates, jitter: Duration::from_millis(jitter), ..CLEAN };
+        let is_final = version == ClapVersion::Final;
+        let has_bitmaps = !is_final && version != ClapVersion::Carousel;
         let config = ClapConfig {
-            nack_threshold: threshold,
-            bitmap: airlane_base::Size::from_bytes(bitmap),
+            nack_threshold: is_final.then_some(threshold),
+            bitmap: has_bitmaps.then(|| airlane_base::Size::from_bytes(bitmap)),
             ..config(version)
         };
+        config.validate().unwrap();
         let mut world = World::new(&config, count, path, seed);
         world.run();
         let complete = world.receiver.completed().is_some();

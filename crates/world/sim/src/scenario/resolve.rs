@@ -4,7 +4,7 @@ use airlane_base::{BothWays, QueueLimit, Size};
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
-use super::{AppConfig, Epochs, LinkConfig, PacedBy, Scenario};
+use super::{AppConfig, Epochs, LinkConfig, PacedBy, Scenario, TransportConfig};
 
 /// ns-2's default, and the proposal of docs/spec/multi-service.md, section 3.
 const USUAL_QUEUE: QueueLimit = QueueLimit::Packets(50);
@@ -25,6 +25,9 @@ impl Scenario {
         let epochs = self.epochs();
         for (index, flow) in all.flows.iter_mut().enumerate() {
             flow.port.get_or_insert(flow.app.default_port());
+            if let TransportConfig::Clap(clap) = &mut flow.transport {
+                clap.resolve();
+            }
             let usual = || self.usual_packet(index, &epochs);
             flow.app.packet_mut().get_or_insert_with(usual);
         }

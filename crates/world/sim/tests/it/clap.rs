@@ -149,6 +149,12 @@ fn a_flow_that_clap_cannot_carry_is_refused_with_its_place() {
             "queue-share = 2",
         ),
         (
+            "version = \"final\"",
+            "version = \"beta\", nack-threshold = 8",
+            "flows[0].transport",
+            "nack-threshold does nothing with version = \"beta\"",
+        ),
+        (
             "transport = ",
             "encrypted = true\ntransport = ",
             "flows[0].encrypted",

@@ -59,6 +59,56 @@ fn link_losses_cost_less_where_tcp_is_informed() {
     assert!(eln_rxmt < smart, "{eln_rxmt} {smart}");
 }
 
+/// Balakrishnan et al. 1997, section 3: of data from the wireless host the base station sees what the radio lost, which
+/// no receiver beyond it knows. What the wire loses stays congestion.
+#[test]
+fn a_base_station_tells_a_wireless_sender_what_the_radio_lost() {
+    let text = file(
+        "window = 23, recovery = \"eln-rxmt\"",
+        "2 MB",
+        "65536 B",
+        "",
+    )
+    .to_toml();
+    let sums = |notify: bool, lossy: &str| {
+        let services = format!(
+            "links.radio.services=[{{ number = 0, name = \"all\", rate = 1.0, scheme = {{ kind = \"snoop\", \
+             base-station = \"first\", notify = {notify} }} }}]"
+        );
+        let clean = match lossy {
+            "radio" => "links.wired.errors={ kind = \"none\" }",
+            _ => "links.radio.errors={ kind = \"none\" }",
+        };
+        let errors =
+            format!("links.{lossy}.errors={{ kind = \"byte-exponential\", mean = \"65536 B\" }}");
+        let extra = [
+            "flows[0].ends=[\"mobile\", \"source\"]",
+            "links.radio.header=study",
+            &services,
+            clean,
+            &errors,
+        ];
+        let world = Scenario::from_toml_with(&text, "up", &extra).unwrap_or_else(|e| panic!("{e}"));
+        let flows = results(&world);
+        assert!(flows.iter().all(|flow| flow.delivered_bytes == 2_000_000));
+        let rate: f64 = flows.iter().filter_map(|flow| flow.throughput_bps).sum();
+        (
+            rate,
+            flows
+                .iter()
+                .filter_map(|flow| flow.window_cuts)
+                .sum::<u64>(),
+        )
+    };
+    let ((untold, cuts), (told, fewer)) = (sums(false, "radio"), sums(true, "radio"));
+    assert!(
+        told > 1.2 * untold && fewer * 2 < cuts,
+        "{told} {untold} {fewer} {cuts}"
+    );
+    // A receiver that is the next node is told by the wire itself; nothing is lost on the way to the base station.
+    assert_eq!(sums(false, "wired"), sums(true, "wired"));
+}
+
 /// A receiver that remembers only the latest loss makes the source halve its window for the others.
 #[test]
 fn a_receiver_that_forgets_destroyed_segments_cuts_the_window() {

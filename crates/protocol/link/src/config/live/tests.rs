@@ -183,9 +183,11 @@ fn snoop_needs_tcp() {
 }
 
 #[test]
-fn snoop_tells_live_connections_apart() {
-    let shared = "kind = \"snoop\", base-station = \"here\", variant = \"ns2\"";
-    let found = check_live(&facts(), &[service(shared, "")], &tcp());
-    let paths: Vec<&str> = found.iter().map(|problem| problem.path.as_str()).collect();
-    assert_eq!(paths, ["services[0].scheme.variant"]);
+fn snoop_has_no_study_rules_live() {
+    for (key, value) in [("variant", "\"ns2\""), ("notify", "true")] {
+        let scheme = format!("kind = \"snoop\", base-station = \"here\", {key} = {value}");
+        let found = check_live(&facts(), &[service(&scheme, "")], &tcp());
+        let paths: Vec<&str> = found.iter().map(|problem| problem.path.as_str()).collect();
+        assert_eq!(paths, [format!("services[0].scheme.{key}")]);
+    }
 }

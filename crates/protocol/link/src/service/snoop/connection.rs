@@ -10,6 +10,10 @@ use airlane_base::{Duration, Instant};
 
 use crate::flow::TcpView;
 
+/// Maximum number of connections.
+pub(super) const CONNECTIONS: usize = 256;
+/// A connection is forgotten after so long a silence; longer than TCP's longest timeout.
+pub(super) const SILENCE: Duration = Duration::from_secs(120);
 /// Segments cached per connection (XYL-S-16).
 pub(super) const CACHE: usize = 100;
 /// Maximum number of local retransmissions of a segment.

@@ -17,6 +17,7 @@ struct Segment {
     port: u16,
     down: bool,
     view: TcpView,
+    lost: bool,
     _copies: Rc<()>,
 }
 
@@ -32,6 +33,10 @@ impl Packet for Segment {
 
     fn tcp(&self) -> Option<TcpView> {
         Some(self.view)
+    }
+
+    fn mark_lost(&mut self) {
+        self.lost = true;
     }
 }
 
@@ -89,6 +94,7 @@ impl Base {
                 syn: false,
                 rst: false,
             },
+            lost: false,
             _copies: Rc::clone(&self.copies),
         }
     }
@@ -585,5 +591,37 @@ fn repairs_leave_first_or_when_nothing_else_waits() {
         let waits = base.segment(1, at(0, 4), at(0, 5), None);
         let frame = base.poll(Some(waits)).unwrap();
         assert_eq!(frame.header.kind == FrameKind::Retransmission, first);
+    }
+}
+
+#[test]
+fn acknowledgments_that_ask_for_what_the_link_lost_are_marked() {
+    for notify in [false, true] {
+        let mut base = Base::told(SnoopConfig {
+            notify,
+            ..SnoopConfig::new(BaseStation::Here)
+        });
+        // Over the wrap of numbers; the second, the fourth and the fifth are lost.
+        let start = u32::MAX - LEN;
+        let up = |base: &mut Base, n: u32| {
+            let mut segment = base.segment(1, at(start, n), at(start, n + 1), None);
+            segment.down = false;
+            assert!(base.receive(segment));
+        };
+        let marked = |base: &mut Base, n: u32| {
+            let mut ack = base.segment(1, 7, 7, Some(at(start, n)));
+            ack.down = true;
+            base.poll(Some(ack)).unwrap().into_packet().unwrap().lost
+        };
+        for n in [0, 2, 5] {
+            up(&mut base, n);
+        }
+        assert_eq!(marked(&mut base, 1), notify);
+        up(&mut base, 1);
+        assert!(!marked(&mut base, 1), "it has come");
+        assert_eq!([3, 4].map(|n| marked(&mut base, n)), [notify; 2]);
+        // Lost beyond this link, or not sent yet.
+        assert!(!marked(&mut base, 5) && !marked(&mut base, 6));
+        assert!(base.repairs().is_empty());
     }
 }

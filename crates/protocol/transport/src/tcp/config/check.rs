@@ -2,8 +2,8 @@
 
 use airlane_base::{Duration, Size};
 
-use super::TcpConfig;
 use super::kinds::{CongestionKind, DelayedAck, RecoveryKind, ReportKind};
+use super::{TcpConfig, reads};
 
 impl TcpConfig {
     /// Checks every value.
@@ -33,7 +33,7 @@ impl TcpConfig {
                 self.window
             ));
         }
-        let (needs, says) = (self.reads(), self.report());
+        let (needs, says) = (reads(self.recovery()), self.report());
         if needs.is_some_and(|needs| needs != says) {
             return Err(format!(
                 "recovery = \"{0}\" reads what only acknowledgments = \"{0}\" say; leave acknowledgments out",
@@ -128,12 +128,6 @@ impl TcpConfig {
                 return Err(format!("{key} does nothing without recovery = \"newreno\""));
             }
         }
-        if self.skip_acks.is_some() && self.delayed_ack.is_some() {
-            return Err(
-                "skip-acks leaves out acknowledgments that delayed-ack has gathered; one of the two, not both"
-                    .to_owned(),
-            );
-        }
         if let Some(DelayedAck { every, within, .. }) = self.delayed_ack {
             at_least("delayed-ack.every", every.to_string(), every >= 1, "1")?;
             let longest = Duration::from_millis(500);
@@ -152,8 +146,15 @@ impl TcpConfig {
         )?;
         if let Some(ssthresh) = self.initial_ssthresh {
             at_least("initial-ssthresh", ssthresh.to_string(), ssthresh >= 2, "2")?;
-            if self.congestion() == CongestionKind::Bsd {
-                return Err("initial-ssthresh does nothing with congestion = \"bsd\"".to_owned());
+            let ignores = match self.congestion() {
+                CongestionKind::Bsd => Some("bsd"),
+                CongestionKind::Bbr => Some("bbr"),
+                _ => None,
+            };
+            if let Some(kind) = ignores {
+                return Err(format!(
+                    "initial-ssthresh does nothing with congestion = \"{kind}\""
+                ));
             }
         }
         at_least(
@@ -214,7 +215,34 @@ impl TcpConfig {
                 "undo does nothing without eifel = true or dsack = true, which find a cut that was not needed".to_owned(),
             );
         }
+        if self.dsack.is_some() && self.report() != ReportKind::Sack {
+            return Err(
+                "dsack does nothing without acknowledgments = \"sack\", which recovery = \"sack\" or \"rack\" \
+                 implies"
+                    .to_owned(),
+            );
+        }
+        if self.byte_counting.is_some() && self.congestion() != CongestionKind::Reno {
+            return Err("byte-counting does nothing without congestion = \"reno\"".to_owned());
+        }
         let cubic = self.congestion() == CongestionKind::Cubic;
+        if self.hystart.is_some() && !cubic {
+            return Err("hystart does nothing without congestion = \"cubic\"".to_owned());
+        }
+        let counts_duplicates = !(rack || self.recovery() == RecoveryKind::Smart);
+        let usual = Self::profile(self.profile).dupack_threshold;
+        if !counts_duplicates && self.dupack_threshold != usual {
+            return Err(
+                "dupack-threshold does nothing with recovery = \"rack\" or \"smart\", which count no duplicates"
+                    .to_owned(),
+            );
+        }
+        if self.keep_rtt_mark && on(self.timestamps) {
+            return Err(
+                "keep-rtt-mark does nothing with timestamps = true, which measure every round trip"
+                    .to_owned(),
+            );
+        }
         if self.catch_up.is_some() && !cubic {
             return Err("catch-up does nothing without congestion = \"cubic\"".to_owned());
         }
@@ -228,7 +256,7 @@ impl TcpConfig {
                 "window-scaling = true needs handshake = true, which agrees on it".to_owned(),
             );
         }
-        if on(self.limited_transmit) && (rack || self.recovery() == RecoveryKind::Smart) {
+        if on(self.limited_transmit) && !counts_duplicates {
             return Err(
                 "limited-transmit does nothing with recovery = \"rack\" or \"smart\": what has come makes room \
                  for new segments there"

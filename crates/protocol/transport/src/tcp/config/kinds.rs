@@ -178,7 +178,8 @@ const fn fifth_of_a_second() -> Duration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipAcks {
-    /// This many are left out between two that leave. Source: Gopal 2007, section 2.4, has 1 to 3.
+    /// This many are left out between two that leave, delayed ones (`delayed-ack`) as any. Source: Gopal 2007, section
+    /// 2.4, has 1 to 3.
     #[schemars(extend("x-unit" = "acknowledgments"))]
     pub count: u32,
     /// None is left out before the segment of this number has come, so that a small window can grow. Source:

@@ -103,7 +103,6 @@ impl TcpConfig {
                 window_scaling: Some(true),
                 timestamps: Some(true),
                 dsack: Some(true),
-                byte_counting: Some(true),
                 hystart: Some(true),
                 eifel: Some(true),
                 undo: Some(UndoKind::Linux),
