@@ -73,6 +73,8 @@ pub struct Daemon {
     /// restore, about the kernel's reverse path filter dropping a peer's packets, and about unsent datagrams.
     restore: Instant,
     restore_said: Quiet,
+    /// Whether somebody has set the interface down.
+    is_down: bool,
     filter_said: Quiet,
     unsent_said: Quiet,
     /// `None` while its datagrams are being handled.

@@ -241,6 +241,10 @@ impl LinkPlan {
     /// The first addresses of the network, one for each end.
     fn inside(&self, ends: usize) -> Result<Vec<Cidr>, SetupError> {
         let network = self.network;
+        if network.address.is_loopback() {
+            let why = "never leaves this host: choose a network such as 10.7.0.0/24 inside";
+            return Err(SetupError::Address(format!("{network} {why}")));
+        }
         let bits: u8 = if network.address.is_ipv4() { 32 } else { 128 };
         let hosts = 1_u128.checked_shl(u32::from(bits - network.prefix));
         // The first address is the network's, and in IPv4 the last is the broadcast address.
@@ -481,6 +485,8 @@ mod tests {
             ..plan(here, None)
         };
         let here = Some("192.0.2.1");
+        says(&plan(here, here), "both ends would be at 192.0.2.1:7007");
+        says(&with(here, &[], "127.0.0.0/8"), "never leaves this host");
         says(
             &with(None, &["farm", "mill"], "10.7.0.0/24"),
             "stations call their base",

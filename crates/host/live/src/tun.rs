@@ -114,7 +114,8 @@ impl Tun {
         Ok(())
     }
 
-    /// Restores missing addresses and routes, if the interface is up. Returns what was missing.
+    /// Restores missing addresses and routes, and returns what was missing. An interface that the administrator has set
+    /// down is left alone: `None`.
     ///
     /// # Errors
     /// If the kernel refuses one of them.
@@ -122,19 +123,18 @@ impl Tun {
         &self,
         addresses: &[Cidr],
         routes: &[Cidr],
-    ) -> Result<Vec<Cidr>, DeviceError> {
+    ) -> Result<Option<Vec<Cidr>>, DeviceError> {
         let mut back = Vec::new();
         let Some(index) = self.index else {
-            return Ok(back);
+            return Ok(Some(back));
         };
         let failed = |call| move |source: io::Error| DeviceError::new(&self.name, call, source);
         let mut netlink = Netlink::open().map_err(failed("open a netlink socket"))?;
-        // An interface that the administrator has set down is left alone.
         if !netlink
             .is_up(index)
             .map_err(failed("look whether it is up"))?
         {
-            return Ok(back);
+            return Ok(None);
         }
         for (all, call) in [
             (addresses, "add the address"),
@@ -155,7 +155,7 @@ impl Tun {
                 }
             }
         }
-        Ok(back)
+        Ok(Some(back))
     }
 
     /// The table of the default routes.

@@ -73,6 +73,8 @@ const NO_SECURITY: &str = "make a key with `airlane keygen FILE` and write secur
 pub const USUAL_PACKET: usize = 1500;
 /// Longest path in a Unix socket address (`sun_path`), without the terminating zero.
 const LONGEST_SOCKET: usize = 107;
+/// The least rate of a link, bit/s. Less is a slip, such as a unit without its prefix, and cuts a remote end off.
+const LEAST_BPS: u64 = 1_000;
 /// Default directory of control sockets.
 const RUN_DIRECTORY: &str = "/run/airlane";
 /// Minimum link MTU of IPv6 (RFC 8200, section 5).
@@ -449,6 +451,13 @@ impl LinkConfig {
         found.extend(config::check_ends(Viewpoint::End, &self.services));
         found.extend(self.rate_limit.check(self.header()));
         found.extend(check_live(&facts, &self.services, &classes));
+        if self.rate.as_bps() < LEAST_BPS {
+            found.push(ConfigError {
+                path: "rate".to_owned(),
+                problem: format!("{} is less than any link has", self.rate),
+                help: "at least 1 kbit/s, where a hello takes seconds".to_owned(),
+            });
+        }
         found
     }
 

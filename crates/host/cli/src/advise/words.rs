@@ -135,3 +135,37 @@ pub(super) fn capital(text: &str) -> String {
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
     first.chain(chars).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use airlane_advise::Apps;
+    use airlane_sim::Estimate;
+
+    use super::*;
+
+    /// A gain of the file's throughput, and half of its interval.
+    fn file(mean: f64, half: f64) -> Compared {
+        Compared {
+            measure: Measure {
+                app: "file".parse::<Apps>().unwrap().0[0],
+                what: What::Throughput,
+            },
+            gain: Estimate {
+                n: 3,
+                runs: 3,
+                mean,
+                sd: half,
+                ci95_half_width: Some(half),
+            },
+        }
+    }
+
+    #[test]
+    fn a_wide_interval_is_not_nothing() {
+        let wide = balanced(&[file(14.0, 26.0)]);
+        assert!(wide.contains("may gain") && wide.contains("file"), "{wide}");
+        assert!(balanced(&[file(14.0, 2.0)]).starts_with("gains: file"));
+        assert_eq!(balanced(&[file(0.01, 0.5)]), "changes nothing by 3 %");
+        assert!(balanced(&[file(-0.5, 0.1)]).starts_with("gains nothing, and costs: file"));
+    }
+}

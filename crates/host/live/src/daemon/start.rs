@@ -111,6 +111,7 @@ impl Daemon {
             received: Some(Box::new(underlay.room())),
             restore: now + RESTORE,
             restore_said: Quiet::NEW,
+            is_down: false,
             filter_said: Quiet::NEW,
             unsent_said: Quiet::NEW,
             read: vec![0; READ_MAX].into_boxed_slice(),

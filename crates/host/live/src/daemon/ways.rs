@@ -36,12 +36,15 @@ impl Daemon {
         }
         self.restore = now + RESTORE;
         self.mention_filter(now);
-        match self
+        let restored = self
             .tun
-            .restore(&self.node.config().tun.addresses, &self.routes())
-        {
+            .restore(&self.node.config().tun.addresses, &self.routes());
+        if let Ok(restored) = &restored {
+            self.mention_down(restored.is_none());
+        }
+        match restored {
             Ok(back) => {
-                for what in back {
+                for what in back.into_iter().flatten() {
                     let interface = self.tun.name();
                     tracing::info!(interface, %what, "an address or a route was missing, and is made");
                 }
@@ -51,6 +54,23 @@ impl Daemon {
                     tracing::warn!(%error, "an address or a route is missing");
                 }
             }
+        }
+    }
+
+    /// Logs that the interface was set down, or up again.
+    fn mention_down(&mut self, is_down: bool) {
+        if std::mem::replace(&mut self.is_down, is_down) == is_down {
+            return;
+        }
+        let interface = self.tun.name();
+        match is_down {
+            true => tracing::warn!(
+                interface,
+                help = "`ip link set` sets it up again; a blackhole route with a large metric keeps packets from leaving \
+                        elsewhere",
+                "the interface was set down, and its routes are gone: packets go where other routes lead"
+            ),
+            false => tracing::info!(interface, "the interface is up again"),
         }
     }
 

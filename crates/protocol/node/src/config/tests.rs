@@ -132,6 +132,7 @@ fn bad_files_are_refused_with_the_path_and_what_would_be_right() {
         ),
         ("number = 1", "number = 16", "0 to 15"),
         ("rate = 0.7", "rate = 0", "above 0"),
+        ("\"20 Mbit/s\"", "\"20 bit/s\"", "at least 1 kbit/s"),
         (
             "service = \"files\"",
             "service = \"film\"",
