@@ -48,9 +48,6 @@ pub(crate) struct SendWindow<P> {
     bytes: usize,
     frames: Ring<Outstanding<P>>,
     repairs: VecDeque<Seq>,
-    /// Whether the oldest frame is repaired before others that were requested earlier: the window, and what is delivered
-    /// in order, waits for it, and on a slow link each round through a window of losses takes seconds.
-    oldest_first: bool,
     /// Number of repairs handed over that have not left yet.
     repairs_under_way: u32,
 }
@@ -65,14 +62,8 @@ impl<P: Payload> SendWindow<P> {
             bytes: 0,
             frames: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
-            oldest_first: false,
             repairs_under_way: 0,
         }
-    }
-
-    pub(crate) fn oldest_first(mut self, oldest_first: bool) -> Self {
-        self.oldest_first = oldest_first;
-        self
     }
 
     /// The oldest unacknowledged number.
@@ -181,12 +172,6 @@ impl<P: Payload> SendWindow<P> {
 
     /// The next repair to hand over.
     pub(crate) fn next_repair(&mut self) -> Option<Frame<P>> {
-        if self.oldest_first
-            && let Some(at) = self.repairs.iter().position(|seq| *seq == self.base)
-            && let Some(oldest) = self.repairs.remove(at)
-        {
-            self.repairs.push_front(oldest);
-        }
         while let Some(seq) = self.repairs.pop_front() {
             if let Some(frame) = self.get_mut(seq) {
                 frame.attempt += 1;
