@@ -499,6 +499,25 @@ fn a_dead_peer_is_noticed() {
     }
 }
 
+/// While the ends have no keys, no hello can leave, and none asks the peer for a sign of life.
+#[test]
+fn a_peer_falls_silent_although_no_hello_can_leave() {
+    let mut world = World::new(1, ["t", "t"]);
+    world.run(SECOND * 2);
+    world.traffic = false;
+    world.run(SECOND * 60);
+    let (session, begun) = (&mut world.ends[0].session, world.now);
+    let mut turns = 0;
+    while session.poll_timeout_unsent() < Instant::FAR_FUTURE {
+        let now = session.poll_timeout_unsent();
+        session.handle_timeout(now);
+        session.note_unsent(now);
+        turns += 1;
+        assert!(turns < 5 && now < begun + SECOND * 11, "turn {turns}");
+    }
+    assert_eq!(session.state(), SessionState::Disconnected);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Run(u64),

@@ -1,4 +1,4 @@
-//! `airlane emulate`: both columns are filled, tolerances decide the exit code, and nothing is left behind.
+//! `airlane emulate`: both columns are filled, a tolerance decides the exit code, and an interrupted run cleans up.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -107,10 +107,7 @@ fn live_nodes_run_at_both_ends_and_a_tolerance_names_what_exceeds_it() {
     let text = SCENARIO
         .replace("delay =", "node = \"live\"\ndelay =")
         .replace("4 s", "3 s");
-    let file = written(
-        folder.path(),
-        &text.replace("transport", "# over keys\ntransport"),
-    );
+    let file = written(folder.path(), &text);
     let output = emulate(&file, &["--runs", "1", "--tolerance", "throughput_bps=0%"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout);

@@ -66,8 +66,7 @@ impl Daemon {
         match is_down {
             true => tracing::warn!(
                 interface,
-                help = "`ip link set` sets it up again; a blackhole route with a large metric keeps packets from leaving \
-                        elsewhere",
+                help = "`ip link set` sets it up again, and its routes come back",
                 "the interface was set down, and its routes are gone: packets go where other routes lead"
             ),
             false => tracing::info!(interface, "the interface is up again"),

@@ -2,6 +2,7 @@
 
 use super::findings::{Findings, Grade};
 use crate::config::LiveConfig;
+use crate::config::peers::NoWay;
 use crate::netlink::Cidr;
 use crate::status::{PeerStatus, Status, build};
 
@@ -56,37 +57,31 @@ fn check_addresses(
         let all = peer.tunnel_addresses.iter();
         all.filter_map(|address| address.parse().ok()).collect()
     };
-    let (ours, theirs) = (&file.tun.addresses, addresses(peer));
+    let theirs = addresses(peer);
+    let no_way = file.no_way(&theirs);
     let others = status.peers.iter().filter(|other| other.name != peer.name);
-    let others = others.flat_map(|other| addresses(other).into_iter().map(|at| (&*other.name, at)));
-    let taken: Vec<_> = ours
-        .iter()
-        .map(|at| ("this end", *at))
-        .chain(others)
-        .collect();
-    for address in &theirs {
-        if let Some((who, _)) = taken.iter().find(|(_, at)| at.address == address.address) {
-            return findings.add(
-                "addresses",
-                Grade::Bad,
-                format!(
-                    "{} and {who} both have {} under [tun]",
-                    peer.name, address.address
-                ),
-                "give each end an address of its own in tun.addresses",
-            );
-        }
+    let mut others = others.flat_map(|other| {
+        addresses(other)
+            .into_iter()
+            .map(|at| (&*other.name, at.address))
+    });
+    let taken = match no_way {
+        Some(NoWay::SameAddress(address)) => Some(("this end", address)),
+        _ => others.find(|(_, taken)| theirs.iter().any(|at| at.address == *taken)),
+    };
+    if let Some((who, address)) = taken {
+        return findings.add(
+            "addresses",
+            Grade::Bad,
+            format!("{} and {who} both have {address} under [tun]", peer.name),
+            "give each end an address of its own in tun.addresses",
+        );
     }
-    let routes = file.routes();
-    let mut inside = ours.iter().chain(&routes);
-    if theirs.is_empty()
-        || ours.is_empty()
-        || theirs
-            .iter()
-            .any(|to| inside.clone().any(|cidr| cidr.covers(to.address)))
-    {
+    if no_way.is_none() {
         return;
     }
+    let routes = file.routes();
+    let mut inside = file.tun.addresses.iter().chain(&routes);
     let list = |all: &mut dyn Iterator<Item = &Cidr>| {
         let all: Vec<_> = all.map(ToString::to_string).collect();
         all.join(", ")

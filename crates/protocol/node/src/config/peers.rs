@@ -14,7 +14,7 @@
 //! and a packet from a peer must have its source in one of the peer's prefixes. The only peer of a file
 //! without a list has every address.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use airlane_base::config::Problems;
 use airlane_link::SharedLink;
@@ -28,6 +28,15 @@ use crate::config::Security;
 const ONLY: &str = "peer";
 /// Maximum number of peers.
 pub const MOST_PEERS: usize = SharedLink::PORTS;
+
+/// Why no packet reaches a peer through the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoWay {
+    /// Both ends have this address.
+    SameAddress(IpAddr),
+    /// Neither an address nor a route of this end leads to the peer's addresses.
+    OtherNetwork,
+}
 
 impl LiveConfig {
     /// All peers, in the order of the file.
@@ -67,6 +76,19 @@ impl LiveConfig {
             }
         }
         routes
+    }
+
+    /// Why no packet reaches a peer whose interface has these addresses, if none does.
+    pub fn no_way(&self, theirs: &[Cidr]) -> Option<NoWay> {
+        let ours = &self.tun.addresses;
+        let is_ours = |at: &&Cidr| ours.iter().any(|own| own.address == at.address);
+        if let Some(same) = theirs.iter().find(is_ours) {
+            return Some(NoWay::SameAddress(same.address));
+        }
+        let routes = self.routes();
+        let mut ways = ours.iter().chain(&routes);
+        let leads = ways.any(|way| theirs.iter().any(|at| way.covers(at.address)));
+        (!leads && !theirs.is_empty() && !ours.is_empty()).then_some(NoWay::OtherNetwork)
     }
 
     /// Whether the peers find this end again after its address has changed: it calls all of them, and they
@@ -235,6 +257,26 @@ rate = "5 Mbit/s"
             assert_eq!(load(&text).unwrap(), all, "{text}");
             // The address of the interface already covers 10.7.0.0/24.
             assert_eq!(all.routes(), ["192.168.40.0/24".parse().unwrap()]);
+        }
+    }
+
+    #[test]
+    fn addresses_that_no_packet_reaches_are_found() {
+        let file = load(BASE).unwrap();
+        let to = |addresses: &[&str]| {
+            let theirs: Vec<Cidr> = addresses.iter().map(|at| at.parse().unwrap()).collect();
+            file.no_way(&theirs)
+        };
+        let same = NoWay::SameAddress("10.7.0.1".parse().unwrap());
+        assert_eq!(to(&["fd07::2/64", "10.7.0.1/24"]), Some(same));
+        assert_eq!(to(&["10.8.0.2/24"]), Some(NoWay::OtherNetwork));
+        // One of its addresses, a network behind it, and nothing.
+        for good in [
+            &["10.8.0.2/24", "10.7.0.2/24"][..],
+            &["192.168.40.1/24"],
+            &[],
+        ] {
+            assert_eq!(to(good), None, "{good:?}");
         }
     }
 

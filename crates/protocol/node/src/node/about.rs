@@ -14,16 +14,15 @@ pub(crate) struct AboutEnds {
     ours: About,
     pub(crate) theirs: Option<About>,
     asked: u8,
-    addresses: Vec<Cidr>,
-    routes: Vec<Cidr>,
+    /// Whether the peer's addresses have come and have not been compared.
+    is_news: bool,
 }
 
 impl AboutEnds {
-    /// Describes an end whose interface has these addresses and routes.
-    pub(crate) fn new(addresses: &[Cidr], routes: Vec<Cidr>) -> Self {
+    /// Describes an end whose interface has these addresses.
+    pub(crate) fn new(addresses: &[Cidr]) -> Self {
         Self {
-            addresses: addresses.to_vec(),
-            routes,
+            is_news: false,
             ours: About {
                 session: 0,
                 asks: false,
@@ -58,23 +57,20 @@ impl AboutEnds {
         }
     }
 
-    /// Why the peer's addresses do not fit this end's, if they do not.
-    pub(crate) fn misfit(&self) -> Option<&'static str> {
-        let theirs = self.theirs.iter().flat_map(|about| &about.addresses);
-        let theirs: Vec<Cidr> = theirs.filter_map(|at| at.parse().ok()).collect();
-        let is_same = |at: &Cidr| self.addresses.iter().any(|own| own.address == at.address);
-        if theirs.iter().any(is_same) {
-            return Some("both ends have the same address under [tun]");
-        }
-        let mut ways = self.addresses.iter().chain(&self.routes);
-        let leads = ways.any(|way| theirs.iter().any(|at| way.covers(at.address)));
-        let is_none = theirs.is_empty() || self.addresses.is_empty() || !self.routes.is_empty();
-        (!leads && !is_none).then_some("no address of this end is in a network of the peer's")
+    /// The peer's addresses, once in each session.
+    pub(crate) fn take_addresses(&mut self) -> Option<Vec<Cidr>> {
+        let theirs = self
+            .theirs
+            .as_ref()
+            .filter(|_| std::mem::take(&mut self.is_news))?;
+        let all = theirs.addresses.iter().filter_map(|at| at.parse().ok());
+        Some(all.collect())
     }
 
     /// Stores the peer's description. Returns both versions if it is the first one and they differ.
     pub(crate) fn take(&mut self, about: About) -> Option<[&str; 2]> {
         let is_new = self.theirs.is_none();
+        self.is_news |= is_new;
         let theirs = &self.theirs.insert(about).version;
         let ours = &self.ours.version;
         (is_new && ours != theirs).then_some([ours, theirs])

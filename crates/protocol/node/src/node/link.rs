@@ -183,7 +183,7 @@ impl PeerLink {
             disconnections: 0,
             disconnected_since: None,
             shared_key: SharedKeyDetector::new(),
-            about: AboutEnds::new(&file.tun.addresses, file.routes()),
+            about: AboutEnds::new(&file.tun.addresses),
             silent: None,
             heard: now,
             datagrams_sent: 0,

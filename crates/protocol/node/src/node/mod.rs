@@ -153,6 +153,7 @@ impl Node {
         }
         for link in self.links.iter_mut() {
             link.on_time(now, &mut self.below);
+            link.mention_no_way(&self.config);
         }
         self.share_bottlenecks(now);
         self.drain(now);

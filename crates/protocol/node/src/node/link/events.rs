@@ -7,6 +7,7 @@ use airlane_session::{About, ServiceOffer, SessionEvent, SessionState};
 
 use super::PeerLink;
 use crate::config::LiveConfig;
+use crate::config::peers::NoWay;
 use crate::node::below::Below;
 use crate::node::drops::Reason;
 use crate::rounded::{rounded, three_digits};
@@ -150,16 +151,28 @@ impl PeerLink {
             let answer = self.about.answer(about.session);
             self.push_beside(now, &answer.encode(), below);
         }
-        let (peer, is_first) = (self.who(), self.about.theirs.is_none());
+        let peer = self.who();
         if let Some([here, there]) = self.about.take(about) {
             let there = there.escape_debug().to_string();
             tracing::info!(%peer, here, there, "the peer runs another version");
         }
-        if let Some(why) = self.about.misfit().filter(|_| is_first) {
-            let help = "`airlane doctor` shows the addresses of both";
-            tracing::warn!(%peer, why, help, "no packet for the peer will arrive");
-        }
         Ok(())
+    }
+
+    /// Warns, once in each session, if no packet can reach the peer's addresses. An end with routes may not need to.
+    pub(crate) fn mention_no_way(&mut self, file: &LiveConfig) {
+        let Some(theirs) = self.about.take_addresses() else {
+            return;
+        };
+        let why = match file.no_way(&theirs) {
+            Some(NoWay::SameAddress(_)) => "both ends have the same address under [tun]",
+            Some(NoWay::OtherNetwork) if file.routes().is_empty() => {
+                "no address of this end is in a network of the peer's"
+            }
+            _ => return,
+        };
+        let (peer, help) = (self.who(), "`airlane doctor` shows the addresses of both");
+        tracing::warn!(%peer, why, help, "no packet for the peer will arrive");
     }
 
     /// Logs once a minute that a called peer is still silent. Returns whether that was due.
