@@ -235,6 +235,9 @@ goal = "bulk"
     writeFileSync(`${folder}/live-file.toml`, await scenario.jsonValue());
     await page.getByLabel("runs").fill("2");
     await page.getByLabel("runs").blur();
+    // The table of the scenario before stays until there is a run of this one.
+    await page.waitForFunction(() => [...document.querySelectorAll(".flow th")].some((head) => head.textContent.startsWith("file-1")));
+    await page.waitForFunction(SETTLED);
     await page.waitForFunction(() => document.querySelector("#results ~ [role=status]")?.textContent.startsWith("2 runs"));
     assert.equal((await values(page, "file-1", "throughput"))[0], await printed("file-1", "throughput", `${folder}/live-file.toml`, "--runs", "2"));
     rmSync(folder, { recursive: true });

@@ -201,8 +201,12 @@ pub(super) fn notes_of(flow: &FlowConfig) -> Option<String> {
         return None;
     };
     let written = |transport: &TransportConfig| Table::try_from(transport).unwrap_or_default();
-    let known =
-        [LINUX, "kind = \"tcp\"\n"].map(|text| toml::from_str::<TransportConfig>(text).ok());
+    // Some defaults depend on the congestion control, which the kernel is given.
+    let congestion = setting(&flow.transport, "congestion").unwrap_or_default();
+    let known = [LINUX, "kind = \"tcp\"\n"].map(|text| {
+        let text = format!("{text}congestion = {congestion:?}\n");
+        toml::from_str::<TransportConfig>(&text).ok()
+    });
     let known: Vec<Table> = known.iter().flatten().map(written).collect();
     let all = written(&flow.transport);
     let other = all.iter().filter(|(name, value)| {

@@ -34,7 +34,7 @@ fn the_version_is_a_verb_as_well() {
     let (commit, protocol) = commit.split_once(", protocol ").unwrap();
     let (protocol, features) = protocol.split_once(", features ").unwrap();
     assert!(protocol.parse::<u8>().is_ok(), "{said}");
-    assert_eq!(features.trim(), "live lab screen");
+    assert_eq!(features.trim(), "live lab screen emulate");
     // The program may have been built before the last commit.
     let git = |arguments: &[&str]| Command::new("git").args(arguments).output();
     let is_checkout = git(&["rev-parse", "HEAD"]).is_ok_and(|head| head.status.success());
