@@ -54,10 +54,11 @@ impl Scenario {
         }
         let epochs = self.epochs();
         let early = self.flows.iter().enumerate().filter_map(|(index, flow)| {
-            let hop = epochs.hops(index).find(|hop| links[hop.link].1.is_live())?;
-            let (name, link) = links[hop.link];
-            // The handshake takes one round trip, and the hellos after it another.
-            let session = (link.delay.down + link.delay.up) * 3;
+            let mut hops = epochs.hops(index);
+            let (name, session) = hops.find_map(|hop| {
+                let (name, link) = links[hop.link];
+                Some((name, link.session_by()?))
+            })?;
             (flow.start < session).then(|| {
                 format!(
                     "flow \"{}\" begins at {}, before the ends of link \"{name}\" have a session: its first packets are \

@@ -333,6 +333,7 @@ app = { kind = "cbr", packet = "160 B", rate = "64 kbit/s", lasts = "100 ms" }
 [[flows]]
 name = "page"
 ends = ["b", "a"]
+start = "75 ms"
 transport = { kind = "tcp", congestion = "reno", ecn = false }
 app = { kind = "pages", request = "100 B", reply = "1 kB", packet = "1000 B", count = 3 }
 "#;

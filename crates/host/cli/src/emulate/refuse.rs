@@ -32,9 +32,18 @@ pub(super) fn refuse(scenario: &Scenario, problems: &mut Problems) {
         check_link(name, link, problems);
     }
     let mut ports = BTreeSet::new();
+    let session = scenario.links.values().filter_map(LinkConfig::session_by);
+    let session = session.max();
     for (i, flow) in scenario.flows.iter().enumerate() {
         problems.within(&format!("flows[{i}]"), |problems| {
             check_flow(flow, problems);
+            if let Some(session) = session.filter(|session| flow.start < *session) {
+                problems.add(
+                    "start",
+                    format!("at {} the simulated ends have no session yet, and the emulated ones have: the results cannot be compared", flow.start),
+                    format!("start = \"{session}\", or more"),
+                );
+            }
             let serves = matches!(flow.app, AppConfig::Pages(_));
             if serves && !ports.insert((&flow.ends[0], flow.port)) {
                 problems.add(
@@ -301,6 +310,11 @@ app = { kind = "bulk" }
                 "[nodes.b]",
                 "[nodes.b]\n[nodes.c]\n[links.wired]\nends = [\"b\", \"c\"]\nrate = \"1 Gbit/s\"\ndelay = \"0 s\"",
                 "links: 2, nodes: 3",
+            ),
+            (
+                "delay =",
+                "node = \"live\"\ndelay =",
+                "start = \"120 ms\", or more",
             ),
         ];
         for (line, other, named) in cases {

@@ -23,6 +23,7 @@ queue = "100 packets"
 [[flows]]
 name = "file"
 ends = ["near", "far"]
+start = "60 ms"
 transport = { kind = "tcp", pacing = false }
 app = { kind = "bulk" }
 [[flows]]
@@ -128,7 +129,7 @@ fn what_cannot_be_emulated_is_refused_before_anything_starts() {
     assert_eq!(output.status.code(), Some(2));
     let said = said(&output);
     assert!(
-        said.contains("scenario.toml:15:") && said.contains("ns2-1999"),
+        said.contains("scenario.toml:16:") && said.contains("ns2-1999"),
         "{said}"
     );
     let output = emulate(&file, &["--tolerance", "throughput=1%"]);

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use super::live::{LinkNode, LiveFile, USUAL_PORT, parse};
 use super::{LinkConfig, NodeConfig, Scenario};
 use airlane_base::config::{Problems, Validate as _, key};
-use airlane_base::{Instant, Streams};
+use airlane_base::{Duration, Instant, Streams};
 use airlane_link::ServiceConfig;
 use airlane_node::config::{Keys, LiveConfig, PeerConfig, PeerEndpoint, Security, UnderlayConfig};
 use airlane_node::{Cidr, Node, PathFacts, Secrets, Start, Underlay};
@@ -52,6 +52,13 @@ impl LinkConfig {
     /// Whether its ends run live nodes.
     pub(crate) const fn is_live(&self) -> bool {
         matches!(self.node, Some(LinkNode::Live))
+    }
+
+    /// When live nodes at both ends have a session: the handshake takes one round trip, the hellos after it another,
+    /// and a third is the margin. `None` without them.
+    pub fn session_by(&self) -> Option<Duration> {
+        self.is_live()
+            .then(|| (self.delay.down + self.delay.up) * 3)
     }
 
     /// A stated setting that is not allowed on links between live nodes.
