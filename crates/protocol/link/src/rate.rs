@@ -98,6 +98,8 @@ const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
 /// Data sent at the initial rate before the first report.
 const FIRST_FLIGHT: u64 = 60_000;
+/// So much must be lost at a rate that nothing has shown before it is taken back.
+const FIRST_LOST: u64 = 15_000;
 /// Number of silences that halve the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
@@ -307,7 +309,7 @@ impl RateEstimator {
         let limit = match () {
             () if self.silent > 0 => RateLimitCause::Silence,
             () if self.rival.is_some() => RateLimitCause::Rival,
-            () if self.losses.limit().is_some() => RateLimitCause::Policed,
+            () if self.losses.drops_more() => RateLimitCause::Policed,
             () if self.bps >= self.most => RateLimitCause::Configured,
             () if self.carried.is_some_and(|carried| carried > 0.0) => RateLimitCause::Queue,
             () => RateLimitCause::NotYetSeen,
@@ -446,6 +448,7 @@ impl RateEstimator {
         };
         let before = self.samples.back().copied();
         self.remember(now, sample);
+        self.heed_loss_of_most(now);
         self.held = self.restraint(now);
         if let (Some(_), Some(before)) = (self.rival, before) {
             return self.compete(now, &before, &sample);
@@ -468,6 +471,39 @@ impl RateEstimator {
             }
             Phase::Drains { .. } => {}
         }
+    }
+
+    /// Takes back a rate at which most is lost from mark to mark: too few marks arrive for a round. A fade takes most
+    /// between two marks alone, and makes no queue.
+    fn heed_loss_of_most(&mut self, now: Instant) {
+        let is_unknown = self.carried.is_none() && self.confirmed.is_none();
+        let gaps = if is_unknown { 2 } else { 4 };
+        let all = self.samples.make_contiguous();
+        let Some(begin) = all.len().checked_sub(gaps + 1) else {
+            return;
+        };
+        let of_late = &all[begin..];
+        let (first, last) = (of_late[0], of_late[gaps]);
+        let sent = last.sent.saturating_sub(first.sent);
+        let left = last.left.saturating_since(first.left);
+        let is_used = sent as f64 * 8.0 >= USED * self.bps as f64 * left.as_secs_f64();
+        if first.left < self.since || left < LONG_ROUND || !is_used || sent < FIRST_LOST {
+            return;
+        }
+        let is_lost = of_late.windows(2).all(|pair| {
+            let came = pair[1].received.saturating_sub(pair[0].received);
+            came < pair[1].sent.saturating_sub(pair[0].sent) / 4
+        });
+        let is_full = self.queue_us(gaps) > self.allowed_us();
+        if !is_lost || !is_unknown && !is_full {
+            return;
+        }
+        let came = last.received.saturating_sub(first.received);
+        let took = (last.came_us - first.came_us) as f64 / 1e6;
+        let arrived = (came as f64 * 8.0 / took.max(1e-6)) as u64;
+        self.losses.note_fall(self.bps);
+        self.bps = arrived.clamp(LEAST_BPS.min(self.most), self.bps);
+        self.since = now;
     }
 
     fn remember(&mut self, now: Instant, sample: Sample) {

@@ -4,8 +4,8 @@
 //! high loss      send slightly less than arrives, as a trial, and repeat it if the loss stays and less arrives. If the
 //!                second trial agrees, the loss is the link's own: the rule. Otherwise the arrival rate is the limit
 //! at the limit   after `HOLD`, send an eighth more, as a trial: the rate stays if at least half of that arrived. Each
-//!                success doubles the next step. Where a second is a few packets the step is larger, as so few cannot
-//!                show an eighth
+//!                success doubles the next step, up to twice the rate. Where a second is a few packets the step is
+//!                larger, as so few cannot show an eighth. What trials lose in vain is at most `IN_VAIN` of what is sent
 //! ```
 //!
 //! The rule is learned only at rates that were not raised since the last round, or that a queue has
@@ -24,14 +24,14 @@ const MOST_RULE: f64 = 0.5;
 /// a queue has confirmed.
 const MUCH: f64 = 0.08;
 const MUCH_OF_CARRIED: f64 = 0.2;
-/// A trial ends after this many bytes, or with fewer after `TRIAL_FOR`.
+/// A trial ends after this many bytes, fewer where the step is larger, or with `FEW` after `TRIAL_FOR`.
 const TRIAL: f64 = 150_000.0;
 const FEW: f64 = 15_000.0;
 const TRIAL_FOR: f64 = 1.0;
-/// Time at a limit before a higher rate is tried, which doubles with each failed trial, and the size of the
-/// step.
+/// Minimum time at a limit before a higher rate is tried, the fraction of what is sent that such trials may lose, and
+/// the size of the step.
 const HOLD: Duration = Duration::from_millis(1_500);
-const MOST_DOUBLED: u32 = 3;
+const IN_VAIN: f64 = 0.02;
 const RAISE: f64 = 0.125;
 const MOST_RAISE: f64 = 1.0;
 /// The loss stays if the fraction `STILL` of its excess over the rule remains. A trial above the fraction
@@ -54,14 +54,15 @@ struct Limit {
     /// When a higher rate is tried, and the size of the step.
     again: Instant,
     raise: f64,
-    /// Consecutive failed trials of a higher rate.
-    failed: u32,
+    /// Whether more was dropped. Otherwise the last trial of more succeeded.
+    is_shown: bool,
 }
 
 /// Another rate, on trial.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     kind: Kind,
+    began: Instant,
     /// Whether it is the second of its kind: a full token bucket may have misled the first.
     again: bool,
     /// The rate before.
@@ -146,9 +147,14 @@ impl Losses {
         1.5 * self.rule() + beside
     }
 
-    /// The rate above which no more arrives, where there is one.
+    /// The rate above which each step is a trial, where losses have shown one.
     pub(super) fn limit(&self) -> Option<u64> {
         self.limit.map(|limit| limit.bps)
+    }
+
+    /// Whether what exceeds the limit is dropped, as far as is known.
+    pub(super) fn drops_more(&self) -> bool {
+        self.limit.is_some_and(|limit| limit.is_shown)
     }
 
     /// The rate before losses first reduced it, where nothing else has limited it since.
@@ -175,6 +181,12 @@ impl Losses {
         }
     }
 
+    /// Notes that losses reduce this rate.
+    pub(super) fn note_fall(&mut self, bps: u64) {
+        self.sound.get_or_insert(bps);
+        self.news = true;
+    }
+
     /// Abandons the trial.
     pub(super) fn give_up_trial(&mut self) {
         (self.trial, self.now) = (None, DecayedLoss::default());
@@ -194,11 +206,12 @@ impl Losses {
             trial.all += round.all;
             trial.took += round.all * 8.0 / round.seen.sent_bps;
             let trial = *trial;
-            let few = match trial.kind {
-                Kind::Less => FEW,
-                Kind::More => FEW * RAISE / (round.bps as f64 / trial.bps as f64 - 1.0).max(RAISE),
+            // A larger step shows in fewer bytes.
+            let part = match trial.kind {
+                Kind::Less => 1.0,
+                Kind::More => RAISE / (round.bps as f64 / trial.bps as f64 - 1.0).max(RAISE),
             };
-            let is_over = trial.all >= TRIAL || trial.took >= TRIAL_FOR && trial.all >= few;
+            let is_over = trial.all >= TRIAL || trial.took >= TRIAL_FOR && trial.all >= part * FEW;
             return match is_over {
                 true => self.end(now, round.bps, &trial),
                 false => Advice::Hold,
@@ -212,9 +225,8 @@ impl Losses {
             let carried = round.arrived_bps / (1.0 - self.rule());
             let most = round.bps as f64;
             let bps = BELOW * carried.clamp(most / 64.0, most);
-            self.sound.get_or_insert(round.bps);
-            self.news = true;
-            return self.begin(Kind::Less, round, bps);
+            self.note_fall(round.bps);
+            return self.begin(now, Kind::Less, round, bps);
         }
         if !raised {
             self.rule.add(lost, round.all, LOSS_RULE);
@@ -224,15 +236,21 @@ impl Losses {
                 if !round.busy || now < limit.again {
                     return Advice::Hold;
                 }
-                self.begin(Kind::More, round, round.bps as f64 * (1.0 + limit.raise))
+                self.begin(
+                    now,
+                    Kind::More,
+                    round,
+                    round.bps as f64 * (1.0 + limit.raise),
+                )
             }
             _ => Advice::Grow,
         }
     }
 
-    fn begin(&mut self, kind: Kind, round: &Round, bps: f64) -> Advice {
+    fn begin(&mut self, now: Instant, kind: Kind, round: &Round, bps: f64) -> Advice {
         self.trial = Some(Trial {
             kind,
+            began: now,
             again: false,
             bps: round.bps,
             was: self.now.ratio(),
@@ -278,34 +296,36 @@ impl Losses {
                     (self.rule, self.limit, self.sound) = (DecayedLoss { lost, all }, None, None);
                     return Advice::Set(trial.bps);
                 }
-                self.hold(now, bps, 0);
+                self.hold(now, bps, HOLD);
                 Advice::Hold
             }
             Kind::More => {
                 let raise = bps as f64 / trial.bps as f64 - 1.0;
-                if loss - rule > raise / (1.0 + raise) / 2.0 {
-                    let failed = self.limit.map_or(0, |limit| limit.failed + 1);
-                    self.hold(now, trial.bps, failed.min(MOST_DOUBLED));
+                let in_vain = loss - rule;
+                if in_vain > raise / (1.0 + raise) / 2.0 {
+                    let lasted = now.saturating_since(trial.began).as_secs_f64();
+                    let pause = Duration::from_secs_f64(lasted * in_vain / IN_VAIN);
+                    self.hold(now, trial.bps, pause.max(HOLD));
                     return Advice::Set(trial.bps);
                 }
-                // If twice as much arrives, this is not the limit.
-                self.limit = (raise < 0.5).then_some(Limit {
+                self.limit = Some(Limit {
                     bps,
                     again: now,
-                    raise: 2.0 * raise,
-                    failed: 0,
+                    raise: (2.0 * raise).min(MOST_RAISE),
+                    is_shown: false,
                 });
                 Advice::Hold
             }
         }
     }
 
-    fn hold(&mut self, now: Instant, bps: u64, failed: u32) {
+    /// Stays at this rate, above which more is dropped, for this time.
+    fn hold(&mut self, now: Instant, bps: u64, pause: Duration) {
         self.limit = Some(Limit {
             bps,
-            again: now + HOLD * (1 << failed),
+            again: now + pause,
             raise: RAISE * (FEW * 8.0 / TRIAL_FOR / bps as f64).clamp(1.0, MOST_RAISE / RAISE),
-            failed,
+            is_shown: true,
         });
     }
 }

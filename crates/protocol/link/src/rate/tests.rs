@@ -451,7 +451,7 @@ fn little_leaves_before_the_first_answer() {
 fn a_probe_of_the_rate_is_short_on_a_long_path() {
     let mut world = World::new(2.0, 350);
     world.room = Duration::from_millis(1);
-    world.run(6.0);
+    world.run(8.0);
     let limit = world.estimator.found().limit;
     assert_eq!(limit, RateLimitCause::Policed, "{:?}", world.estimator);
 }

@@ -23,15 +23,15 @@ use Law::{Back, Flood, Queue, Sent, Soon, Stepped, Used};
 
 /// How many worlds may break a law: with a queue and at least 1 Mbit/s, and others. `docs/lab/rate.md` names causes.
 const MOST: [(Law, [usize; 2]); 7] = [
-    (Sent, [0, 16]),
-    (Flood, [0, 0]),
-    (Soon, [3, 13]),
-    (Used, [0, 0]),
-    (Stepped, [3, 26]),
-    (Back, [0, 17]),
-    (Queue, [2, 1]),
+    (Sent, [1, 38]),
+    (Flood, [0, 1]),
+    (Soon, [15, 67]),
+    (Used, [1, 4]),
+    (Stepped, [10, 53]),
+    (Back, [6, 51]),
+    (Queue, [9, 20]),
 ];
-const WORLDS: u64 = 200;
+const WORLDS: u64 = 1000;
 
 /// Logarithmically uniform.
 fn between(rng: &mut Rng, least: f64, most: f64) -> f64 {
