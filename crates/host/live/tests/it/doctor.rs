@@ -328,6 +328,43 @@ fn keys_at_one_end_only_are_named_at_both() {
     }
 }
 
+/// The other end is started anew, with keys where it had none, or without those that it had.
+#[test]
+fn keys_at_one_end_only_are_named_after_a_session() {
+    if !can_run("keys_at_one_end_only_are_named_after_a_session") {
+        return;
+    }
+    let (left, right, folder, public) = two_hosts();
+    let directory = folder.path().to_str().unwrap();
+    let keyed = [0, 1].map(|end: usize| file(end, directory, &public[1 - end], ""));
+    let plain = keyed.each_ref().map(|text| without_keys(text));
+    for (before, after, words) in [
+        (&keyed, &plain, "has no keys, while this end has some"),
+        (&plain, &keyed, "has keys, while this end has none"),
+    ] {
+        let here = Running::start(&left, &before[0]).unwrap();
+        let there = Running::start(&right, &before[1]).unwrap();
+        here.wait_until("confirmed", |s| s.peers[0].session.state == "confirmed");
+        there.stop();
+        let _there = Running::start(&right, &after[1]).unwrap();
+        here.wait_until("called", |s| !s.callers.is_empty());
+        for state in ["confirmed", "disconnected"] {
+            let status = here.wait_until(state, |s| {
+                state == "confirmed" || s.peers[0].session.state == state
+            });
+            let all = checks(&left, &before[0]);
+            let peer = find(&all, "peer");
+            assert_eq!(peer.verdict, Grade::Bad, "{all:?}");
+            assert!(
+                peer.found.contains(words),
+                "{peer:?} {:?}",
+                status.peers[0].session
+            );
+        }
+        here.stop();
+    }
+}
+
 #[test]
 fn an_end_that_the_peer_does_not_hear_is_reported() {
     let Some(pair) = Pair::new("an_end_that_the_peer_does_not_hear_is_reported") else {
