@@ -7,7 +7,13 @@ use std::process::Command;
 const COMMIT: &str = "AIRLANE_COMMIT";
 
 /// The files of the page. `make site` makes the last one, without which there is no page.
-const SITE: [&str; 4] = ["index.html", "lab.css", "lab.js", "simulator.js"];
+const SITE: [&str; 5] = [
+    "index.html",
+    "lab.css",
+    "lab.js",
+    "licences.txt",
+    "simulator.js",
+];
 
 fn main() {
     println!("cargo::rerun-if-env-changed={COMMIT}");

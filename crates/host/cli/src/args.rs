@@ -69,8 +69,8 @@ pub use measure::{JournalReplayArgs, JournalVerb, RecordArgs, TestApp, TestArgs}
 pub use node::TopArgs;
 #[cfg(feature = "live")]
 pub use node::{
-    DaemonArgs, FlowsArgs, KeygenArgs, LogFormat, PullArgs, ReloadArgs, RunningArgs, StatusArgs,
-    UpArgs,
+    DaemonArgs, FlowsArgs, KeygenArgs, LogFormat, NodeArg, PullArgs, ReloadArgs, RunningArgs,
+    StatusArgs, UpArgs,
 };
 #[cfg(feature = "lab")]
 pub use page::PageArgs;
@@ -249,6 +249,40 @@ mod tests {
             check(&called, &help.unwrap_or_default());
         }
         verbs.for_each(|verb| each_verb(verb, &format!("{called} "), check));
+    }
+
+    #[cfg(feature = "screen")]
+    #[test]
+    fn verbs_that_ask_a_running_link_take_it_in_the_same_way() {
+        let cli = Cli::command();
+        let node = |verb: &str| {
+            let found = verb
+                .split(' ')
+                .try_fold(&cli, |at, verb| at.find_subcommand(verb));
+            let found = found.unwrap_or_else(|| panic!("{verb} is no verb"));
+            for option in ["link", "socket"] {
+                let options = || found.get_arguments().filter_map(clap::Arg::get_long);
+                assert!(options().all(|long| long != option), "{verb} --{option}");
+            }
+            let last = found.get_positionals().last().unwrap();
+            assert!(!last.is_required_set(), "{verb}");
+            let names = last.get_value_names().unwrap_or_default().join(" ");
+            (names, last.get_help().unwrap().to_string())
+        };
+        let status = node("status");
+        assert_eq!(status.0, "NODE");
+        for verb in [
+            "flows",
+            "pull",
+            "record",
+            "service add",
+            "service remove",
+            "service set",
+            "set",
+            "top",
+        ] {
+            assert_eq!(node(verb), status, "{verb}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ const STRONG: Style = Style::new().bold();
 
 /// Runs `airlane flows`.
 pub(crate) fn flows(args: &FlowsArgs) -> anyhow::Result<()> {
-    let peers = control::flows(&live::socket(args.link.as_deref())?)?;
+    let peers = control::flows(&live::socket(args.node.named())?)?;
     output::print(&match args.json {
         true => serde_json::to_string(&peers)? + "\n",
         false => render(&peers, args.most),

@@ -182,6 +182,7 @@ impl Lab {
         let kind = match name.rsplit('.').next() {
             Some("css") => "text/css",
             Some("js") => "text/javascript",
+            Some("txt") => "text/plain",
             _ => "text/html",
         };
         Ok(Answer::file(kind, self.marked(kind, body)))

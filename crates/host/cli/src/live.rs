@@ -208,6 +208,14 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
 /// Runs `airlane reload`.
 pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
     let ReloadArgs { daemon, dry_run } = args;
+    let file = &daemon.file;
+    if !file.exists() && file.extension().is_none() && file != Path::new("-") {
+        let wrong = format!(
+            "\"{}\" is no file: a reload reads the file of the link, so write that and not its name",
+            file.display()
+        );
+        return Err(BadInput(wrong).into());
+    }
     let document = input::document(&daemon.file, &daemon.set)?;
     let config = input::live(&document, &daemon.file)?;
     let changes = control::reload(&config.socket(), &config, *dry_run)?;
@@ -224,28 +232,18 @@ pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
 
 /// Runs `airlane set`.
 pub(crate) fn set(args: &SetRateArgs) -> anyhow::Result<()> {
-    let (names, assignment) = match &args.words[..] {
-        [names @ .., assignment] => (names, assignment),
-        [] => (&[][..], &String::new()),
-    };
-    let wrong = |why: String| BadInput(format!("\"{assignment}\": {why}"));
-    let value = assignment.strip_prefix("rate=").ok_or_else(|| {
-        wrong("only the rate of a link can be set: `airlane set rate=20Mbit/s`, or `airlane set NAME rate=20Mbit/s`".to_owned())
+    let wrong = |why: String| BadInput(format!("\"{}\": {why}", args.value));
+    let value = args.value.strip_prefix("rate=").ok_or_else(|| {
+        let only = "only the rate of a link can be set: `airlane set rate=20Mbit/s`";
+        wrong(format!("{only}, or `airlane set rate=20Mbit/s NODE`"))
     })?;
-    let link = match (names.first(), &args.link.link) {
-        (Some(name), Some(option)) => {
-            let text = format!("the link is named twice, as \"{name}\" and as \"{option}\"");
-            return Err(BadInput(text).into());
-        }
-        (name, option) => name.or(option.as_ref()),
-    };
     let rate = match value {
         "auto" => RateLimit::UNSTATED,
         rate => rate
             .parse()
             .map_err(|error: UnitError| wrong(error.to_string()))?,
     };
-    let changes = control::change_rate(&socket(link.map(String::as_str))?, rate)?;
+    let changes = control::change_rate(&socket(args.link.node.named())?, rate)?;
     print_changes(&changes, args.link.json)
 }
 
@@ -262,7 +260,7 @@ pub(crate) fn print_changes(changes: &[String], json: bool) -> anyhow::Result<()
 
 /// Runs `airlane status`.
 pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
-    let socket = socket(args.link.as_deref())?;
+    let socket = socket(args.node.named())?;
     let mut before: Option<NodeStatus> = None;
     loop {
         let now = control::status(&socket)?;

@@ -124,7 +124,7 @@ fn operate(command: LiveCommand) -> anyhow::Result<()> {
         LiveCommand::Flows(args) => flows::flows(&args),
         LiveCommand::Pull(args) => pull::pull(&args),
         #[cfg(feature = "screen")]
-        LiveCommand::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
+        LiveCommand::Top(args) => live::socket(args.node.named()).and_then(|s| top::top(&s)),
         LiveCommand::Test(args) => test::test(&args),
         LiveCommand::Record(args) => record::record(&args),
         LiveCommand::Journal(JournalVerb::Replay(args)) => journal::replay(&args),

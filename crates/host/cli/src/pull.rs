@@ -21,7 +21,7 @@ pub(crate) fn pull(args: &PullArgs) -> anyhow::Result<()> {
         bail!("{}: the host has no address", args.host);
     };
     // Port 0 belongs to no flow: rules that match a source port do not match.
-    let mut flow = register(&live::socket(args.link.as_deref())?, 0, to)?;
+    let mut flow = register(&live::socket(args.node.named())?, 0, to)?;
     let mut offer = first(&mut flow)?;
     loop {
         output::print(&match args.json {

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the verb.
 pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
-    let socket = live::socket(args.socket.as_deref().or(args.link.as_deref()))?;
+    let socket = live::socket(args.node.named())?;
     let mut stop = stop_on_signals().context("cannot wait for signals")?;
     stop.set_nonblocking(true)
         .context("cannot wait for signals")?;

@@ -27,7 +27,7 @@ pub(crate) fn service(verb: &ServiceVerb) -> anyhow::Result<()> {
 }
 
 fn change(link: &LinkArgs, change: ServiceChange) -> anyhow::Result<()> {
-    let socket = live::socket(link.link.as_deref())?;
+    let socket = live::socket(link.node.named())?;
     let changes = control::change_services(&socket, &change)?;
     live::print_changes(&changes, link.json)
 }

@@ -1,6 +1,8 @@
 //! Prints the status of a live node.
 
-use airlane_live::status::{PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport, build};
+use airlane_live::status::{
+    CallerReport, PeerStatus, ServiceReport, SharedKey, Status, UnderlayReport, build,
+};
 use anstyle::{AnsiColor, Style};
 
 use crate::output;
@@ -29,7 +31,7 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
         };
         text.push_str(&format!(
             "\n{}\n{STRONG}To {name}{STRONG:#}\n{}\n{STRONG}From {name}{STRONG:#}\n{}",
-            peer_head(peer, status.peers.len() > 1),
+            peer_head(status, peer),
             sent(peer, since),
             received(peer, since)
         ));
@@ -125,8 +127,8 @@ fn peers(status: &Status) -> String {
 }
 
 /// How it stands with a peer, which may be one of several.
-pub(crate) fn peer_head(peer: &PeerStatus, several: bool) -> String {
-    let session = &peer.session;
+pub(crate) fn peer_head(status: &Status, peer: &PeerStatus) -> String {
+    let (session, several) = (&peer.session, status.peers.len() > 1);
     let mut text = format!("{STRONG}{}{STRONG:#}: session {}", peer.name, session.state);
     if let Some(gone) = session.disconnected_ns {
         text.push_str(&format!(": nothing heard for {}", seconds(gone)));
@@ -165,6 +167,12 @@ pub(crate) fn peer_head(peer: &PeerStatus, several: bool) -> String {
         text.push_str(&format!(
             "  this end sends from {from}, the address that it called\n"
         ));
+    }
+    let calls = |caller: &&CallerReport| peer.address == Some(caller.address);
+    if let Some(caller) = status.callers.iter().find(calls)
+        && is_away(peer)
+    {
+        text.push_str(&format!("  {BAD}{}{BAD:#}\n", caller.says(true)));
     }
     if let Some(shared) = &session.shared_key {
         let says = shared.says(&peer.name);
@@ -212,11 +220,15 @@ fn dropped(status: &Status) -> String {
     }
 }
 
+/// Whether the peer has no session, or is silent in one. A stranger may pretend to call from the address of another.
+fn is_away(peer: &PeerStatus) -> bool {
+    peer.session.id.is_none() || peer.session.disconnected_ns.is_some()
+}
+
 /// Callers refused for a key or an address, a sentence each.
 pub(crate) fn callers(status: &Status) -> Vec<String> {
     let callers = status.callers.iter().map(|caller| {
-        let expected =
-            |peer: &PeerStatus| peer.address == Some(caller.address) && peer.session.id.is_none();
+        let expected = |peer: &PeerStatus| peer.address == Some(caller.address) && is_away(peer);
         let says = caller.says(status.peers.iter().any(expected));
         let (times, ago) = (caller.calls, seconds(caller.ago_ns));
         format!("{says} ({times} times, last {ago} ago)")
@@ -426,7 +438,7 @@ pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
 mod tests {
     use super::*;
     use crate::sample::status;
-    use airlane_live::status::{CallFault, CallerReport, SecureReport};
+    use airlane_live::status::{CallFault, SecureReport};
 
     fn text(status: &Status) -> String {
         anstream::adapter::strip_str(&render(status, None)).to_string()
@@ -459,6 +471,23 @@ mod tests {
         // Handshakes are no longer shown once every peer has keys.
         waiting.peers[0].keys_age_ns = Some(1);
         assert!(!text(&waiting).contains("handshakes:"));
+    }
+
+    #[test]
+    fn a_peer_that_lost_its_keys_is_named_at_its_session() {
+        let mut away = status(10, 0);
+        away.peers[0].address = "192.0.2.7:7007".parse().ok();
+        away.callers = vec![CallerReport {
+            address: "192.0.2.7:7007".parse().unwrap(),
+            why: CallFault::WithoutKeys,
+            key: None,
+            calls: 9,
+            ago_ns: 1_000_000_000,
+        }];
+        let reason = "\n  the host at 192.0.2.7:7007 has no keys, while this end has some\n";
+        assert!(!text(&away).contains(reason), "the session goes on");
+        away.peers[0].session.disconnected_ns = Some(4_000_000_000);
+        assert!(text(&away).contains(reason), "{}", text(&away));
     }
 
     #[test]

@@ -380,10 +380,13 @@ fn check_mtu(
         true => IPV6_MIN_MTU,
         false => IPV4_MIN_MTU,
     };
-    let found = format!("the path takes {path_mtu} B, which leaves packets of {left} B");
+    // The kernel names the interface even where there is no host; only a session measures the path.
+    let found = format!(
+        "the interface takes {path_mtu} B, which leaves packets of {left} B; the path beyond is not measured"
+    );
     match file.tun.mtu {
         _ if left < least => {
-            let help = format!("{least} B are needed; widen the path");
+            let help = format!("{least} B are needed; widen it");
             findings.add("mtu", Grade::Bad, found, &help);
         }
         Mtu::Fixed(size) if size.as_bytes() as usize > left => {

@@ -26,6 +26,8 @@ use families::{Families, packets, seconds};
 
 /// Content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Content type of the older text, which everything reads that came before OpenMetrics.
+pub const OLDER_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Prefix of every name.
 const PREFIX: &str = "airlane";
 /// States of a session, as in the status.
@@ -47,6 +49,36 @@ pub fn exposition(status: &Status) -> String {
     // Writing to a string cannot fail.
     let _infallible = text::encode(&mut text, &registry);
     text
+}
+
+/// The older text of an OpenMetrics text: there a family has the name of its series, of which a counter's end in
+/// `_total`, and neither units nor an end.
+pub fn older(text: &str) -> String {
+    let mut older = String::with_capacity(text.len());
+    let mut help = "";
+    for line in text.lines() {
+        let described = |what| {
+            line.strip_prefix(what)
+                .and_then(|line: &str| line.split_once(' '))
+        };
+        if line.starts_with("# HELP ") {
+            help = line;
+        } else if let Some((name, kind)) = described("# TYPE ") {
+            let (end, kind) = match kind {
+                "counter" => ("_total", kind),
+                "info" => ("_info", "gauge"),
+                _ => ("", kind),
+            };
+            if let Some((_, help)) = help.strip_prefix("# HELP ").and_then(|l| l.split_once(' ')) {
+                older += &format!("# HELP {name}{end} {help}\n");
+            }
+            older += &format!("# TYPE {name}{end} {kind}\n");
+        } else if !line.starts_with('#') {
+            older += line;
+            older.push('\n');
+        }
+    }
+    older
 }
 
 #[derive(Debug)]

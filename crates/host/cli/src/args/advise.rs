@@ -77,7 +77,7 @@ pub struct AdviseArgs {
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// The recording: both ends joined, or one end, or one of each end; or a running link to
-    /// record: its file, its name, or its control socket
+    /// record: its name, its file, or its control socket
     #[arg(value_name = "TRACE|LINK", required = true, num_args = 1..=2, value_hint = ValueHint::FilePath)]
     pub traces: Vec<PathBuf>,
     /// How long a running link is recorded; someone must use it meanwhile [default: 60 s]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use airlane_base::{Duration, Size};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use super::NodeArg;
+
 /// The verbs of journals.
 #[derive(Debug, Subcommand)]
 pub enum JournalVerb {
@@ -23,8 +25,8 @@ pub struct TestArgs {
     /// the only link running]
     #[arg(value_name = "PEER")]
     pub peer: Option<String>,
-    /// Which link leads to the address: its file, its name there, or its control socket
-    #[arg(long, value_name = "FILE|NAME|SOCKET")]
+    /// Which link leads to the address: its name, its file, or its control socket
+    #[arg(long, value_name = "NODE")]
     pub link: Option<String>,
     /// Measure the plain path alone
     #[arg(long, conflicts_with_all = ["after", "serve"])]
@@ -112,12 +114,9 @@ pub struct RecordArgs {
     /// File for the trace; one that exists is replaced.
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// The link: its file, its name there, or its control socket [default: the only one running]
-    #[arg(value_name = "FILE|NAME|SOCKET")]
-    pub link: Option<String>,
-    /// Path of the link's control socket, as the second argument
-    #[arg(long, value_name = "SOCKET", conflicts_with = "link", value_hint = ValueHint::FilePath)]
-    pub socket: Option<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub node: NodeArg,
     /// Which peer of a base station: the link with it is recorded
     #[arg(long, value_name = "NAME")]
     pub peer: Option<String>,
@@ -171,4 +170,4 @@ Examples:
   airlane record hill-top.trace
   airlane record hill-top.trace hill-top --for 60s --max-size 10MB
   airlane record farm.trace base --peer farm
-  airlane record hill-top.trace --socket /run/airlane/hill-top.sock --json";
+  airlane record hill-top.trace /run/airlane/hill-top.sock --json";

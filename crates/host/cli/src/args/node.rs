@@ -9,6 +9,21 @@ use clap::{Args, ValueEnum, ValueHint};
 const SET_HELP: &str = "Change one value of the file, such as link.rate=50Mbit/s or peers[farm].weight=2, and for \
     `air` errors.rate=0.1";
 
+/// Which running link is meant. Every verb that asks one takes this as its last argument.
+#[derive(Debug, Args)]
+pub struct NodeArg {
+    /// The running link: its name, its file, or its control socket [default: the only one running]
+    #[arg(value_name = "NODE", value_hint = ValueHint::FilePath)]
+    node: Option<String>,
+}
+
+impl NodeArg {
+    /// What the user wrote, if anything.
+    pub fn named(&self) -> Option<&str> {
+        self.node.as_deref()
+    }
+}
+
 /// Arguments of the verbs that read the file of a link.
 #[derive(Debug, Args)]
 pub struct DaemonArgs {
@@ -62,9 +77,9 @@ pub enum LogFormat {
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// The link: its file, its name there, or its control socket [default: the only one running]
-    #[arg(value_name = "FILE|NAME|SOCKET")]
-    pub link: Option<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub node: NodeArg,
 }
 
 /// Arguments of `up`.
@@ -109,9 +124,9 @@ pub struct KeygenArgs {
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// The link: its file, its name there, or its control socket [default: the only one running]
-    #[arg(value_name = "FILE|NAME|SOCKET")]
-    pub link: Option<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub node: NodeArg,
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
@@ -123,9 +138,9 @@ pub struct StatusArgs {
 /// Arguments of `flows`.
 #[derive(Debug, Args)]
 pub struct FlowsArgs {
-    /// The link: its file, its name there, or its control socket [default: the only one running]
-    #[arg(value_name = "FILE|NAME|SOCKET")]
-    pub link: Option<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub node: NodeArg,
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
@@ -140,9 +155,9 @@ pub struct PullArgs {
     /// Destination of the flow
     #[arg(value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname)]
     pub host: String,
-    /// The link: its file, its name there, or its control socket [default: the only one running]
-    #[arg(long, value_name = "FILE|NAME|SOCKET")]
-    pub link: Option<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub node: NodeArg,
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
@@ -154,7 +169,7 @@ pub struct PullArgs {
 pub(super) const PULL_EXAMPLES: &str = "\
 Examples:
   airlane pull 10.7.0.2
-  airlane pull 10.7.0.2:7008 --link hill-top --watch
+  airlane pull 10.7.0.2:7008 hill-top --watch
   airlane pull station.example --json";
 
 pub(super) const FLOWS_EXAMPLES: &str = "\

@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::NodeArg;
+
 /// The verbs of services.
 #[derive(Debug, Subcommand)]
 pub enum ServiceVerb {
@@ -64,21 +66,20 @@ pub struct ServiceSetArgs {
 /// Arguments of `set`.
 #[derive(Debug, Args)]
 pub struct SetRateArgs {
-    /// The rate, as `link.rate` in the file ("auto" goes back to finding it), after the name of the link or the path of
-    /// its control socket if several run.
-    #[arg(value_names = ["FILE|NAME|SOCKET", "rate=RATE"], num_args = 1..=2, required = true)]
-    pub words: Vec<String>,
+    /// The rate, as `link.rate` in the file; "auto" goes back to finding it.
+    #[arg(value_name = "rate=RATE")]
+    pub value: String,
     /// Which link.
     #[command(flatten)]
     pub link: LinkArgs,
 }
 
-/// Which running link is meant.
+/// Which running link is changed, and how that is printed.
 #[derive(Debug, Args)]
 pub struct LinkArgs {
-    /// The link: its file, its name there, or its control socket [default: the only one running]
-    #[arg(long, value_name = "FILE|NAME|SOCKET")]
-    pub link: Option<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub node: NodeArg,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -87,7 +88,7 @@ pub struct LinkArgs {
 pub(super) const SET_EXAMPLES: &str = "\
 Examples:
   airlane set rate=30Mbit/s
-  airlane set hill-top 'rate=512 kbit/s'";
+  airlane set 'rate=512 kbit/s' hill-top";
 
 const SERVICE_ADD_EXAMPLES: &str = "\
 Examples:
@@ -97,7 +98,7 @@ Examples:
 const SERVICE_REMOVE_EXAMPLES: &str = "\
 Examples:
   airlane service remove games
-  airlane service remove games --link hill-top";
+  airlane service remove games hill-top";
 
 const SERVICE_SET_EXAMPLES: &str = "\
 Examples:

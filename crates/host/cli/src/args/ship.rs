@@ -41,9 +41,9 @@ pub struct SendArgs {
     /// Give up after hearing nothing from the other end for this time
     #[arg(long, value_name = "TIME", default_value = "64 s")]
     pub timeout: Duration,
-    /// Send at the rate that this link's interface reports, not by what arrives: its file, its
-    /// name there, or its control socket [default: the running link that leads there, if one does]
-    #[arg(long, value_name = "FILE|NAME|SOCKET")]
+    /// Send at the rate that this link's interface reports, not by what arrives: its name, its
+    /// file, or its control socket [default: the running link that leads there, if one does]
+    #[arg(long, value_name = "NODE")]
     pub link: Option<String>,
     /// Print what was sent as JSON; every name carries its unit
     #[arg(long)]

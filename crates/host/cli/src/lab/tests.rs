@@ -69,6 +69,7 @@ fn only_loopback_hosts_are_answered() {
     for host in ["127.0.0.1", "localhost"] {
         assert_eq!(lab.get("/", &format!("{host}:{port}")), found());
         assert_eq!(lab.get("/lab.js?x=1", &format!("{host}:{port}")), found());
+        assert_eq!(lab.get("/licences.txt", &format!("{host}:{port}")), found());
     }
     let others = ["127.0.0.1", "127.0.0.1:1", "evil.example", ""].map(str::to_owned);
     for host in others.into_iter().chain([format!("evil.example:{port}")]) {

@@ -302,14 +302,14 @@ impl Watch {
         seen.looked = Some(now);
         let ago = |at: Instant| now.saturating_duration_since(at).as_secs();
         let status = seen.status.as_ref();
-        let several = status.is_some_and(|status| status.peers.len() > 1);
         let peers = || status.iter().flat_map(|status| &status.peers);
         let chosen = peers().find(|other| Some(&*other.name) == peer);
         let flows = seen.flows.as_ref();
         let known = flows.and_then(|flows| flows.as_ref().ok());
-        let peer = chosen.or_else(|| peers().next()).map(|peer| Peer {
+        let peer = chosen.or_else(|| peers().next());
+        let peer = status.zip(peer).map(|(status, peer)| Peer {
             name: &peer.name,
-            head: output::uncoloured(&status::peer_head(peer, several)),
+            head: output::uncoloured(&status::peer_head(status, peer)),
             losses: peer.losses(),
             flows: known.and_then(|all| all.iter().find(|flows| flows.peer == peer.name)),
             history: seen.history.of(&peer.name).collect(),

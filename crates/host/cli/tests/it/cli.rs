@@ -1161,7 +1161,7 @@ fn a_trace_replaces_the_errors_of_a_link() {
 #[test]
 fn services_are_parsed_before_the_node_is_asked() {
     let inline = "{ number = 4, name = \"games\", goal = \"interactive\" }";
-    let nowhere = ["--link", "/nowhere/node.sock"];
+    let nowhere = ["/nowhere/node.sock"];
     let fragment = file(
         "[[services]]\nnumber = 4\nname = \"games\"\nrate = 0.1\nscheme = { kind = \"rlp\" }\n\
          [[classes]]\nmatch = { port = 5004 }\nservice = \"games\"\n",
@@ -1326,6 +1326,10 @@ fn every_verb_has_a_manual_page() {
     for verb in ["", "-up", "-sim-run", "-service-add"] {
         let page = std::fs::read_to_string(pages.join(format!("airlane{verb}.1"))).unwrap();
         assert!(page.contains(".SH DESCRIPTION"), "{page}");
+    }
+    for verb in ["status", "flows", "pull", "record", "set", "service-set"] {
+        let page = std::fs::read_to_string(pages.join(format!("airlane-{verb}.1"))).unwrap();
+        assert!(page.contains("[\\fINODE\\fR]"), "{page}");
     }
 }
 

@@ -441,7 +441,7 @@ fn a_group_may_read_status_and_change_nothing() {
     assert!(read.status.success(), "{read:?}");
     for change in [
         &["reload", file][..],
-        &["service", "remove", "games", "--link", socket],
+        &["service", "remove", "games", socket],
         &["record", "/dev/null", socket],
     ] {
         let refused = as_user(1234, NOGROUP, change);

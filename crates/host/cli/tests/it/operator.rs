@@ -53,27 +53,30 @@ const FILE: &str = "schema = 1\nname = \"left\"\ncontrol = { socket = \"FOLDER/l
 fn rate_finds_a_node_by_link_name_as_status_does() {
     for (arguments, code, part) in [
         (
-            &["/nowhere/a.sock", "rate=20Mbit/s"][..],
+            &["rate=20Mbit/s", "/nowhere/a.sock"][..],
             1,
             "no node answers",
         ),
         (
-            &["rate=20Mbit/s", "--link", "/nowhere/a.sock"],
-            1,
-            "no node answers",
-        ),
-        (
-            &["hill", "rate=20Mbit/s", "--link", "farm"],
+            &["hill", "rate=20Mbit/s"],
             2,
-            "named twice",
+            "\"hill\": only the rate of a link can be set: `airlane set rate=20Mbit/s`, or `airlane set \
+             rate=20Mbit/s NODE`",
         ),
-        (&["hill"], 2, "airlane set NAME rate=20Mbit/s"),
-        (&["hill", "rate=fast"], 2, "\"rate=fast\""),
+        (&["rate=20Mbit/s", "--link", "farm"], 2, "'--link'"),
+        (&["rate=fast", "hill"], 2, "\"rate=fast\""),
     ] {
         let output = airlane(&[&["set"], arguments].concat());
         assert_eq!(output.status.code(), Some(code), "{}", said(&output));
         assert!(said(&output).contains(part), "{part}: {}", said(&output));
     }
+    let output = airlane(&["reload", "hill"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output).contains("\"hill\" is no file: a reload reads the file of the link"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]

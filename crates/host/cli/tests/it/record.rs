@@ -191,7 +191,7 @@ impl Link {
     fn record(&self, end: usize, arguments: &[&str]) -> Command {
         let mut command = Command::new(AIRLANE);
         command.args(["record", &self.path(&format!("{end}.trace"))]);
-        command.args(["--socket", &self.path(&format!("{end}.sock")), "--json"]);
+        command.args([&self.path(&format!("{end}.sock")), "--json"]);
         command.args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -291,7 +291,7 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
 
     // A full disk ends the recording, but not the link.
     let socket = link.path("0.sock");
-    let output = airlane(&["record", "/dev/full", "--socket", &socket]);
+    let output = airlane(&["record", "/dev/full", &socket]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/full"), "{}", stderr(&output));
     // There is no other recording now, since it was ended. The size limit leaves room for little

@@ -125,7 +125,8 @@ pub(super) fn nobody_listens(address: PeerAddress) -> bool {
     asked.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// Sends an empty datagram to the address.
+/// Sends an empty datagram to the address. No protocol has one, so a node there takes it for this look, and neither
+/// for a fault nor for a caller.
 fn say_nothing(address: PeerAddress) -> io::Result<UdpSocket> {
     let PeerAddress::Udp(address) = address else {
         return Err(io::ErrorKind::Unsupported.into());

@@ -262,15 +262,22 @@ fn check_session(
             "the path works in one direction: what drops datagrams on the way there, a firewall or a route?",
         ),
         ("confirmed", _) if let Some(asked) = asked.filter(|asked| !was_reached(peer, *asked)) => {
-            bad(
-                format!(
-                    "{who} does not answer: it was asked for {}, and heard last what left {} ago; its session counts as confirmed \
-                 until it is silent for long",
-                    rounded(asked),
-                    rounded(Duration::from_nanos(session.reached_ns.unwrap_or_default()))
+            // What called before the peer was last reached has been mended.
+            let reached = session.reached_ns.unwrap_or(u64::MAX);
+            let since = callers.iter().filter(|caller| caller.ago_ns < reached);
+            let since: Vec<_> = since.cloned().collect();
+            match called(peer.address, &since, ours) {
+                Some((why, help)) => bad(format!("{who} does not answer: {why}"), &help),
+                None => bad(
+                    format!(
+                        "{who} does not answer: it was asked for {}, and heard last what left {} ago; its session counts \
+                         as confirmed until it is silent for long",
+                        rounded(asked),
+                        rounded(Duration::from_nanos(session.reached_ns.unwrap_or_default()))
+                    ),
+                    "does the other end still run, and is there still a way in both directions?",
                 ),
-                "does the other end still run, and is there still a way in both directions?",
-            )
+            }
         }
         ("confirmed", _) => findings.good(
             "peer",

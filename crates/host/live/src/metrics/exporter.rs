@@ -264,7 +264,10 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
         (Some("GET" | "HEAD"), Some("/metrics")) => match source.text(now) {
             Ok(text) => {
                 let body = parsed.method == Some("GET");
-                response("200 OK", super::CONTENT_TYPE, text, body)
+                match wants_older(parsed.headers) {
+                    true => response("200 OK", super::OLDER_TYPE, &super::older(text), body),
+                    false => response("200 OK", super::CONTENT_TYPE, text, body),
+                }
             }
             Err(error) => response(
                 "503 Service Unavailable",
@@ -276,6 +279,25 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
         (Some("GET" | "HEAD"), _) => refusal("404 Not Found"),
         _ => refusal("405 Method Not Allowed"),
     })
+}
+
+/// Whether the older text is preferred (RFC 9110, section 12.5.1). Who does not name it gets OpenMetrics.
+fn wants_older(headers: &[httparse::Header<'_>]) -> bool {
+    let accept = headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("accept"))
+        .filter_map(|header| std::str::from_utf8(header.value).ok());
+    let weight = |wanted: &str| {
+        let ranges = accept.clone().flat_map(|value| value.split(','));
+        let weights = ranges.filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let is_it = parts.next()?.eq_ignore_ascii_case(wanted);
+            let weight = parts.find_map(|part| part.strip_prefix("q="));
+            is_it.then(|| weight.and_then(|q| q.parse().ok()).unwrap_or(1.0))
+        });
+        weights.fold(0.0, f64::max)
+    };
+    weight("text/plain") > weight("application/openmetrics-text")
 }
 
 /// Whether a host name, with or without a port, is that of the loopback.
@@ -376,6 +398,30 @@ mod tests {
         ] {
             let line = status_line(request).unwrap();
             assert!(line.contains(status), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_older_text_is_for_who_prefers_it() {
+        let open = "application/openmetrics-text;version=1.0.0";
+        let both = format!("{open};q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1");
+        for (accept, older) in [
+            ("*/*", false),
+            (open, false),
+            (&both, false),
+            ("text/plain;version=0.0.4", true),
+            ("TEXT/PLAIN", true),
+            ("text/plain;q=0", false),
+            ("text/plain;q=NaN", false),
+            ("text/plain, application/openmetrics-text; q=0.5", true),
+            ("text/html", false),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nAccept: {accept}\r\n\r\n");
+            let answer = answer(request.as_bytes(), Instant::now(), &mut source()).unwrap();
+            let answer = String::from_utf8(answer).unwrap();
+            let is_older = answer.contains("Content-Type: text/plain; version=0.0.4");
+            assert_eq!(is_older, older, "{accept}: {answer}");
+            assert_eq!(answer.ends_with("# EOF\n"), !older, "{answer}");
         }
     }
 

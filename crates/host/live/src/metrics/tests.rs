@@ -235,6 +235,37 @@ fn the_text_is_open_metrics() {
     }
 }
 
+/// The rules of Prometheus's text 0.0.4: a family has the name of its series.
+#[test]
+fn the_older_text_has_the_same_series() {
+    let text = exposition(&two_peers());
+    let older = older(&text);
+    let series = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(series(&text), series(&older));
+    let mut lines = older.lines().peekable();
+    let mut families = 0;
+    while let Some(help) = lines.next() {
+        let (name, _) = (help.strip_prefix("# HELP ").unwrap())
+            .split_once(' ')
+            .unwrap();
+        let kind = lines.next().unwrap().strip_prefix("# TYPE ").unwrap();
+        let kinds = ["counter", "gauge"].map(|kind| format!("{name} {kind}"));
+        assert!(kinds.contains(&kind.to_owned()), "{kind}");
+        while let Some(series) = lines.next_if(|line| !line.starts_with('#')) {
+            assert!(series.starts_with(&format!("{name}{{")), "{name}: {series}");
+        }
+        families += 1;
+    }
+    assert!(families > 20, "{older}");
+    assert!(
+        older.contains("# TYPE airlane_build_info gauge\n"),
+        "{older}"
+    );
+}
+
 /// Names that begin with `airlane_` in a text.
 fn names(text: &str) -> Vec<&str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';

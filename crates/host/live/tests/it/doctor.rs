@@ -28,6 +28,15 @@ addresses = ["10.7.0.{mine}/24"]
     )
 }
 
+/// The file without security.
+fn without_keys(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.starts_with("security") {
+        true => "security = \"none\"",
+        false => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// The findings of `doctor` in a namespace.
 pub(crate) fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
     let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
@@ -64,6 +73,8 @@ fn faults_are_found_and_nothing_is_left_over() {
 
     let good = checks(&left, &here);
     assert!(good.iter().all(|c| c.verdict == Grade::Good), "{good:#?}");
+    let mtu = &find(&good, "mtu").found;
+    assert!(mtu.ends_with("the path beyond is not measured"), "{mtu}");
     assert!(find(&good, "peer").found.contains("with the right key"));
     assert!(!left.ip("link").contains("air0"));
     // `doctor` has left no state at the peer.
@@ -180,6 +191,37 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
     assert!(left.1.contains("services of one number differ"), "{left:?}");
 }
 
+/// The other end counts a doctor's look as such, and has nothing to say about it.
+#[test]
+fn doctor_leaves_no_fault_at_the_other_end() {
+    if !can_run("doctor_leaves_no_fault_at_the_other_end") {
+        return;
+    }
+    let (left, right, folder, public) = two_hosts();
+    let directory = folder.path().to_str().unwrap();
+    // Calls for another key are named there. A peer that calls would be cause enough, and nothing be looked at.
+    let wrong = file(
+        0,
+        directory,
+        "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=",
+        "",
+    );
+    let there = file(1, directory, &public[0], "");
+    let keyed = there.replace(", peer = \"192.0.2.1:7007\"", "");
+    let plain = without_keys(&there.replace("192.0.2.1:7007", "192.0.2.1:7009"));
+    for (there, expected) in [
+        (&keyed, &["empty", "secure-mac"][..]),
+        (&plain, &["empty", "peer-with-keys"]),
+    ] {
+        let node = Running::start(&right, there).unwrap();
+        let found = checks(&left, &wrong);
+        assert_eq!(find(&found, "peer").verdict, Grade::Bad, "{found:?}");
+        let status = node.stop();
+        let drops: Vec<_> = status.drops.keys().map(String::as_str).collect();
+        assert_eq!(drops, expected, "{:?}", status.callers);
+    }
+}
+
 /// A session existed; then the other end comes back with another key.
 #[test]
 fn doctor_reports_what_the_log_knows_of_a_silent_peer() {
@@ -271,14 +313,9 @@ fn keys_at_one_end_only_are_named_at_both() {
         return;
     }
     for plain in [0, 1] {
-        let found = two_ends(|end, text| {
-            let lines =
-                text.lines()
-                    .map(|line| match end == plain && line.starts_with("security") {
-                        true => "security = \"none\"",
-                        false => line,
-                    });
-            lines.collect::<Vec<_>>().join("\n")
+        let found = two_ends(|end, text| match end == plain {
+            true => without_keys(&text),
+            false => text,
         });
         for (end, words) in [
             (plain, "has keys, while this end has none"),
@@ -288,6 +325,43 @@ fn keys_at_one_end_only_are_named_at_both() {
             assert_eq!(peer.verdict, Grade::Bad);
             assert!(peer.found.contains(words), "{peer:?}");
         }
+    }
+}
+
+/// The other end is started anew, with keys where it had none, or without those that it had.
+#[test]
+fn keys_at_one_end_only_are_named_after_a_session() {
+    if !can_run("keys_at_one_end_only_are_named_after_a_session") {
+        return;
+    }
+    let (left, right, folder, public) = two_hosts();
+    let directory = folder.path().to_str().unwrap();
+    let keyed = [0, 1].map(|end: usize| file(end, directory, &public[1 - end], ""));
+    let plain = keyed.each_ref().map(|text| without_keys(text));
+    for (before, after, words) in [
+        (&keyed, &plain, "has no keys, while this end has some"),
+        (&plain, &keyed, "has keys, while this end has none"),
+    ] {
+        let here = Running::start(&left, &before[0]).unwrap();
+        let there = Running::start(&right, &before[1]).unwrap();
+        here.wait_until("confirmed", |s| s.peers[0].session.state == "confirmed");
+        there.stop();
+        let _there = Running::start(&right, &after[1]).unwrap();
+        here.wait_until("called", |s| !s.callers.is_empty());
+        for state in ["confirmed", "disconnected"] {
+            let status = here.wait_until(state, |s| {
+                state == "confirmed" || s.peers[0].session.state == state
+            });
+            let all = checks(&left, &before[0]);
+            let peer = find(&all, "peer");
+            assert_eq!(peer.verdict, Grade::Bad, "{all:?}");
+            assert!(
+                peer.found.contains(words),
+                "{peer:?} {:?}",
+                status.peers[0].session
+            );
+        }
+        here.stop();
     }
 }
 

@@ -34,7 +34,7 @@ fn strangers_change_nothing() {
         let stranger = UdpSocket::bind("192.0.2.1:0").unwrap();
         let mut rng = Streams::new(1, 0).stream("stranger");
         for i in 0..total {
-            let length = [0, 7, 32, 64, 93, 145, 1400][i % 7];
+            let length = [1, 7, 32, 64, 93, 145, 1400][i % 7];
             let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
             // Every message type, with correct reserved bytes.
             if let Some(start) = bytes.get_mut(..4) {

@@ -33,6 +33,8 @@ macro_rules! reasons {
 }
 
 reasons! {
+    /// A datagram of no bytes, by which `airlane doctor` learns whether a port is closed.
+    Empty = "empty",
     /// Not a message of the secure session.
     SecureType = "secure-type",
     /// Its length is wrong for its type.
@@ -266,15 +268,17 @@ impl Drops {
     }
 
     fn note(&mut self, now: Instant, reason: Reason, address: Option<&dyn Display>, belongs: bool) {
-        let at = reason as usize;
+        let (at, is_look) = (reason as usize, reason == Reason::Empty);
         self.counts[at] += 1;
         let count = || self.counts[at];
         if let Some([total, new]) = self.warned[at].speak(now, count) {
             let (peer, reason) = (self.peer.as_deref(), reason.name());
             let address = address.map(tracing::field::display);
-            match belongs {
-                true => tracing::info!(peer, reason, address, new, total, "dropped"),
-                false => tracing::warn!(peer, reason, address, new, total, "dropped"),
+            // An operator who looks for a fault would take the look of `airlane doctor` for one.
+            match (belongs, is_look) {
+                (_, true) => tracing::debug!(peer, reason, address, new, total, "dropped"),
+                (true, _) => tracing::info!(peer, reason, address, new, total, "dropped"),
+                (false, _) => tracing::warn!(peer, reason, address, new, total, "dropped"),
             }
         }
     }
@@ -385,6 +389,19 @@ mod tests {
         for (i, reason) in Reason::ALL.iter().enumerate() {
             assert_eq!(drops.of(*reason), i as u64 + 1);
         }
+    }
+
+    #[test]
+    fn the_look_of_a_doctor_is_counted_and_no_warning() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
+        tracing::subscriber::with_default(subscriber.finish(), || {
+            let mut drops = Drops::new(None);
+            drops.count(Instant::ORIGIN, Reason::Empty);
+            assert_eq!(drops.of(Reason::Empty), 1);
+        });
+        assert_eq!(log.text(), "");
     }
 
     #[test]

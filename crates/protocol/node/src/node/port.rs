@@ -2,7 +2,8 @@
 //! for as long as datagrams arrive, and only a new source port creates a new one. So the end that calls changes to a
 //! fresh port when nothing that it sent was answered for [`SWALLOWED`], or was heard, as its peers say, and then
 //! alternates between the two; its peers identify it by its key. If both ends call and both have changed ports during
-//! an outage, neither finds the other until one is back on its own port: so a fresh port is kept for [`FRESH`] only.
+//! an outage, neither finds the other until one is back on its own port: so a fresh port that nobody answers is kept for
+//! [`FRESH`] only. One that a peer answers is kept: to go back would give up a way that works for one that did not.
 
 use std::net::SocketAddr;
 

@@ -34,6 +34,10 @@ impl Node {
     ) {
         self.below.datagrams_received += 1;
         self.below.received_bytes += datagram.len() as u64;
+        if datagram.is_empty() {
+            let drops = &mut self.below.drops;
+            return drops.count_of(now, Reason::Empty, &addressing.from);
+        }
         let mut lease = self.pool.lease();
         let (number, length, bound) = match self.open(now, datagram, addressing, lease.bytes_mut())
         {
