@@ -30,6 +30,7 @@ pub(crate) mod observe;
 mod planned;
 pub(crate) mod radio;
 pub(crate) mod served;
+mod shrunk;
 mod stations;
 pub(crate) mod status;
 mod transmit;
@@ -334,6 +335,7 @@ impl Engine {
                 }
             }
             Medium::Circuit(_) => self.on_circuit(index, observer),
+            Medium::Shrunk(_) => self.on_shrunk(index, observer),
             // The radio has a deadline of its own.
             Medium::Station(_) => {}
             Medium::Datagrams(_) => self.on_datagram(index, observer),
@@ -508,7 +510,11 @@ impl Engine {
         let out = *out as usize;
         let Direction { medium, air, .. } = &mut self.directions[out];
         match medium {
-            Medium::Packets(_) | Medium::Queued(_) | Medium::Circuit(_) | Medium::Datagrams(_) => {}
+            Medium::Packets(_)
+            | Medium::Shrunk(_)
+            | Medium::Queued(_)
+            | Medium::Circuit(_)
+            | Medium::Datagrams(_) => {}
             Medium::Station(link) => {
                 let radio = usize::from(link.radio);
                 let end = &mut self.radios[radio];
@@ -631,6 +637,7 @@ impl Engine {
                 }
                 self.deadlines.set(index, circuit.poll_timeout());
             }
+            Medium::Shrunk(_) => self.send_shrunk(index, packet, observer),
             Medium::Packets(_)
             | Medium::Frames(_)
             | Medium::Driving(_)

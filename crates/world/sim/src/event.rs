@@ -165,6 +165,8 @@ pub enum Dropped {
     Queue(DropReason),
     /// There is no route to its destination.
     NoRoute,
+    /// The far end of a link cannot restore its compressed headers.
+    OutOfStep,
 }
 
 /// Why a frame does not arrive.
@@ -226,7 +228,7 @@ pub enum Event {
         /// The packet.
         packet: PacketInfo,
     },
-    /// A packet is dropped before a link, or for lack of a route.
+    /// A packet is dropped before a link, for lack of a route, or behind a link that cannot restore its headers.
     PacketDropped {
         /// Where it happened; none without a route.
         way: Option<LinkDirection>,

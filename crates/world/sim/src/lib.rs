@@ -35,6 +35,7 @@ mod repeat;
 mod report;
 mod result;
 mod retrace;
+mod rfc1144;
 mod route;
 mod run;
 pub mod scenario;
@@ -54,8 +55,8 @@ pub use repeat::{repeat, repeat_all, repeat_prepared};
 pub use report::{REPORT_SCHEMA, Report};
 pub use result::{
     CircuitResult, DirectionResult, FlowResult, FlowService, GroupResult, HandoffResult,
-    LinkResult, Measured, NodeResult, OverTimeResult, PathResult, ProgressResult, RadioResult,
-    RunResult, Scalar, ServiceResult, ServiceShare, StationResult, WindowResult,
+    HeadersResult, LinkResult, Measured, NodeResult, OverTimeResult, PathResult, ProgressResult,
+    RadioResult, RunResult, Scalar, ServiceResult, ServiceShare, StationResult, WindowResult,
 };
 pub use retrace::{
     Arrangement, InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit,

@@ -117,6 +117,12 @@ impl Marks {
     pub(crate) const fn with(self, mark: Self, marked: bool) -> Self {
         Self(if marked { self.0 | mark.0 } else { self.0 })
     }
+
+    /// Takes this mark away.
+    #[must_use]
+    pub(crate) const fn without(self, mark: Self) -> Self {
+        Self(self.0 & !mark.0)
+    }
 }
 
 /// The IP protocol number of encrypted packets (RFC 4303).

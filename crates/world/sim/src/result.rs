@@ -380,6 +380,9 @@ pub struct DirectionResult {
     /// Counters of the station at the near end, if the link is a GSM circuit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub circuit: Option<CircuitResult>,
+    /// Counters of both its ends, if the link compresses headers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<HeadersResult>,
     /// The services of this direction; empty on a link without services.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceResult>,
@@ -402,6 +405,26 @@ pub struct CircuitResult {
     pub spoiled: Count,
     /// Packets of the stream without repair that lost octets.
     pub missed: Count,
+}
+
+/// Counters of one direction of a link that compresses the headers of TCP/IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HeadersResult {
+    /// Packets that left with whole headers, which the far end kept.
+    pub whole: u64,
+    /// Packets that left with compressed headers.
+    pub compressed: u64,
+    /// Bytes of the headers of both.
+    pub bytes: u64,
+    /// Packets that the far end dropped, because a packet before them was lost.
+    pub out_of_step: Count,
+}
+
+impl HeadersResult {
+    /// Mean length of a TCP/IP header on the link, bytes; NaN without any.
+    pub fn mean_bytes(&self) -> f64 {
+        self.bytes as f64 / (self.whole + self.compressed) as f64
+    }
 }
 
 /// Results of one service in one direction of a link: its sender at the near end, its receiver at the far end. The

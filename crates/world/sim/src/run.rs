@@ -337,6 +337,7 @@ fn direction_result(engine: &Engine, index: usize, stopped: Instant) -> Directio
         utilisation_ratio: direction.utilisation(stopped),
         too_long: engine.lives.too_long(index),
         circuit: direction.circuit(),
+        headers: direction.headers(),
         services,
     }
 }

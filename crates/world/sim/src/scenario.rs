@@ -6,9 +6,11 @@
 //! simulator runs it.
 
 mod clap;
+mod counted_headers;
 mod flows;
 mod gsm;
 mod handoff;
+mod header_compression;
 mod interactive;
 mod live;
 mod live_sites;
@@ -44,6 +46,7 @@ pub use flows::{
 };
 pub use gsm::{GsmConfig, GsmFrame};
 pub use handoff::{HandoffConfig, HandoffKind};
+pub use header_compression::HeaderCompression;
 pub use interactive::{MailConfig, TelnetConfig};
 pub(crate) use live::Loaded;
 pub use live::{LinkNode, LiveFile};
@@ -239,6 +242,10 @@ pub struct LinkConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [{ "frame": { "blocks": 7 } }]))]
     pub gsm: Option<GsmConfig>,
+    /// Both ends compress the headers of TCP/IP, of flows whose `header-size` counts them; only without services. Left
+    /// out: headers are whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header_compression: Option<HeaderCompression>,
     /// The longest payload of a frame, link headers excluded. Source: Xylomenos 1999, tables 3.1 to 3.3. Sets the
     /// packet size of applications that cross the link. Left out: `1500 B` with services; without, no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
 use crate::engine::lives::{LiveEnd, Lives, Path, Peer};
-use crate::engine::medium::{Air, Direction, Medium, StationLink};
+use crate::engine::medium::{Air, Direction, Medium, ShrunkLink, StationLink};
 use crate::engine::next_hops::{NextHop, NextHops};
 use crate::engine::radio::{Attached, RadioEnd, Recorded};
 use crate::engine::status::{Daemon, Daemons};
@@ -37,6 +37,7 @@ use crate::graph::Step;
 use crate::headers::CaptureHeaders;
 use crate::hint::flow_hints;
 use crate::packet::Packet;
+use crate::rfc1144::Compression;
 use crate::route::Routes;
 use crate::scenario::{
     AppConfig, Completion, Epochs, FlowConfig, HandoffConfig, LinkConfig, Media, PacedBy, PathMtu,
@@ -377,12 +378,17 @@ fn direction(
             ErrorModel::custom(model, streams, &stream)
         }
     };
+    let headers = || Compression::new(site.scenario.headers_of_flows().collect());
+    let headers = link.header_compression.map(|_| headers());
     let medium = if let Some(gsm) = &link.gsm {
         let limit = config.queue;
         let channel = channel((site, streams), (name, down), config, errors);
-        Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
+        Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit, headers)))
     } else if link.is_live() {
         Medium::Datagrams(channel((site, streams), (name, down), config, errors))
+    } else if let Some(headers) = headers {
+        let channel = channel((site, streams), (name, down), config, errors);
+        Medium::Shrunk(Box::new(ShrunkLink { channel, headers }))
     } else if link.services.is_empty() {
         Medium::Packets(channel((site, streams), (name, down), config, errors))
     } else {

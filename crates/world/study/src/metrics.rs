@@ -140,6 +140,13 @@ fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
             ("dropped_packets", channel.dropped_queue.frames as f64),
         ]);
     }
+    if let Some(headers) = &direction.headers {
+        all.extend([
+            ("whole_headers", headers.whole as f64),
+            ("header_mean_bytes", headers.mean_bytes()),
+            ("out_of_step_packets", headers.out_of_step.frames as f64),
+        ]);
+    }
     if !direction.services.is_empty() {
         all.extend(repairs(&direction.services));
     }

@@ -100,6 +100,7 @@ fn check_link(name: &str, link: &LinkConfig, problems: &mut Problems) {
     let at = |setting: &str| format!("links.{}.{setting}", key(name));
     let simulated_only = [
         ("gsm", link.gsm.is_some()),
+        ("header-compression", link.header_compression.is_some()),
         ("mark-above", link.mark_above.is_some()),
         ("shared-fades", link.shared_fades),
         ("mtu", link.mtu.is_some()),

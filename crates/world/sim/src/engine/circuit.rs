@@ -12,13 +12,14 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, FrameLength, Instant, Payload, QueueLimit};
+use airlane_base::{Duration, FrameLength, Instant, QueueLimit};
 use airlane_channel::blocks::adaptive::LENGTHS;
 use airlane_channel::{Channel, Count};
 use airlane_gsm::{BLOCK, Body, Counts, Frame, Header, Lengths, Station, Unnumbered, ppp};
 
 use crate::packet::Packet;
-use crate::result::CircuitResult;
+use crate::result::{CircuitResult, HeadersResult};
+use crate::rfc1144::{Compression, Shrunk};
 use crate::scenario::{GsmConfig, GsmFrame};
 
 /// Octets of a stream, from one offset to another.
@@ -45,6 +46,13 @@ struct Framed<P> {
     packet: P,
 }
 
+impl<P> Framed<P> {
+    /// Length of the packet on the link.
+    const fn len(&self) -> usize {
+        (self.to - self.from) as usize - ppp::OVERHEAD
+    }
+}
+
 /// Packets as octets, at both ends of a direction.
 #[derive(Debug)]
 struct Stream<P> {
@@ -62,7 +70,7 @@ struct Stream<P> {
     spoiled: Count,
 }
 
-impl<P: Payload> Stream<P> {
+impl<P> Stream<P> {
     fn new(limit: QueueLimit) -> Self {
         Self {
             limit,
@@ -86,8 +94,7 @@ impl<P: Payload> Stream<P> {
         self.written - self.cut
     }
 
-    fn push(&mut self, packet: P) -> bool {
-        let len = packet.len();
+    fn push(&mut self, packet: P, len: usize) -> bool {
         if !self.has_room(len, self.limit) {
             return false;
         }
@@ -117,7 +124,7 @@ impl<P: Payload> Stream<P> {
             && first.from < to
         {
             self.waiting -= 1;
-            self.waiting_bytes -= first.packet.len();
+            self.waiting_bytes -= first.len();
         }
         let begun = self.packets.iter().rev().skip(self.waiting);
         let ended = begun.take_while(|framed| framed.to > from);
@@ -130,7 +137,7 @@ impl<P: Payload> Stream<P> {
     /// Everything in flight is lost.
     fn lose(&mut self) {
         for framed in self.packets.drain(..) {
-            self.spoiled.add(framed.packet.len());
+            self.spoiled.add(framed.len());
         }
         (self.waiting, self.waiting_bytes) = (0, 0);
         (self.cut, self.read, self.whole_from) = (self.written, self.written, self.written);
@@ -147,7 +154,7 @@ impl<P: Payload> Stream<P> {
             if framed.from.saturating_sub(1) >= self.whole_from {
                 give(framed.packet);
             } else {
-                self.spoiled.add(framed.packet.len());
+                self.spoiled.add(framed.len());
             }
         }
     }
@@ -168,9 +175,11 @@ pub(crate) struct Circuit {
 #[derive(Debug)]
 struct State {
     station: Station<Piece>,
-    stream: Stream<Packet>,
+    stream: Stream<Shrunk>,
     /// The stream that is sent once, if there is one.
-    once: Option<Stream<Packet>>,
+    once: Option<Stream<Shrunk>>,
+    /// Shrinks headers, if the link does.
+    headers: Option<Compression>,
     /// Whether the next frame comes from that stream.
     once_next: bool,
     fixed: u8,
@@ -183,6 +192,7 @@ impl Circuit {
         config: &GsmConfig,
         channel: Channel<Frame<Piece>>,
         limit: QueueLimit,
+        headers: Option<Compression>,
     ) -> Self {
         let block = channel.config().rate.transmission_time(BLOCK);
         let length = FrameLength::new(LENGTHS, 6.0, BLOCK as f64 - 1.0, 1.0);
@@ -198,6 +208,7 @@ impl Circuit {
                 stream: Stream::new(limit),
                 once: config.bypass.then(|| Stream::new(limit)),
                 once_next: false,
+                headers,
                 fixed,
                 length,
             },
@@ -211,9 +222,15 @@ impl Circuit {
             Some(once) if packet.header.protocol == UDP => once,
             _ => &mut self.state.stream,
         };
-        let taken = stream.push(packet);
+        let headers = &mut self.state.headers;
+        let shrunk = headers
+            .as_ref()
+            .map_or_else(|| Shrunk::plain(packet), |ends| ends.shrink(&packet));
+        let taken = stream.push(shrunk, shrunk.len());
         if !taken {
-            self.channel.refuse(packet.len());
+            self.channel.refuse(shrunk.len());
+        } else if let Some(ends) = headers {
+            ends.took(&shrunk);
         }
         self.wake(now);
         taken
@@ -223,7 +240,7 @@ impl Circuit {
         let once = self.state.once.as_ref();
         let once = once.filter(|_| packet.header.protocol == UDP);
         once.unwrap_or(&self.state.stream)
-            .has_room(packet.len(), limit)
+            .has_room(packet.len as usize, limit)
     }
 
     /// Octets that a frame of `blocks` blocks carries. Check sequence, header and the L2R octet take 6; in addition,
@@ -284,20 +301,21 @@ impl Circuit {
     }
 
     /// The station's next frame.
-    fn repaired(&mut self, now: Instant, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
+    fn repaired(&mut self, now: Instant, mut ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
         let blocks = self.lengths(self.state.stream.rest());
         let most = self.payload(blocks.full);
         let stream = &mut self.state.stream;
-        self.state
-            .station
-            .transmit(now, blocks, || stream.cut(most, ends))
+        self.state.station.transmit(now, blocks, || {
+            stream.cut(most, |shrunk| ends(&shrunk.packet))
+        })
     }
 
     /// The next frame of the stream that is sent once.
-    fn once(&mut self, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
+    fn once(&mut self, mut ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
         let blocks = self.lengths(self.state.once.as_ref()?.rest()).full;
         let most = self.payload(blocks);
-        let information = self.state.once.as_mut()?.cut(most, ends)?;
+        let once = self.state.once.as_mut()?;
+        let information = once.cut(most, |shrunk| ends(&shrunk.packet))?;
         Some(Frame {
             blocks,
             header: ONCE,
@@ -305,14 +323,20 @@ impl Circuit {
         })
     }
 
-    /// A frame has arrived at the far station, which is the station of the other direction.
+    /// A frame has arrived at the far station, which is the station of the other direction. `give` gets each packet
+    /// that it completes, and whether its headers could be restored.
     pub(super) fn read(
         &mut self,
         now: Instant,
         far: &mut Self,
         frame: Frame<Piece>,
-        mut give: impl FnMut(Packet),
+        mut give: impl FnMut(Packet, bool),
     ) {
+        let headers = &mut self.state.headers;
+        let mut give = |shrunk: Shrunk| {
+            let expands = |ends: &mut Compression| ends.expand(&shrunk);
+            give(shrunk.packet, headers.as_mut().is_none_or(expands));
+        };
         if let Some((once, piece)) = self.state.once.as_mut().zip(frame.information)
             && frame.header == ONCE
         {
@@ -360,6 +384,9 @@ impl Circuit {
         if let Some(once) = &mut self.state.once {
             once.lose();
         }
+        if let Some(ends) = &mut self.state.headers {
+            ends.forget();
+        }
         self.wake(now);
     }
 
@@ -368,6 +395,10 @@ impl Circuit {
             .into_iter()
             .chain(self.channel.poll_timeout())
             .min()
+    }
+
+    pub(crate) fn headers(&self) -> Option<HeadersResult> {
+        self.state.headers.as_ref().map(Compression::result)
     }
 
     pub(crate) fn result(&self) -> CircuitResult {
@@ -410,7 +441,7 @@ mod tests {
             let limit = QueueLimit::Packets(20);
             let mut stream = Stream::new(limit);
             for (seq, len) in lens.iter().enumerate() {
-                prop_assert!(stream.push(vec![seq as u8; *len]));
+                prop_assert!(stream.push(vec![seq as u8; *len], *len));
             }
             let (mut came, mut all, mut left) = (Vec::new(), Vec::new(), Vec::new());
             for (most, arrives) in pieces {

@@ -25,10 +25,14 @@ impl Engine {
             return;
         };
         if let Some(frame) = near.channel.poll_deliver(self.now) {
-            near.read(self.now, far, frame, |packet| {
+            near.read(self.now, far, frame, |packet, restored| {
                 observer.on_packet_arrival(self.now, index, &packet);
-                observer.on_arrival(self.now, index, &packet);
-                self.delivered.push_back((node, packet));
+                if restored {
+                    observer.on_arrival(self.now, index, &packet);
+                    self.delivered.push_back((node, packet));
+                } else {
+                    observer.on_out_of_step(self.now, index, &packet);
+                }
             });
             self.deadlines.set(index ^ 1, far.poll_timeout());
         } else {

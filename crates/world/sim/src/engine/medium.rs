@@ -4,6 +4,7 @@
 //! Packets   IP ─────► pipe                     a link without services
 //! Frames    port ───► pipe                     a port that paces itself
 //! Driving   port ◄──► pipe or shared air       a port that is asked when its next frame may leave
+//! Shrunk    IP ─► headers ─► pipe ─► headers   a link without services that compresses headers
 //! Queued    IP ► queue ► shared air            a link without services that waits for its turn
 //! Circuit   IP ► queue ► octets ► stations ◄► pipe   a circuit of GSM's data service
 //! Station   port ◄──► station of a radio       a port whose frames contend for the air
@@ -23,13 +24,16 @@ use airlane_link::{Frame, Token};
 
 use super::circuit::Circuit;
 use crate::packet::{Marks, Packet};
-use crate::result::CircuitResult;
+use crate::result::{CircuitResult, HeadersResult};
+use crate::rfc1144::{Compression, Shrunk};
 
 /// How a direction of a link carries packets, frames or datagrams.
 #[derive(Debug)]
 pub(crate) enum Medium {
     /// A link without services.
     Packets(Channel<Packet>),
+    /// A link without services that compresses headers.
+    Shrunk(Box<ShrunkLink>),
     /// A link between two ports, which pace themselves.
     Frames(Channel<Frame<Packet>>),
     /// A link between two ports that itself decides when it takes the next frame.
@@ -121,6 +125,13 @@ impl Driving {
         let own = left.or(self.next);
         own.into_iter().chain(self.channel.poll_timeout()).min()
     }
+}
+
+/// A transmitter between two ends that compress and restore headers.
+#[derive(Debug)]
+pub(crate) struct ShrunkLink {
+    pub(crate) channel: Channel<Shrunk>,
+    pub(crate) headers: Compression,
 }
 
 /// Packets that wait for their turn on a shared transmitter.
@@ -249,6 +260,7 @@ impl Direction {
     fn has_room(&mut self, now: Instant, packet: &Packet, limit: QueueLimit) -> bool {
         match &mut self.medium {
             Medium::Packets(channel) => channel.has_room(now, packet.len(), limit),
+            Medium::Shrunk(link) => link.channel.has_room(now, packet.len(), limit),
             Medium::Queued(link) => link.has_room(packet.len(), limit),
             Medium::Circuit(circuit) => circuit.has_room(packet, limit),
             Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) | Medium::Datagrams(_) => {
@@ -264,6 +276,7 @@ impl Direction {
             Medium::Frames(channel) => channel.stats(),
             Medium::Datagrams(channel) => channel.stats(),
             Medium::Driving(link) => link.channel.stats(),
+            Medium::Shrunk(link) => link.channel.stats(),
             Medium::Queued(link) => link.channel.stats(),
             Medium::Circuit(circuit) => circuit.channel.stats(),
             Medium::Station(link) => &link.stats,
@@ -277,6 +290,7 @@ impl Direction {
             Medium::Frames(channel) => channel.under_way(),
             Medium::Datagrams(channel) => channel.under_way(),
             Medium::Driving(link) => link.channel.under_way(),
+            Medium::Shrunk(link) => link.channel.under_way(),
             Medium::Queued(link) => link.waiting().plus(link.channel.under_way()),
             Medium::Circuit(circuit) => circuit.channel.under_way(),
             Medium::Station(link) => link.under_way(),
@@ -299,6 +313,7 @@ impl Direction {
             Medium::Frames(channel) => channel.utilisation(now),
             Medium::Datagrams(channel) => channel.utilisation(now),
             Medium::Driving(link) => link.channel.utilisation(now),
+            Medium::Shrunk(link) => link.channel.utilisation(now),
             Medium::Queued(link) => link.channel.utilisation(now),
             Medium::Circuit(circuit) => circuit.channel.utilisation(now),
             Medium::Station(link) => link.utilisation(now),
@@ -313,6 +328,15 @@ impl Direction {
         }
     }
 
+    /// The counters of both its ends, if it compresses headers.
+    pub(crate) fn headers(&self) -> Option<HeadersResult> {
+        match &self.medium {
+            Medium::Shrunk(link) => Some(link.headers.result()),
+            Medium::Circuit(circuit) => circuit.headers(),
+            _ => None,
+        }
+    }
+
     /// Whether its error model is user-supplied.
     pub(crate) fn has_custom_errors(&self) -> bool {
         let errors = match &self.medium {
@@ -320,6 +344,7 @@ impl Direction {
             Medium::Frames(channel) => channel.errors(),
             Medium::Datagrams(channel) => channel.errors(),
             Medium::Driving(link) => link.channel.errors(),
+            Medium::Shrunk(link) => link.channel.errors(),
             Medium::Queued(link) => link.channel.errors(),
             Medium::Circuit(circuit) => circuit.channel.errors(),
             Medium::Station(_) => return false,

@@ -92,6 +92,9 @@ pub(crate) trait Observer {
     /// A packet arrives at the far end of a direction without services; IP gets it at once.
     #[inline]
     fn on_packet_arrival(&mut self, _: Instant, _direction: usize, _: &Packet) {}
+    /// The far end of a direction drops a packet whose headers it cannot restore.
+    #[inline]
+    fn on_out_of_step(&mut self, _: Instant, _direction: usize, _: &Packet) {}
     /// IP at the far end of a direction gets a packet.
     #[inline]
     fn on_arrival(&mut self, _: Instant, _direction: usize, _: &Packet) {}
@@ -183,6 +186,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_packet_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
         self.0.on_packet_arrival(now, direction, packet);
         self.1.on_packet_arrival(now, direction, packet);
+    }
+
+    fn on_out_of_step(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        self.0.on_out_of_step(now, direction, packet);
+        self.1.on_out_of_step(now, direction, packet);
     }
 
     fn on_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {

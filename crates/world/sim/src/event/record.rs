@@ -202,6 +202,7 @@ impl<'a> EventRecord<'a> {
                 record.reason = Some(match reason {
                     Dropped::Queue(reason) => reason.name(),
                     Dropped::NoRoute => "no-route",
+                    Dropped::OutOfStep => "out-of-step",
                 });
             }
             Event::ServiceReported { event, .. } => record.reason = Some(event.name),

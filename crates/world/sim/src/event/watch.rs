@@ -226,6 +226,16 @@ impl<W: Watcher> Observer for Typed<'_, W> {
         self.watcher.on_event(now, &received);
     }
 
+    fn on_out_of_step(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        let dropped = Event::PacketDropped {
+            way: Some(way(direction)),
+            service: None,
+            reason: Dropped::OutOfStep,
+            packet: packet.into(),
+        };
+        self.watcher.on_event(now, &dropped);
+    }
+
     fn on_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
         let left = Event::PacketLeft {
             way: way(direction),

@@ -78,6 +78,7 @@ impl LinkConfig {
             ("mark-above", self.mark_above.is_some()),
             ("medium", self.medium.is_some()),
             ("gsm", self.gsm.is_some()),
+            ("header-compression", self.header_compression.is_some()),
         ];
         let mut stated = stated.into_iter().filter(|(_, is)| *is);
         stated.next().map(|(setting, _)| setting)

@@ -248,6 +248,7 @@ impl Scenario {
             }
             gsm.check(problems);
         }
+        link.check_header_compression(self, problems);
         if let Some(medium) = &link.medium {
             self.check_medium(medium, link, problems);
         }

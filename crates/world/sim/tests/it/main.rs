@@ -18,6 +18,7 @@ mod figure_1;
 mod found_rates;
 mod gsm;
 mod handoffs;
+mod header_compression;
 mod hidden;
 mod imports;
 mod interactive;
