@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python lab
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-ns3 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile site page lab docs reference static router deb version release deny clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-ns3 validate-kernel validate-live bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz worlds hostile site page lab docs reference static router deb version release deny clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -143,6 +143,10 @@ validate-kernel: setup ## Run the kernel's TCP beside the profile `modern` over 
 	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
 	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-kernel -- \
 	  --airlane $(BUILT)/quick/airlane --write docs/lab/validation-kernel.md
+
+validate-live: setup ## Run a link beside its simulation, with the kernel's TCP, bare and over live nodes (root; 20 min)
+	$(CARGO) build --profile quick --locked -p airlane-cli --bin airlane
+	crates/checks/bench/emulated/run $(BUILT)/quick/airlane docs/lab/emulated.txt
 
 # Where the scripts are: make packetdrill ARGS=../packetdrill/gtests/net/tcp
 packetdrill: ## Play packetdrill's scripts of TCP (github.com/google/packetdrill) against the profile `modern`

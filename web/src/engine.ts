@@ -37,7 +37,7 @@ export class Engine {
 
   constructor(readonly size = Math.max(2, Math.min(16, navigator.hardwareConcurrency || 2))) {}
 
-  /** Compiles the simulator, off the page's thread. */
+  /** Compiles the simulator, off the page's thread, in a worker that ends by itself. */
   async start(base64: string): Promise<void> {
     const worker = new SimulatorWorker();
     this.module = await new Promise((resolve, reject) => {
@@ -45,7 +45,6 @@ export class Engine {
       worker.onerror = (event) => reject(new Error(event.message || "no worker can be started here"));
       worker.postMessage({ id: 0, compile: base64 });
     });
-    worker.terminate();
     while (this.seats.length < this.size) this.seats.push(this.seat());
     this.work();
   }

@@ -23,10 +23,35 @@ const scope = self as unknown as {
 let module: WebAssembly.Module | undefined;
 let simulator: Simulator | undefined;
 
+/** Where the browser keeps the unpacked simulator; nowhere for a page that is a file. */
+async function keeper(base64: string): Promise<{ cache: Cache; address: string } | undefined> {
+  if (!/^https?:/.test(self.origin)) return undefined;
+  try {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(base64));
+    const name = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return { cache: await caches.open("airlane-simulator"), address: `${self.origin}/simulator/${name}.wasm` };
+  } catch {
+    return undefined;
+  }
+}
+
 /** Browsers unpack gzip by themselves, but the simulator is a third shorter as xz. */
-async function compile(base64: string): Promise<WebAssembly.Module> {
+async function unpack(base64: string): Promise<ArrayBuffer> {
   const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  return WebAssembly.compile(await new Response(new XzReadableStream(new Blob([packed]).stream())).arrayBuffer());
+  return new Response(new XzReadableStream(new Blob([packed]).stream())).arrayBuffer();
+}
+
+/** Compiles the simulator and says so; then keeps what had to be unpacked, which takes longer than compiling. */
+async function compile(base64: string, done: (module: WebAssembly.Module) => void): Promise<void> {
+  const kept = await keeper(base64);
+  const found = await kept?.cache.match(kept.address).catch(() => undefined);
+  const whole = found && (await WebAssembly.compileStreaming(found).catch(() => undefined));
+  if (whole) return done(whole);
+  const bytes = await unpack(base64);
+  done(await WebAssembly.compile(bytes));
+  if (!kept) return;
+  for (const old of await kept.cache.keys()) await kept.cache.delete(old);
+  await kept.cache.put(kept.address, new Response(bytes, { headers: { "Content-Type": "application/wasm" } }));
 }
 
 function answered(length: number): string {
@@ -59,8 +84,7 @@ async function ask(question: Blob | string): Promise<string> {
 scope.onmessage = async ({ data }) => {
   try {
     if ("compile" in data) {
-      module = await compile(data.compile);
-      scope.postMessage({ id: data.id, module });
+      await compile(data.compile, (module) => scope.postMessage({ id: data.id, module })).finally(() => self.close());
     } else if ("module" in data) {
       module = data.module;
     } else {

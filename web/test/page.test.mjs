@@ -473,4 +473,29 @@ describe("the served page", () => {
       assert.match(answer.headers.get("content-security-policy"), /^default-src 'none'; script-src 'self' 'wasm-unsafe-eval';/);
     }
   });
+
+  test("keeps the unpacked simulator, and survives a kept one that is broken", async () => {
+    const page = await open(address);
+    const kept = () => page.evaluate(async () => {
+      const cache = await caches.open("airlane-simulator");
+      const all = await Promise.all((await cache.keys()).map(async (key) => (await cache.match(key)).arrayBuffer()));
+      return all.map((bytes) => bytes.byteLength);
+    });
+    const waitForKept = async (least) => {
+      for (let tries = 0; tries < 100 && !(await kept()).some((bytes) => bytes > least); tries++) await page.waitForTimeout(100);
+      return kept();
+    };
+    const [whole, ...others] = await waitForKept(1_000_000);
+    assert.ok(whole > 1_000_000 && others.length === 0, `${whole} ${others}`);
+    await page.reload();
+    await page.waitForFunction(SETTLED);
+    await page.evaluate(async () => {
+      const cache = await caches.open("airlane-simulator");
+      for (const key of await cache.keys()) await cache.put(key, new Response("broken", { headers: { "Content-Type": "application/wasm" } }));
+    });
+    await page.reload();
+    await page.waitForFunction(SETTLED);
+    assert.deepEqual(await waitForKept(1_000_000), [whole]);
+    await close(page);
+  });
 });

@@ -51,8 +51,8 @@ pub fn exposition(status: &Status) -> String {
     text
 }
 
-/// The older text of an OpenMetrics text: there a family has the name of its series, of which a counter's end in
-/// `_total`, and neither units nor an end.
+/// Converts OpenMetrics to the older text, where a family has the name of its series (a counter's ends in `_total`),
+/// and there are neither units nor an end.
 pub fn older(text: &str) -> String {
     let mut older = String::with_capacity(text.len());
     let mut help = "";

@@ -228,7 +228,7 @@ pub enum Event {
         /// The packet.
         packet: PacketInfo,
     },
-    /// A packet is dropped before a link, for lack of a route, or behind a link that cannot restore its headers.
+    /// A packet is dropped before a link, for lack of a route, or after a link that cannot restore its headers.
     PacketDropped {
         /// Where it happened; none without a route.
         way: Option<LinkDirection>,

@@ -1,7 +1,7 @@
 //! Headers of TCP/IP as differences from the packet of the same connection that went before (RFC 1144).
 //!
-//! The near end keeps the last header of 16 connections. What is no small step forward from it leaves whole: the
-//! first packet of a connection, what is sent again, an acknowledgment said twice, and changed options.
+//! The near end keeps the last header of 16 connections. A header that is no small step forward leaves whole: the
+//! first packet of a connection, a retransmission, a repeated acknowledgment, and changed options.
 //! The far end adds differences to the header that it saw last. If a packet between the two was lost, the sum is
 //! wrong, TCP's checksum shows it, and the packet is dropped here, as is all that follows, up to the next whole
 //! header.
@@ -107,7 +107,7 @@ struct Fields {
     closed: u16,
     /// Whether user bytes follow.
     carries: bool,
-    /// The number behind the highest segment.
+    /// The number after the highest segment.
     high: u64,
     marks: Marks,
     /// Whether blocks of SACK follow it.
@@ -207,7 +207,7 @@ impl Compression {
     pub(crate) fn shrink(&self, packet: &Packet) -> Shrunk {
         let plain = Shrunk::plain(*packet);
         let flow = self.flows.get(usize::from(packet.flow)).copied().flatten();
-        // A SYN has no predecessor and is none.
+        // A SYN neither has nor is a predecessor.
         let agrees = packet.role() != Role::Data && packet.role() != Role::Request;
         let opens = packet.asks().is_some() || agrees && packet.marks.has(Marks::AGREES);
         let Some(flow) = flow.filter(|_| packet.header.protocol == TCP && !opens) else {

@@ -281,7 +281,7 @@ fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> 
     })
 }
 
-/// Whether the older text is preferred (RFC 9110, section 12.5.1). Who does not name it gets OpenMetrics.
+/// Whether the older text is preferred (RFC 9110, section 12.5.1). A client that names neither gets OpenMetrics.
 fn wants_older(headers: &[httparse::Header<'_>]) -> bool {
     let accept = headers
         .iter()

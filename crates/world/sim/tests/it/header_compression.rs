@@ -47,7 +47,7 @@ fn a_clean_link_carries_four_bytes_of_header() {
     assert!((0.99..1.01).contains(&gain), "{gain}");
 }
 
-/// Ludwig et al. 1999, LUD-C-32: a loss behind the compressor takes what follows with it, and a timeout ends it.
+/// Ludwig et al. 1999, LUD-C-32: a loss after the compressor takes what follows with it, and a timeout ends it.
 #[test]
 fn a_lost_packet_takes_the_rest_of_the_window_with_it() {
     let lossy = "errors = { kind = \"uniform\", rate = 0.02 }";
