@@ -32,11 +32,11 @@ describe("without a node", () => {
 
   test("a node that is not there is said, and the token is not left in the address", async () => {
     const page = await visit(browser, lab.address);
-    await page.getByRole("alert").getByText("is `airlane up` running?").waitFor();
+    await page.getByRole("alert").getByText("no node answers there").waitFor();
     assert.equal(new URL(page.url()).hash, "");
     // What this tab knows is still known after the page is loaded again.
     await page.reload();
-    await page.getByRole("alert").getByText("is `airlane up` running?").waitFor();
+    await page.getByRole("alert").getByText("no node answers there").waitFor();
     await isForEverybody(page);
     await close(page);
   });
@@ -54,7 +54,7 @@ describe("without a node", () => {
       assert.ok(page.wrong.every((line) => line.includes("403")), page.wrong.join());
       page.wrong.length = 0;
       await page.evaluate((address) => location.assign(address), lab.address);
-      await alert.getByText("is `airlane up` running?").waitFor();
+      await alert.getByText("no node answers there").waitFor();
       await close(page);
     }
   });
@@ -277,7 +277,7 @@ errors = { kind = "uniform", rate = 0.05 }
   test("gets what is advised by two clicks, and not by one", { timeout: 400_000 }, async () => {
     const load = [send(0, 5006, 4, 1000), send(1, 5006, 4, 1000)];
     await until("the session is confirmed", async () => (await status(0))?.peers[0].session.state === "confirmed");
-    await Promise.all([0, 1].map((end) => airlane("record", `${folder}/${end}.trace`, "--socket", `${folder}/${end}.sock`, "--for", "15s")));
+    await Promise.all([0, 1].map((end) => airlane("record", `${folder}/${end}.trace`, `${folder}/${end}.sock`, "--for", "15s")));
     await Promise.all(load.map(end));
     const services = async () => (await status(0)).peers[0].services.filter(({ draining }) => !draining).map(({ name }) => name).join();
     const before = await services();

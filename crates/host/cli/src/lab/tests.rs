@@ -238,7 +238,7 @@ mod node {
             std::thread::sleep(Duration::from_millis(20));
         };
         let why = state["away"]["why"].as_str().unwrap();
-        assert!(why.contains("is `airlane up` running?"), "{state}");
+        assert!(why.contains("no node answers there"), "{state}");
         assert!(
             state["status"].is_null() && state["read_only"].is_null(),
             "{state}"
