@@ -269,13 +269,13 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
         } else {
             status::render(&now, before.as_ref())
         };
-        if args.watch && !args.json && io::stdout().is_terminal() {
+        let is_read = if args.watch && !args.json && io::stdout().is_terminal() {
             // Moving the cursor home and clearing only what follows avoids flicker.
-            output::print(&format!("\x1b[H\x1b[J{text}"))?;
+            output::print_on(&format!("\x1b[H\x1b[J{text}"))?
         } else {
-            output::print(&text)?;
-        }
-        if !args.watch {
+            output::print_on(&text)?
+        };
+        if !args.watch || !is_read {
             return Ok(());
         }
         before = Some(now);

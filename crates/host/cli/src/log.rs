@@ -16,6 +16,7 @@ use std::time::Duration;
 use airlane_base::config::{Problem, RefusedFile};
 use airlane_live::privileges;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::LogFormat;
@@ -154,13 +155,24 @@ pub(crate) fn report<T>(
     Err(LoggedError { bad_input }.into())
 }
 
+/// What the variable asks for: a level, or levels by module as `MODULE=LEVEL,...`.
+fn filter(text: &str) -> Result<EnvFilter, BadInput> {
+    let text = text.trim();
+    let wrong = |why: &str| BadInput(format!("{VARIABLE}={text}: {why}"));
+    // A single word would be taken for a module, of which everything is logged, and nothing of the others.
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    match text {
+        "" => Ok(EnvFilter::new("info")),
+        word if !word.contains('=') && !word.split(',').all(is_level) => {
+            Err(wrong("write off, error, warn, info, debug or trace"))
+        }
+        text => EnvFilter::try_new(text).map_err(|error| wrong(&error.to_string())),
+    }
+}
+
 /// Sends log lines to standard error from now on.
 pub(crate) fn start(format: LogFormat) -> anyhow::Result<Log> {
-    let filter = match std::env::var(VARIABLE) {
-        Ok(text) => EnvFilter::try_new(&text)
-            .map_err(|error| BadInput(format!("{VARIABLE}={text}: {error}")))?,
-        Err(_) => EnvFilter::new("info"),
-    };
+    let filter = filter(&std::env::var(VARIABLE).unwrap_or_default())?;
     let lines = Lines::start(io::stderr(), move |lost| match format {
         LogFormat::Human => format!("{lost} lines before this one were lost (lost_lines={lost})\n"),
         LogFormat::Json => {
@@ -193,6 +205,23 @@ mod tests {
 
     fn say(lines: &mut Lines, line: &str) {
         lines.write_all(line.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for (text, is_right) in [
+            ("", true),
+            ("INFO", true),
+            ("airlane_live=debug,warn", true),
+            ("warning", false),
+            ("bogus", false),
+        ] {
+            let filter = filter(text);
+            assert_eq!(filter.is_ok(), is_right, "{text}");
+            if let Err(BadInput(why)) = filter {
+                assert!(why.contains("error, warn, info"), "{why}");
+            }
+        }
     }
 
     #[test]

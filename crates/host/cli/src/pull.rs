@@ -24,11 +24,11 @@ pub(crate) fn pull(args: &PullArgs) -> anyhow::Result<()> {
     let mut flow = register(&live::socket(args.node.named())?, 0, to)?;
     let mut offer = first(&mut flow)?;
     loop {
-        output::print(&match args.json {
+        let is_read = output::print_on(&match args.json {
             true => serde_json::to_string(&offer)? + "\n",
             false => render(&offer),
         })?;
-        if !args.watch {
+        if !args.watch || !is_read {
             return Ok(());
         }
         std::thread::sleep(Duration::from_secs(1));

@@ -26,6 +26,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
     let mut stop = stop_on_signals().context("cannot wait for signals")?;
     stop.set_nonblocking(true)
         .context("cannot wait for signals")?;
+    recording::may_replace(&args.file)?;
     let recording = control::record(&socket, args.peer.as_deref())?;
     // The file is created only once there is something to write: an old recording is worth more
     // than an empty file.

@@ -1,8 +1,10 @@
 //! Shows a trace of a link: frames, losses and delays of each direction.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
-use airlane_channel::trace::{FrameOutcome, Trace, Way};
+use airlane_channel::trace::{FrameOutcome, MAGIC, Trace, Way};
 use anyhow::Context as _;
 use serde::Serialize;
 
@@ -10,6 +12,27 @@ use crate::fault::BadInput;
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Table};
+
+/// Refuses to replace a file that is there and no recording, such as a live file.
+///
+/// # Errors
+/// If it is one, or cannot be read.
+pub(crate) fn may_replace(path: &Path) -> anyhow::Result<()> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    anyhow::ensure!(
+        MAGIC.starts_with(&head),
+        BadInput(format!(
+            "{}: this file is there, is no recording, and is not replaced; write another name, or remove it",
+            path.display()
+        ))
+    );
+    Ok(())
+}
 
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;

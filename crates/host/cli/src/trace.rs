@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use crate::args::{TraceFitArgs, TraceJoinArgs, TraceShowArgs};
 use crate::fault::BadInput;
 use crate::output;
-use crate::recording::{print, read};
+use crate::recording::{may_replace, print, read};
 
 /// Runs `trace show`.
 pub(crate) fn show(args: &TraceShowArgs) -> anyhow::Result<()> {
@@ -36,6 +36,7 @@ pub(crate) fn fit(args: &TraceFitArgs) -> anyhow::Result<()> {
 
 /// Runs `trace join`.
 pub(crate) fn join(args: &TraceJoinArgs) -> anyhow::Result<()> {
+    may_replace(&args.out)?;
     let joined = Trace::join(read(&args.near)?, read(&args.far)?)
         .map_err(|error| BadInput(error.to_string()))?;
     std::fs::write(&args.out, joined.to_bytes())

@@ -2,14 +2,14 @@
 //! journal with one log entry; the link goes on.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use airlane_node::Journals;
-use airlane_node::journal::Sink;
+use airlane_node::journal::{MAGIC, Sink};
 
 use crate::device::DeviceError;
 
@@ -52,14 +52,15 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// Creates the file, or replaces an existing one. A journal holds packets in the clear, so only the
-    /// owner may read it.
+    /// Creates the file. A journal that is there gets the name with `.before`, since a node that was started again has
+    /// most to tell of its end. A journal holds packets in the clear, so only the owner may read it.
     ///
     /// # Errors
-    /// If the file cannot be created.
+    /// If the file cannot be created, or if another file is there that is no journal.
     pub fn create(path: &Path, most: u64) -> Result<Self, DeviceError> {
         let failed =
             |error| DeviceError::new(&path.display().to_string(), "make the journal", error);
+        keep_before(path).map_err(failed)?;
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -84,6 +85,24 @@ impl JournalFile {
             most,
         })
     }
+}
+
+/// Renames a journal that is there.
+fn keep_before(path: &Path) -> io::Result<()> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    File::open(path)?
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut head)?;
+    if !MAGIC.starts_with(&head) {
+        let why = "a file is there that is no journal, and is not replaced";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    let mut before = path.as_os_str().to_owned();
+    before.push(".before");
+    std::fs::rename(path, before)
 }
 
 impl Sink for JournalFile {
@@ -130,7 +149,27 @@ fn write(mut file: File, path: &Path, blocks: &Receiver<Vec<u8>>) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[test]
+    fn another_file_is_not_replaced_and_the_journal_before_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let live = folder.path().join("hill-top.toml");
+        std::fs::write(&live, "schema = 1\n").unwrap();
+        let error = JournalFile::create(&live, 1 << 20).unwrap_err().to_string();
+        assert!(error.contains("no journal"), "{error}");
+        assert_eq!(std::fs::read_to_string(&live).unwrap(), "schema = 1\n");
+
+        let path = folder.path().join("hill-top.journal");
+        std::fs::write(&path, b"airjrnal\x02the end of a node").unwrap();
+        drop(JournalFile::create(&path, 1 << 20).unwrap());
+        let before = std::fs::read(folder.path().join("hill-top.journal.before")).unwrap();
+        assert!(before.ends_with(b"the end of a node"));
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
 
     #[test]
     fn a_full_disk_ends_the_journal() {

@@ -22,7 +22,7 @@ mod port;
 mod replay;
 mod write;
 
-pub use format::{write_block, write_head};
+pub use format::{MAGIC, write_block, write_head};
 pub(crate) use port::JournaledPort;
 pub use replay::{JournalError, Replayed, replay};
 pub use write::Sink;

@@ -41,7 +41,7 @@ pub use captures::CapturesError;
 pub use config::{TraceConfig, TraceFileError, TraceStart};
 pub use decode::TraceError;
 pub use encode::{Encoder, write_block};
-pub use format::{block_len, whole_blocks};
+pub use format::{MAGIC, block_len, whole_blocks};
 pub use join::JoinError;
 pub use path::{DirectionTrace, FrameOutcome, TraceSample, Way};
 pub use record::{FrameId, TraceEnd, TraceHeader, TraceRecord};

@@ -111,7 +111,7 @@ pub enum TestApp {
 /// Arguments of `record`.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// File for the trace; one that exists is replaced.
+    /// File for the trace; a recording that exists is replaced.
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Which link.

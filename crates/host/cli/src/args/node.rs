@@ -94,7 +94,8 @@ pub struct UpArgs {
     pub user: Option<String>,
     /// Keep a journal of everything that goes into the port, including the contents of packets
     ///
-    /// Of several peers each port has its own, with the peer's name before the extension.
+    /// Of several peers each port has its own, with the peer's name before the extension. A journal that is there gets
+    /// `.before` after its name.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub journal: Option<PathBuf>,
     /// End the journal, but not the link, before it exceeds this size

@@ -93,7 +93,7 @@ Examples:
 const SERVICE_ADD_EXAMPLES: &str = "\
 Examples:
   airlane service add games.toml
-  airlane service add '{ number = 4, name = \"games\", rate = 0.1, scheme = { kind = \"rlp-oos\" } }'";
+  airlane service add '{ number = 7, name = \"games\", rate = 0.1, scheme = { kind = \"rlp-oos\" } }'";
 
 const SERVICE_REMOVE_EXAMPLES: &str = "\
 Examples:

@@ -68,7 +68,7 @@ pub struct TraceJoinArgs {
     /// Recording of the other end.
     #[arg(value_hint = ValueHint::FilePath)]
     pub far: PathBuf,
-    /// File for both; one that exists is replaced.
+    /// File for both; a recording that exists is replaced.
     #[arg(value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
     /// Print JSON; every name carries its unit

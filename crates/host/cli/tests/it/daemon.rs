@@ -439,6 +439,14 @@ fn a_group_may_read_status_and_change_nothing() {
     const NOGROUP: u32 = 65534;
     let read = as_user(1234, NOGROUP, &["status", socket]);
     assert!(read.status.success(), "{read:?}");
+    // Who watches ends with its reader (`| head`).
+    let mut watch = Command::new(AIRLANE)
+        .args(["status", socket, "--watch"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(watch.stdout.take());
+    until("nobody reads", || watch.try_wait().unwrap().is_some());
     for change in [
         &["reload", file][..],
         &["service", "remove", "games", socket],

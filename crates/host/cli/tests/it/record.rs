@@ -289,8 +289,20 @@ fn a_recorded_link_loses_as_many_frames_in_the_simulator() {
         stderr(&output)
     );
 
-    // A full disk ends the recording, but not the link.
     let socket = link.path("0.sock");
+    // The name of a link's file is easily given for that of the recording.
+    let file = link.path("hill-top.toml");
+    std::fs::write(&file, "schema = 1\n").unwrap();
+    let output = airlane(&["record", &file, &socket, "--for", "1s"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("no recording"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "schema = 1\n");
+
+    // A full disk ends the recording, but not the link.
     let output = airlane(&["record", "/dev/full", &socket]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/full"), "{}", stderr(&output));

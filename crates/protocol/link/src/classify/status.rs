@@ -3,7 +3,7 @@
 use airlane_base::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::{Behaviour, ClassConfig, Classifier, MatchConfig, Ports, Prefix, Protocol};
+use super::{Behaviour, Chosen, ClassConfig, Classifier, MatchConfig, Ports, Prefix, Protocol};
 use crate::flow::FlowKey;
 
 /// The status of a flow.
@@ -38,12 +38,27 @@ pub struct FlowStatus {
 }
 
 impl Classifier {
+    /// The choice by the present rules.
+    fn judged_now(&self, flow: &FlowKey, chosen: Chosen) -> Chosen {
+        if chosen.asked.generation == self.generation {
+            return chosen;
+        }
+        let (service, rule) = self.rules.decide_known(flow, &chosen.asked);
+        let rule = rule.map(|rule| rule as u16);
+        Chosen {
+            service,
+            rule,
+            ..chosen
+        }
+    }
+
     /// The status of each known flow. `name` gives the name of a service.
     pub fn flows(&self, now: Instant, name: impl Fn(u8) -> Option<String>) -> Vec<FlowStatus> {
         let known = self.flows.iter().flat_map(|flows| flows.iter());
         let told = known.map(|known| {
             let (flow, conduct) = (&known.flow, &known.conduct);
-            let chosen = known.chosen;
+            // A flow that is silent since the rules changed is judged by the new ones.
+            let chosen = known.chosen.map(|chosen| self.judged_now(flow, chosen));
             let service = chosen.and_then(|chosen| name(chosen.service));
             let rule = chosen.and_then(|chosen| chosen.rule);
             let rule = rule.and_then(|rule| self.rules.all.get(usize::from(rule)));

@@ -273,3 +273,37 @@ fn pure_acknowledgments_take_the_service_of_their_data() {
     assert_eq!(goes_to(8_080, 3), 2);
     assert_eq!(goes_to(445, 9), 1);
 }
+
+/// A flow that is silent when the rules change is shown as they would judge it.
+#[test]
+fn a_silent_flow_is_shown_by_the_rules_of_now() {
+    let rules = |text: &str| {
+        let table = toml::from_str::<toml::Table>(&format!("classes = {text}")).unwrap();
+        let classes: ClassesConfig = table["classes"].clone().try_into().unwrap();
+        let number = |name: &str| ["calls", "games"].iter().position(|n| *n == name);
+        let number = move |name: &str| number(name).map(|at| at as u8 + 1);
+        Classifier::new(&classes.rules(&[]), number, 0)
+    };
+    let behaves = "{ match = { protocol = \"udp\", behaves = \"call\" }, service = \"calls\" }";
+    let dscp = "{ match = { dscp = \"AF43\" }, service = \"games\" }";
+    let mut before = rules(&format!("[{behaves}, {dscp}]"));
+    let call = flow(0, UDP, "10.0.0.1", "10.0.0.2", (40_000, 5_004));
+    let at = |n: u64| Instant::from_nanos(n * 20_000_000);
+    for n in 0..200 {
+        before.classify_packet(at(n), &call, 188, || &[]);
+    }
+    let why = |classifier: &Classifier| {
+        let flows = classifier.flows(at(200), |number| Some(format!("service {number}")));
+        (flows[0].service.clone(), flows[0].why.clone())
+    };
+    let (service, reason) = why(&before);
+    assert_eq!(service.as_deref(), Some("service 1"));
+    assert!(reason.contains("even gaps"), "{reason}");
+    let first = "{ match = { port = 9 }, service = \"games\" }";
+    let after = rules(&format!("[{first}, {behaves}, {dscp}]")).succeeding(before, 0);
+    assert_eq!(why(&after), (service, reason));
+    let moved = "{ match = { port = 5004 }, service = \"games\" }";
+    let after = rules(&format!("[{moved}, {behaves}]")).succeeding(after, 0);
+    let told = why(&after);
+    assert_eq!(told.0.as_deref(), Some("service 2"), "{told:?}");
+}

@@ -7,7 +7,8 @@ use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Digest};
 
 use crate::packet::LivePacket;
 
-pub(super) const MAGIC: &[u8; 8] = b"airjrnal";
+/// What every journal begins with.
+pub const MAGIC: &[u8; 8] = b"airjrnal";
 pub(super) const VERSION: u8 = 2;
 /// Bytes before a block's records: length and checksum.
 pub(super) const BLOCK_HEAD: usize = 8;

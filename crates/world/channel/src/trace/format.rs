@@ -1,7 +1,8 @@
 //! The framing of blocks and the limits, for encoder and decoder.
 
 /// The first bytes of the file.
-pub(super) const MAGIC: &[u8; 8] = b"airtrace";
+/// What every trace begins with.
+pub const MAGIC: &[u8; 8] = b"airtrace";
 pub(super) const VERSION: u8 = 1;
 /// Bytes in front of a block's records: end, length, checksum.
 pub(super) const BLOCK_HEAD: usize = 9;
