@@ -6,6 +6,8 @@ mod picture;
 mod report;
 mod words;
 
+use std::path::{Path, PathBuf};
+
 use airlane_advise::Advice;
 use anyhow::Context as _;
 use serde::Serialize;
@@ -82,6 +84,25 @@ pub(crate) fn report(
     of(&asked, &advice, args)
 }
 
+fn folder(path: &Path) -> Option<PathBuf> {
+    Some(std::path::absolute(path).ok()?.parent()?.to_owned())
+}
+
+/// A key of the file that is named by its place in the file's folder.
+fn relative_key(table: &Table) -> Option<&str> {
+    table.iter().find_map(|(name, value)| match value {
+        toml::Value::String(path) if matches!(name.as_str(), "private-key" | "preshared-key") => {
+            Some(path.as_str()).filter(|path| Path::new(path).is_relative())
+        }
+        toml::Value::Table(table) => relative_key(table),
+        toml::Value::Array(all) => all
+            .iter()
+            .filter_map(|v| v.as_table())
+            .find_map(relative_key),
+        _ => None,
+    })
+}
+
 /// Runs `advise`.
 pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
     let asked = asked(asked::read(&args.traces)?, args)?;
@@ -96,6 +117,16 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
             .or(asked.text.as_deref())
             .unwrap_or_default();
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        if let Some(from) = &args.question.file
+            && folder(from) != folder(path)
+            && let Some(key) = relative_key(&text.parse().unwrap_or_default())
+        {
+            output::warn(&format!(
+                "{} is not in the folder of {}: there, \"{key}\" leads to another key; write it beside that file",
+                path.display(),
+                from.display()
+            ));
+        }
     }
     if let Some(path) = &args.picture {
         let picture = picture::picture(&asked.name, &advice);
@@ -113,4 +144,21 @@ pub(crate) fn advise(args: &AdviseArgs) -> anyhow::Result<()> {
         return output::print(&format!("{}\n", serde_json::to_string_pretty(&printed)?));
     }
     output::print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_another_folder_lacks_are_found() {
+        let text = |key: &str| {
+            format!("[link]\nsecurity = {{ private-key = \"{key}\", peer-key = \"TjgqYkZ2\" }}\n")
+        };
+        let found = |text: &str| relative_key(&text.parse().unwrap()).map(str::to_owned);
+        assert_eq!(found(&text("left.key")).as_deref(), Some("left.key"));
+        assert_eq!(found(&text("/etc/airlane/left.key")), None);
+        let peers = "[[link.peers]]\npreshared-key = \"pair.key\"\n";
+        assert_eq!(found(peers).as_deref(), Some("pair.key"));
+    }
 }

@@ -49,8 +49,11 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
     // As with rsync, an incomplete copy is a failure.
     anyhow::ensure!(
         skipped.is_empty(),
-        "{} of the files named were not sent, as listed above; everything else has arrived",
-        skipped.len()
+        "not sent, as listed above: {}; everything else has arrived",
+        match skipped.len() {
+            1 => "1 file".to_owned(),
+            files => format!("{files} files"),
+        }
     );
     Ok(())
 }

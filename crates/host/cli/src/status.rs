@@ -144,10 +144,10 @@ pub(crate) fn peer_head(status: &Status, peer: &PeerStatus) -> String {
         text.push_str(&format!(" for {}", seconds(age)));
     }
     if session.disconnected_ns.is_none() && session.disconnections > 0 {
-        text.push_str(&format!(
-            ", was disconnected {} times",
-            session.disconnections
-        ));
+        text.push_str(&match session.disconnections {
+            1 => ", was disconnected once".to_owned(),
+            times => format!(", was disconnected {times} times"),
+        });
     }
     if let Some(rtt) = session.rtt_ns {
         text.push_str(&format!(", round trip {}", seconds(rtt)));
