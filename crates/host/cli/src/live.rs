@@ -271,9 +271,9 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
         };
         let is_read = if args.watch && !args.json && io::stdout().is_terminal() {
             // Moving the cursor home and clearing only what follows avoids flicker.
-            output::print_on(&format!("\x1b[H\x1b[J{text}"))?
+            output::print_while_read(&format!("\x1b[H\x1b[J{text}"))?
         } else {
-            output::print_on(&text)?
+            output::print_while_read(&text)?
         };
         if !args.watch || !is_read {
             return Ok(());

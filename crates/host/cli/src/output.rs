@@ -23,14 +23,14 @@ const MARGIN: Style = AnsiColor::Blue.on_default();
 /// # Errors
 /// If it cannot be written. A closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    print_on(text).map(|_| ())
+    print_while_read(text).map(|_| ())
 }
 
 /// Writes results to standard output; returns false if nobody reads them any more (`| head`).
 ///
 /// # Errors
 /// If it cannot be written for another reason.
-pub fn print_on(text: &str) -> anyhow::Result<bool> {
+pub fn print_while_read(text: &str) -> anyhow::Result<bool> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),

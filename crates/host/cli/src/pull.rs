@@ -24,7 +24,7 @@ pub(crate) fn pull(args: &PullArgs) -> anyhow::Result<()> {
     let mut flow = register(&live::socket(args.node.named())?, 0, to)?;
     let mut offer = first(&mut flow)?;
     loop {
-        let is_read = output::print_on(&match args.json {
+        let is_read = output::print_while_read(&match args.json {
             true => serde_json::to_string(&offer)? + "\n",
             false => render(&offer),
         })?;

@@ -98,8 +98,8 @@ const FIRST_BPS: u64 = 10_000_000;
 const LEAST_BPS: u64 = 32_000;
 /// Data sent at the initial rate before the first report.
 const FIRST_FLIGHT: u64 = 60_000;
-/// So much must be lost at a rate that nothing has shown before it is taken back.
-const FIRST_LOST: u64 = 15_000;
+/// Data sent, of which most is lost, before that takes a rate back.
+const MOSTLY_LOST: u64 = 15_000;
 /// Number of silences that halve the rate.
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
@@ -487,7 +487,7 @@ impl RateEstimator {
         let sent = last.sent.saturating_sub(first.sent);
         let left = last.left.saturating_since(first.left);
         let is_used = sent as f64 * 8.0 >= USED * self.bps as f64 * left.as_secs_f64();
-        if first.left < self.since || left < LONG_ROUND || !is_used || sent < FIRST_LOST {
+        if first.left < self.since || left < LONG_ROUND || !is_used || sent < MOSTLY_LOST {
             return;
         }
         let is_lost = of_late.windows(2).all(|pair| {

@@ -40,7 +40,11 @@ pub(super) fn refuse(scenario: &Scenario, problems: &mut Problems) {
             if let Some(session) = session.filter(|session| flow.start < *session) {
                 problems.add(
                     "start",
-                    format!("at {} the simulated ends have no session yet, and the emulated ones have: the results cannot be compared", flow.start),
+                    format!(
+                        "at {} the simulated ends have no session yet, and the emulated ones have: the results cannot \
+                         be compared",
+                        flow.start
+                    ),
                     format!("start = \"{session}\", or more"),
                 );
             }

@@ -439,7 +439,7 @@ fn a_group_may_read_status_and_change_nothing() {
     const NOGROUP: u32 = 65534;
     let read = as_user(1234, NOGROUP, &["status", socket]);
     assert!(read.status.success(), "{read:?}");
-    // Who watches ends with its reader (`| head`).
+    // A watch ends with its reader (`| head`).
     let mut watch = Command::new(AIRLANE)
         .args(["status", socket, "--watch"])
         .stdout(Stdio::piped())

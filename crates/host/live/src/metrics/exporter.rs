@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_text_is_for_who_prefers_it() {
+    fn the_older_text_is_for_clients_that_prefer_it() {
         let open = "application/openmetrics-text;version=1.0.0";
         let both = format!("{open};q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1");
         for (accept, older) in [
