@@ -448,7 +448,9 @@ impl RateEstimator {
         };
         let before = self.samples.back().copied();
         self.remember(now, sample);
-        self.heed_loss_of_most(now);
+        if self.rival.is_none() {
+            self.heed_loss_of_most(now);
+        }
         self.held = self.restraint(now);
         if let (Some(_), Some(before)) = (self.rival, before) {
             return self.compete(now, &before, &sample);
