@@ -38,6 +38,8 @@ mod study;
 #[cfg(feature = "lab")]
 mod trace;
 
+#[cfg(feature = "live")]
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -209,6 +211,13 @@ const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   airlane completions bash > /etc/bash_completion.d/airlane
   airlane completions fish > ~/.config/fish/completions/airlane.fish";
+
+/// An address with its port, for sockets of this machine.
+#[cfg(feature = "live")]
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|error| format!("{error}; {}", airlane_base::config::ADDRESS_HELP))
+}
 
 /// The commit that the program was built from; `None` if the sources came without git.
 pub const COMMIT: Option<&str> = option_env!("AIRLANE_COMMIT");

@@ -25,7 +25,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use file::{LONGEST_DATA, LONGEST_TEXT, read_file, read_text};
-pub use message::nearest;
+pub use message::{ADDRESS_HELP, nearest};
 pub use path::{Step, fits, key, steps};
 pub use problem::{Problem, RefusedFile};
 

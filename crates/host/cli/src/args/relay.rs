@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use airlane_base::{Duration, Size};
 use clap::{ArgGroup, Args};
 
+use super::address;
 use super::node::LogFormat;
 
 /// Arguments of `relay`.
@@ -12,7 +13,7 @@ use super::node::LogFormat;
 #[command(group(ArgGroup::new("target").required(true).args(["to", "transparent"])))]
 pub struct RelayArgs {
     /// Take connections at this address and port
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub listen: SocketAddr,
     /// Pass all of them on to this host and port
     #[arg(long, value_name = "HOST:PORT")]

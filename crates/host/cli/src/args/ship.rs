@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use airlane_base::{Duration, Rate};
 use clap::{Args, ValueHint};
 
+use super::address;
+
 /// The ticket, which both ends share.
 #[derive(Debug, Args)]
 pub struct TicketArgs {
@@ -57,7 +59,7 @@ pub struct RecvArgs {
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
     /// Listen at this address and UDP port
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7008")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7008", value_parser = address)]
     pub listen: SocketAddr,
     /// The ticket
     #[command(flatten)]

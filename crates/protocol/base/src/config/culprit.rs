@@ -75,6 +75,11 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
             search.filled.extend(here);
             let known = !missing.is_empty();
             missing.retain(|(key, _)| !is_said(key, &culprit.path, &complaints));
+            // A faulty key that was removed may stand for what is missing since then.
+            if meant.is_empty() {
+                let first = schema.missing(tree, steps, missed);
+                missing.retain(|(key, _)| first.iter().any(|(other, _)| other == key));
+            }
             if !missing.is_empty() || !(known || said) {
                 let text = message::of_missing(missed, &missing);
                 complaints.push(Complaint {

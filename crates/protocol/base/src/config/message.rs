@@ -4,6 +4,10 @@ use serde_json::Value;
 
 use crate::schema::written;
 
+/// The remedy for an address that lacks its port, or is none.
+pub const ADDRESS_HELP: &str =
+    "write an address with its port, such as \"0.0.0.0:7007\" or \"[::]:7007\"";
+
 /// What is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text {
@@ -146,6 +150,9 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     }
     if message.starts_with("data did not match any variant") {
         return Text::new(&format!("`{key}` has none of the forms it may have"), "");
+    }
+    if message == "invalid socket address syntax" {
+        return Text::new(message, ADDRESS_HELP);
     }
     // Our own messages give the help after a semicolon.
     match message.split_once("; ") {
@@ -292,6 +299,7 @@ fn in_words(expected: &str) -> String {
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",
         "a string" | "string" => "text in quotes",
+        "path string" => "a path in quotes",
         "a sequence" => "a list in brackets",
         "a map" => "a table",
         other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => {

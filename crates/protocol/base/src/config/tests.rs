@@ -208,6 +208,54 @@ fn a_wrong_key_is_not_reported_as_missing_too() {
     assert_eq!(places.collect::<Vec<_>>(), expected, "{error}");
 }
 
+/// Either key will do, so a bad value of one does not mean that the other is missing.
+#[test]
+fn a_bad_value_of_one_key_is_not_reported_as_the_lack_of_another() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, try_from = "Written")]
+    #[schemars(!try_from, extend("anyOf" = [{ "required": ["scheme"] }, { "required": ["goal"] }]))]
+    struct Service {
+        #[schemars(example = 1)]
+        scheme: Option<u32>,
+        #[expect(dead_code, reason = "only its schema is read")]
+        #[schemars(example = 1)]
+        goal: Option<u32>,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Written {
+        scheme: Option<u32>,
+        goal: Option<u32>,
+    }
+    impl TryFrom<Written> for Service {
+        type Error = String;
+        fn try_from(Written { scheme, goal }: Written) -> Result<Self, String> {
+            scheme.or(goal).ok_or("missing field `scheme`")?;
+            Ok(Self { scheme, goal })
+        }
+    }
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Holder {
+        service: Service,
+        other: u32,
+    }
+    impl Validate for Holder {
+        fn validate(&self, _: &mut Problems) {
+            assert_ne!(self.service.scheme, Some(self.other));
+        }
+    }
+    let places = |line: &str| {
+        let text = format!("other = \"y\"\n[service]\n{line}\n");
+        let error = load::<Holder>(&text, "h.toml").unwrap_err().to_string();
+        let lines = error.lines().filter(|line| line.starts_with("h.toml"));
+        Vec::from_iter(lines.map(str::to_owned))
+    };
+    let other = "h.toml:1:9: `other` cannot be the text \"y\"";
+    let goal = "h.toml:3:8: `goal` cannot be the text \"x\"";
+    assert_eq!(places("goal = \"x\""), [other, goal]);
+    assert_eq!(places(""), [other, "h.toml:2:1: `scheme` is missing"]);
+}
+
 #[test]
 fn a_misspelt_key_gets_a_suggestion() {
     #[derive(Debug, Deserialize, JsonSchema)]
