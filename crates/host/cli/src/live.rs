@@ -14,7 +14,7 @@ use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
 use airlane_live::daemon::{Daemon, NodeError, UpError};
-use airlane_live::doctor::obstacles;
+use airlane_live::doctor::{look_up, obstacles};
 use airlane_live::privileges::{self, Account};
 use airlane_live::signals::{SignalRequest, on_signal_requests, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
@@ -225,9 +225,19 @@ pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
             false => "a reload would do this:\n",
         };
         let lines: String = changes.iter().map(|line| format!("  {line}\n")).collect();
-        return output::print(&(what.to_owned() + &lines));
+        output::print(&(what.to_owned() + &lines))?;
+    } else {
+        print_changes(&changes, daemon.json)?;
     }
-    print_changes(&changes, daemon.json)
+    // A name that has not changed was looked up before.
+    for peer in config.peers() {
+        let host = peer.host().map(ToString::to_string);
+        let is_new = host.is_some_and(|host| changes.iter().any(|change| change.contains(&host)));
+        if is_new && let Some(Err(why)) = look_up(&config.link.underlay, &peer) {
+            output::warn(&format!("{why}; the link keeps looking it up"));
+        }
+    }
+    Ok(())
 }
 
 /// Runs `airlane set`.

@@ -65,7 +65,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Schema(args) => schema::schema(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
+            .and_then(|()| clap_mangen::generate_to(args::grouped_command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
         Command::Version => output::print(&format!("airlane {}\n", args::version())),
         Command::Completions { shell } => {

@@ -231,17 +231,18 @@ fn no_answer(error: &io::Error) -> String {
     }
 }
 
-/// The links that run on this machine, for somebody who asked for another.
-fn running() -> String {
+/// Names the links that run on this machine, for a message to a user who asked for another.
+pub fn running() -> String {
     let sockets = sockets().unwrap_or_default();
     let names = sockets.iter().filter_map(|path| path.file_stem()?.to_str());
     match names.collect::<Vec<_>>() {
         none if none.is_empty() => "is `airlane up` running?".to_owned(),
-        names => format!("these links have sockets: {}", names.join(", ")),
+        names => format!("these links are running: {}", names.join(", ")),
     }
 }
 
-/// The control sockets of all links on this machine, in the default directory.
+/// The control sockets of all links that run on this machine, in the default directory. The socket that a
+/// killed node left is none of them.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -255,9 +256,15 @@ pub fn sockets() -> io::Result<Vec<PathBuf>> {
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut sockets: Vec<PathBuf> = paths
         .filter(|path| path.extension().is_some_and(|e| e == "sock"))
+        .filter(|path| !is_left(path))
         .collect();
     sockets.sort();
     Ok(sockets)
+}
+
+/// Whether nothing listens on the socket: its node was killed.
+fn is_left(path: &Path) -> bool {
+    call(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Asks the node whose control socket is at `path` for its status.

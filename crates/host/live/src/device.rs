@@ -5,6 +5,9 @@ use std::io;
 /// The operation that opens the TUN device.
 pub(crate) const TUN_DEVICE: &str = "open /dev/net/tun";
 
+/// The operation that gives a socket its address and port.
+pub(crate) const BIND: &str = "bind";
+
 /// A failed operation on a network device.
 #[derive(Debug, thiserror::Error)]
 #[error("{device}: {call}: {source}{hint}", hint = hint(.call, .source))]
@@ -44,6 +47,12 @@ fn hint(call: &str, source: &io::Error) -> &'static str {
              `--device /dev/net/tun --cap-add NET_ADMIN`)"
         }
         Some(libc::EEXIST) => " (it is there already: `ip address` and `ip route` show who has it)",
+        Some(libc::EADDRINUSE) if call == BIND => {
+            " (another program has this port: `ss -lptun` shows which; end that, or name another port)"
+        }
+        Some(libc::EADDRNOTAVAIL) if call == BIND => {
+            " (no interface has this address: `ip address` lists those that exist)"
+        }
         Some(libc::EBUSY) => {
             " (the name is taken: `ip link` shows by what; stop that, or write another tun.name)"
         }

@@ -1,13 +1,14 @@
 //! `airlane doctor`: checks whether a link can come up, and suggests a fix if not. It tries everything as
 //! `airlane up` does, and undoes it. For a link that already runs it checks only the sessions.
 
+mod arrivals;
 mod causes;
 mod ends;
 mod findings;
 mod peers;
 mod running;
 
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 
 use airlane_link::Codec;
 use airlane_link::pack::contents::FRAGMENT_HEAD;
@@ -126,23 +127,37 @@ fn check_start(
 
 /// Resolves a peer's host name, if the file has one, and replaces it with the address.
 fn check_host(config: &UnderlayConfig, peer: &mut PeerConfig, findings: &mut Findings<'_>) {
+    match look_up(config, peer) {
+        None => {}
+        Some(Ok(address)) => {
+            let host = peer.host().map_or_else(String::new, ToString::to_string);
+            findings.good("host", format!("{host} is at {}", address.ip()));
+            peer.address = Some(PeerEndpoint::Address(address.into()));
+        }
+        Some(Err(why)) => {
+            let found = format!("{why}; the link would come up and retry");
+            let help = "is the name right, and does this machine have DNS? \"[::]:PORT\" as link.underlay.listen \
+                        reaches both IP versions";
+            findings.add("host", Grade::Warning, found, help);
+        }
+    }
+}
+
+/// Looks up the host name that the file has for a peer, or says why the link could not use it now; `None` without
+/// a name.
+pub fn look_up(config: &UnderlayConfig, peer: &PeerConfig) -> Option<Result<SocketAddr, String>> {
     let (Some(host), UnderlayConfig::Udp { listen, .. }) = (peer.host(), config) else {
-        return;
+        return None;
     };
-    let (found, problem) = match SystemResolver.resolve(host) {
-        Ok(all) => (all.into_iter().find(|to| reaches(listen, to)), None),
-        Err(error) => (None, Some(error.to_string())),
+    let found = match SystemResolver.resolve(host) {
+        Ok(all) => {
+            let mut all = all.into_iter();
+            let why = || format!("none of its addresses is reached from {listen}");
+            all.find(|to| reaches(listen, to)).ok_or_else(why)
+        }
+        Err(error) => Err(error.to_string()),
     };
-    let Some(address) = found else {
-        let why =
-            problem.unwrap_or_else(|| format!("none of its addresses is reached from {listen}"));
-        let found = format!("{host} cannot be looked up: {why}; the link would come up and retry");
-        let help = "is the name right, and does this machine have DNS? \"[::]:PORT\" as link.underlay.listen reaches \
-                    both IP versions";
-        return findings.add("host", Grade::Warning, found, help);
-    };
-    findings.good("host", format!("{host} is at {}", address.ip()));
-    peer.address = Some(PeerEndpoint::Address(address.into()));
+    Some(found.map_err(|why| format!("{host} cannot be looked up: {why}")))
 }
 
 /// Reports an underlay that cannot be opened. `airlane up` waits for an interface that does not exist yet,

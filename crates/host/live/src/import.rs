@@ -344,7 +344,16 @@ impl Wireguard {
         let mut preshared = Vec::new();
         let (beside, none) = (key, self.peers.is_empty());
         for (at, peer) in self.peers.into_iter().enumerate() {
-            let key = peer.key.ok_or(missing("a [Peer] has no PublicKey"))?;
+            let section = format!("peers[{at}]");
+            let (_, line) = self
+                .places
+                .iter()
+                .find(|(path, _)| *path == section)
+                .ok_or(missing("there is no [Peer]"))?;
+            let key = peer.key.ok_or(WireguardError::Line {
+                line: *line,
+                problem: "this [Peer] has no PublicKey".to_owned(),
+            })?;
             _ = writeln!(
                 text,
                 "\n[[peers]]\nname = \"peer{}\"\nkey = \"{key}\"\nprefixes = {}",
@@ -548,7 +557,11 @@ Endpoint = 192.0.2.7:51820
             ),
             ("[Interface]", "[Interfaces]", "line 1"),
             ("PrivateKey = ", "PrivateKey = x", "line 2: PrivateKey"),
-            ("PublicKey = TrM", "# PublicKey = TrM", "has no PublicKey"),
+            (
+                "PublicKey = TrM",
+                "# PublicKey = TrM",
+                ": this [Peer] has no PublicKey",
+            ),
             (
                 "[Interface]",
                 "Address = 1.2.3.4\n[Interface]",

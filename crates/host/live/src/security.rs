@@ -62,15 +62,52 @@ const OTHERS: u32 = 0o077;
 /// Far more than a key and a newline, bytes.
 const LONGEST_FILE: u64 = 4096;
 
-/// Why a private or pre-shared key could not be used.
+/// What a file of a secret holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secret {
+    /// An end's private key.
+    Private,
+    /// A key that two ends share.
+    Preshared,
+    /// A ticket of `send` and `recv`.
+    Ticket,
+}
+
+impl Secret {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private key",
+            Self::Preshared => "pre-shared key",
+            Self::Ticket => "ticket",
+        }
+    }
+
+    /// How a user gets one.
+    const fn made_by(self) -> &'static str {
+        match self {
+            Self::Private => "`airlane keygen FILE` makes one",
+            Self::Preshared => {
+                "`airlane keygen --preshared FILE` makes one, of which both ends have a copy"
+            }
+            Self::Ticket => {
+                "`airlane keygen --preshared FILE` makes one, of which both ends have a copy; `airlane recv` without a \
+                 ticket prints one for one job"
+            }
+        }
+    }
+}
+
+/// Why a private key, a pre-shared key or a ticket could not be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
     /// The file does not exist, or may not be accessed.
-    #[error("cannot {verb} the secret key {}: {source}{}", .path.display(), hint(.path, .source))]
+    #[error("cannot {verb} the {} {}: {source}{}", .secret.name(), .path.display(), hint(*.secret, .path, .source))]
     File {
         /// Read or write.
         verb: &'static str,
+        /// What it holds.
+        secret: Secret,
         /// Path of the file.
         path: PathBuf,
         /// The system's error.
@@ -78,17 +115,21 @@ pub enum KeyFileError {
     },
     /// Others may read the file.
     #[error(
-        "others may use the secret key {} (mode {mode:04o}): chmod 600 {0}", .path.display()
+        "others may use the {} {1} (mode {mode:04o}): chmod 600 {1}", .secret.name(), .path.display()
     )]
     Exposed {
+        /// What it holds.
+        secret: Secret,
         /// Path of the file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
     /// The file does not hold a key.
-    #[error("{} holds no secret key: {source}", .path.display())]
+    #[error("{} holds no {}: {source}; {}", .path.display(), .secret.name(), .secret.made_by())]
     NotAKey {
+        /// What it should hold.
+        secret: Secret,
         /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
@@ -96,22 +137,26 @@ pub enum KeyFileError {
     },
 }
 
-fn hint(path: &Path, error: &io::Error) -> &'static str {
+fn hint(secret: Secret, path: &Path, error: &io::Error) -> String {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     match error.kind() {
         io::ErrorKind::NotFound if folder.is_some_and(|folder| !folder.exists()) => {
-            "; make its folder first"
+            "; make its folder first".to_owned()
         }
-        io::ErrorKind::NotFound => "; `airlane keygen FILE` makes one",
-        io::ErrorKind::AlreadyExists => {
-            "; it stays as it is, for its peers know it (--public prints its public key)"
+        io::ErrorKind::NotFound => format!("; {}", secret.made_by()),
+        io::ErrorKind::AlreadyExists => match secret {
+            Secret::Private => {
+                "; it stays as it is, since its peers know it (--public prints its public key)"
+            }
+            Secret::Preshared | Secret::Ticket => "; it stays as it is, since its peer has a copy",
         }
+        .to_owned(),
         io::ErrorKind::PermissionDenied => {
-            "; it has to belong to the user that the program runs as: `chown USER FILE`"
+            "; it has to belong to the user that the program runs as: `chown USER FILE`".to_owned()
         }
-        _ => "",
+        _ => String::new(),
     }
 }
 
@@ -120,7 +165,7 @@ fn hint(path: &Path, error: &io::Error) -> &'static str {
 /// # Errors
 /// If there is none, or others may read it.
 pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
-    read_secret(path)
+    read_secret(path, Secret::Private)
 }
 
 /// Reads the pre-shared key in this file.
@@ -128,12 +173,17 @@ pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
 /// # Errors
 /// If there is none, or others may read it.
 pub fn read_preshared(path: &Path) -> Result<PresharedKey, KeyFileError> {
-    read_secret(path)
+    read_secret(path, Secret::Preshared)
 }
 
-fn read_secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> {
+/// Reads a secret, which only the owner of its file may be able to read.
+pub(crate) fn read_secret<K: FromStr<Err = KeyError>>(
+    path: &Path,
+    secret: Secret,
+) -> Result<K, KeyFileError> {
     let failed = |source| KeyFileError::File {
         verb: "read",
+        secret,
         path: path.to_owned(),
         source,
     };
@@ -145,10 +195,11 @@ fn read_secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileErro
     let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
     if mode & OTHERS != 0 {
         let path = path.to_owned();
-        return Err(KeyFileError::Exposed { path, mode });
+        return Err(KeyFileError::Exposed { secret, path, mode });
     }
     let text = read_soon(&file).map_err(failed)?;
     text.parse().map_err(|source| KeyFileError::NotAKey {
+        secret,
         path: path.to_owned(),
         source,
     })
@@ -187,7 +238,7 @@ fn read_soon(file: &File) -> io::Result<Zeroizing<String>> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
-    let key = PrivateKey::generate(random_for(path)?);
+    let key = PrivateKey::generate(random_for(path, Secret::Private)?);
     save_key(path, &key)?;
     Ok(key.public())
 }
@@ -197,12 +248,14 @@ pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn new_preshared(path: &Path) -> Result<(), KeyFileError> {
-    save_preshared(path, &PresharedKey::generate(random_for(path)?))
+    let bytes = random_for(path, Secret::Preshared)?;
+    save_preshared(path, &PresharedKey::generate(bytes))
 }
 
-fn random_for(path: &Path) -> Result<[u8; 32], KeyFileError> {
+fn random_for(path: &Path, secret: Secret) -> Result<[u8; 32], KeyFileError> {
     random().map_err(|source| KeyFileError::File {
         verb: "write",
+        secret,
         path: path.to_owned(),
         source,
     })
@@ -213,7 +266,7 @@ fn random_for(path: &Path) -> Result<[u8; 32], KeyFileError> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn save_key(path: &Path, key: &PrivateKey) -> Result<(), KeyFileError> {
-    save_secret(path, &key.to_text())
+    save_secret(path, Secret::Private, &key.to_text())
 }
 
 /// Writes a pre-shared key to a new file that only the owner can read.
@@ -221,12 +274,13 @@ pub fn save_key(path: &Path, key: &PrivateKey) -> Result<(), KeyFileError> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn save_preshared(path: &Path, key: &PresharedKey) -> Result<(), KeyFileError> {
-    save_secret(path, &key.to_text())
+    save_secret(path, Secret::Preshared, &key.to_text())
 }
 
-fn save_secret(path: &Path, text: &str) -> Result<(), KeyFileError> {
+fn save_secret(path: &Path, secret: Secret, text: &str) -> Result<(), KeyFileError> {
     let failed = |source| KeyFileError::File {
         verb: "write",
+        secret,
         path: path.to_owned(),
         source,
     };
@@ -327,5 +381,6 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "secret").unwrap();
         says("44 characters");
+        says("`airlane keygen FILE` makes one");
     }
 }

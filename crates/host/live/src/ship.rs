@@ -45,7 +45,7 @@ pub enum ShipError {
     #[error("{0}")]
     Input(String),
     /// An operation on a file failed.
-    #[error("{}: {doing}: {source}", airlane_ship::printable(&path.to_string_lossy()))]
+    #[error("cannot {doing} {}: {source}", airlane_ship::printable(&path.to_string_lossy()))]
     File {
         /// The file.
         path: PathBuf,
@@ -64,14 +64,22 @@ pub enum ShipError {
     #[error("{0}{hint}", hint = hint(.0))]
     Job(Failure),
     /// No receiver answered.
-    #[error(
-        "nobody answers at {0}: is `airlane recv` running there with this ticket, may UDP reach its port, and is this \
-         host's clock right?"
-    )]
-    Nobody(SocketAddr),
+    #[error("nobody answers at {at}: {}", unanswered(.unsent.as_deref()))]
+    Nobody {
+        /// The address that was called last.
+        at: SocketAddr,
+        /// Why this machine could not send the last datagram; `None` if it was sent.
+        unsent: Option<String>,
+    },
     /// Nothing more was received from the other end within the time limit.
-    #[error("nothing was heard from the other end for {0}{hint}", hint = hint(&Failure::Silence))]
-    Silent(Duration),
+    #[error("nothing was heard from the other end for {timeout}{}{hint}", cause(.unsent.as_deref()),
+        hint = hint(&Failure::Silence))]
+    Silent {
+        /// The time limit.
+        timeout: Duration,
+        /// Why this machine could not send the last datagram; `None` if it was sent.
+        unsent: Option<String>,
+    },
     /// The user stopped the transfer.
     #[error("stopped; a later try with the same files goes on from here")]
     Stopped,
@@ -83,6 +91,21 @@ pub enum ShipError {
     /// The user stopped the receiver before anything arrived.
     #[error("stopped before anything came")]
     Unused,
+}
+
+fn unanswered(unsent: Option<&str>) -> String {
+    match unsent {
+        Some(why) => format!("this machine cannot send there: {why}"),
+        None => "is `airlane recv` running there with this ticket, may UDP reach its port, and is this host's clock \
+                 right?"
+            .to_owned(),
+    }
+}
+
+fn cause(unsent: Option<&str>) -> String {
+    unsent.map_or_else(String::new, |why| {
+        format!("; this machine cannot send: {why}")
+    })
 }
 
 fn hint(failure: &Failure) -> &'static str {

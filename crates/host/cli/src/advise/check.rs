@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use airlane_advise::{GoalState, Measure, Outcome};
 use airlane_channel::trace::Trace;
+#[cfg(feature = "live")]
+use airlane_live::control;
 use anyhow::bail;
 use serde::Serialize;
 
@@ -117,6 +119,14 @@ fn recorded(args: &CheckArgs) -> anyhow::Result<Option<(Trace, Option<PathBuf>)>
         if args.record_for.is_some() || args.peer.is_some() {
             let wrong = "--record-for and --peer are for a running link, and these are recordings";
             return Err(BadInput(wrong.to_owned()).into());
+        }
+        let is_name =
+            |path: &&PathBuf| path.components().count() == 1 && path.extension().is_none();
+        let mut absent = args.traces.iter().filter(|path| !path.exists());
+        if let Some(name) = absent.find(is_name) {
+            let (name, running) = (name.display(), control::running());
+            let wrong = format!("\"{name}\" is neither a recording nor a running link: {running}");
+            return Err(BadInput(wrong).into());
         }
         return Ok(None);
     };

@@ -44,9 +44,23 @@ const ITSELF: [&str; 4] = ["completions", "help", "manual", "version"];
 
 /// The whole command line.
 pub fn grouped_command() -> Command {
-    let command = Cli::command();
+    let command = Cli::command().mut_subcommands(with_examples);
     let template = template(&command);
     command.help_template(template)
+}
+
+/// A verb that only has verbs below it, with the first example of each of them.
+fn with_examples(verb: Command) -> Command {
+    let below = verb.get_subcommands().filter_map(|verb| {
+        let help = verb.get_after_help()?.to_string();
+        let example = help.lines().find(|line| line.starts_with("  "))?;
+        Some(format!("\n{example}"))
+    });
+    let below: String = below.collect();
+    match below.is_empty() {
+        true => verb,
+        false => verb.after_help(format!("Examples:{below}")),
+    }
 }
 
 fn template(command: &Command) -> String {
@@ -134,6 +148,20 @@ mod tests {
             .for_each(|pair| assert_ne!(pair[0], pair[1]));
         #[cfg(all(feature = "emulate", feature = "screen"))]
         assert_eq!(named.into_iter().copied().collect::<Vec<_>>(), verbs);
+    }
+
+    #[test]
+    fn a_verb_with_verbs_below_it_has_an_example_of_each() {
+        for verb in grouped_command().get_subcommands() {
+            let help = verb
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            for below in verb.get_subcommands() {
+                let called = format!("  airlane {} {}", verb.get_name(), below.get_name());
+                assert!(help.contains(&called), "{called}: {help}");
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use airlane_node::{Guard, Reason, RefusedCallers, rounded};
 use airlane_secure::PeerAddress;
 use rustix::event::{PollFd, PollFlags};
 
+use super::arrivals::Arrivals;
 use super::causes::{cause, kept_in, look, nobody_listens, who};
 use super::findings::{Findings, Grade};
 use crate::clock;
@@ -44,29 +45,47 @@ pub(super) fn check_peers(
         let found = format!("{} cannot be asked: its address is unknown", peer.name);
         findings.add("peer", Grade::Warning, found, "");
     }
-    for peer in calling {
-        let found = format!("{} calls, from any address", peer.name);
-        findings.good("peer", found);
-    }
+    let mut arrivals = underlay.local().ok().and_then(Arrivals::at);
     let mut asking = Asking {
         guard,
         underlay,
         begun,
         patience: PATIENCE,
         asked,
+        awaits_call: !calling.is_empty() && arrivals.is_some(),
+        heard: false,
         refused: Vec::new(),
         callers: RefusedCallers::default(),
     };
     asking.run(findings);
+    let heard = asking.heard;
+    let mut kept_out = |who: &str, at, findings: &mut Findings<'_>| {
+        let arrivals = arrivals.as_mut().filter(|_| !heard);
+        let found = arrivals.and_then(|arrivals| arrivals.kept_out(who, at));
+        if let Some((found, help)) = &found {
+            findings.add("peer", Grade::Bad, found, help);
+        }
+        found.is_some()
+    };
+    for peer in calling {
+        if !kept_out(&peer.name, None, findings) {
+            let found = format!("{} calls, from any address", peer.name);
+            findings.good("peer", found);
+        }
+    }
     // A filter may block only this end's port; the calls from a fresh port below would then pass and mislead.
     let Asking { asked, refused, .. } = &mut asking;
     asked.retain(|peer| {
-        let kept = peer.fixed_address().filter(|at| refused.contains(at));
-        if let Some(at) = kept {
-            let (found, help) = kept_in(&who(&peer.name, Some(at)));
+        let Some(at) = peer.fixed_address() else {
+            return true;
+        };
+        let who = who(&peer.name, Some(at));
+        let is_kept_in = refused.contains(&at);
+        if is_kept_in {
+            let (found, help) = kept_in(&who);
             findings.add("peer", Grade::Bad, found, &help);
         }
-        kept.is_none()
+        !is_kept_in && !kept_out(&who, Some(at), findings)
     });
     if asking.callers.report(clock::now()).is_empty() {
         let elsewhere = answering_elsewhere(keys, underlay, &asking.asked, peers);
@@ -137,6 +156,8 @@ fn answering_elsewhere<'a>(
         begun,
         patience: PATIENCE / 2,
         asked: asked.clone(),
+        awaits_call: false,
+        heard: false,
         refused: Vec::new(),
         callers: RefusedCallers::default(),
     };
@@ -154,6 +175,10 @@ struct Asking<'a> {
     patience: Duration,
     /// Peers that have not answered yet.
     asked: Vec<&'a PeerConfig>,
+    /// Whether to wait for a datagram from peers that call.
+    awaits_call: bool,
+    /// Whether any datagram was delivered to this end.
+    heard: bool,
     /// Addresses that a packet filter of this machine blocks.
     refused: Vec<PeerAddress>,
     callers: RefusedCallers,
@@ -167,7 +192,8 @@ impl Asking<'_> {
         loop {
             let now = clock::now();
             self.take_answers(now, findings);
-            if self.asked.is_empty() || now >= end {
+            let awaits_call = self.awaits_call && !self.heard;
+            if self.asked.is_empty() && !awaits_call || now >= end {
                 return;
             }
             if self.guard.poll_timeout().is_some_and(|due| due <= now) {
@@ -182,6 +208,7 @@ impl Asking<'_> {
             let timeout = clock::timeout(clock::now(), wait);
             let _woken = rustix::event::poll(&mut fds, Some(&timeout));
             while self.underlay.receive(&mut received).is_ok() {
+                self.heard = true;
                 received.for_each(|datagram, addressing, _| {
                     let now = clock::now();
                     if let Err(refused) =

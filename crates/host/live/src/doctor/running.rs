@@ -1,12 +1,14 @@
 //! Checks the peers of a running link by its status: their sessions, ports, packets and ways.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use airlane_base::Duration;
 use airlane_node::{Reason, rounded};
 use airlane_secure::PeerAddress;
 use airlane_session::LEAST;
 
+use super::arrivals::{Arrivals, CALLS};
 use super::causes::{Look, called, cause, look, who};
 use super::ends;
 use super::findings::{Findings, Grade};
@@ -49,12 +51,18 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         }
         Err(error) => return findings.bad("running", error),
     };
+    let mut arrivals = arrivals_in_vain(&file.socket(), &status);
     let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
     check_interface(&file.tun.name, findings);
     check_port(&status, findings);
     let listed = file.peers();
     for peer in &status.peers {
-        check_session(peer, asked, (&status.callers, ours), &look, findings);
+        let who = who(&peer.name, peer.address);
+        let arrivals = arrivals.as_mut().filter(|_| is_silent(peer));
+        match arrivals.and_then(|arrivals| arrivals.kept_out(&who, peer.address)) {
+            Some((found, help)) => findings.add("peer", Grade::Bad, found, &help),
+            None => check_session(peer, asked, (&status.callers, ours), &look, findings),
+        }
         let file_says = listed.iter().find(|listed| listed.name == peer.name);
         check_place(peer, file_says, findings);
         check_sources(peer, findings);
@@ -63,6 +71,32 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         }
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
             check_running_way(file, (&peer.name, ip), findings);
+        }
+    }
+}
+
+fn is_silent(peer: &PeerStatus) -> bool {
+    !matches!(&*peer.session.state, "confirmed" | "unheard" | "accepted")
+}
+
+/// Waits for the calls of silent peers, and returns those that arrive at this machine, if none is delivered to
+/// the node.
+fn arrivals_in_vain(socket: &Path, status: &Status) -> Option<Arrivals> {
+    if !status.peers.iter().any(is_silent) {
+        return None;
+    }
+    let mut arrivals = Arrivals::at(status.underlay.listen)?;
+    let before = control::status(socket).ok()?.underlay.datagrams_received;
+    let end = clock::now() + CALLS;
+    loop {
+        let arrived = arrivals.from(None);
+        // What has just arrived gets the time to be delivered.
+        std::thread::sleep(AGAIN);
+        if control::status(socket).ok()?.underlay.datagrams_received > before {
+            return None;
+        }
+        if arrived > 0 || clock::now() >= end {
+            return Some(arrivals);
         }
     }
 }

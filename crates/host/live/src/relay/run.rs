@@ -405,7 +405,10 @@ impl Relay {
                 }
             }
             End::Idle => tracing::debug!(place, "a connection has been idle for too long"),
-            End::Unreachable(error) => tracing::info!(%error, "the target is not there"),
+            End::Unreachable(error) => {
+                let target = self.config.target;
+                tracing::info!(%target, %error, "the target is not there");
+            }
             End::Cut(error) => tracing::warn!(%error, "a connection is cut"),
         }
         report.open -= 1;

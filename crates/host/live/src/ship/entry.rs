@@ -41,7 +41,7 @@ pub(super) fn here(
                 "{}: a folder of this path is a link, and received files never go through links",
                 printable(&path.to_string_lossy())
             )),
-            _ => ShipError::file(&path, "look")(error),
+            _ => ShipError::file(&path, "find")(error),
         })?;
         let conflict = |what| {
             let path = path.to_string_lossy();

@@ -216,7 +216,7 @@ impl Inbox {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     folder => folder.map_err(ShipError::file(&path, "open"))?,
                 };
-                let refuse = |error: Errno| ShipError::file(&path, "look")(error.into());
+                let refuse = |error: Errno| ShipError::file(&path, "find")(error.into());
                 let facts = fstat(&folder.handle).map_err(refuse)?;
                 let is_mine = facts.st_uid == rustix::process::geteuid().as_raw();
                 if !is_mine || facts.st_mode & 0o077 != 0 {

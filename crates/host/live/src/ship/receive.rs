@@ -112,7 +112,10 @@ pub fn receive(
             return match job {
                 // The sender has not confirmed the end, but the files are complete.
                 Some(job) if job.done => Ok(()),
-                Some(_) => Err(ShipError::Silent(timeout)),
+                Some(_) => Err(ShipError::Silent {
+                    timeout,
+                    unsent: line.unsent(),
+                }),
                 None => Err(ShipError::Unheard),
             };
         }

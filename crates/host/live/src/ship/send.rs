@@ -119,7 +119,10 @@ pub fn send(
             _ => {}
         }
         if now >= shipper.heard() + options.timeout {
-            return Err(ShipError::Silent(options.timeout));
+            return Err(ShipError::Silent {
+                timeout: options.timeout,
+                unsent: line.unsent(),
+            });
         }
         if now >= shipper.heard() + SILENT && now >= renewed + SILENT {
             renewed = now;
@@ -182,15 +185,12 @@ fn call(
             return Ok((line, at));
         }
         if now >= began + options.timeout {
-            return Err(ShipError::Nobody(at));
+            return Err(nobody(&line, at));
         }
         if now >= next {
             next = now + NEXT_ADDRESS;
             if !std::mem::replace(&mut has_noted, true) {
-                watch(ShipEvent::Note(format!(
-                    "{}; retrying",
-                    ShipError::Nobody(at)
-                )));
+                watch(ShipEvent::Note(format!("{}; retrying", nobody(&line, at))));
             }
             let another = addresses.next().copied().filter(|another| *another != at);
             if let Some(another) = another {
@@ -201,6 +201,13 @@ fn call(
         if line.wait(now, next, stop)? {
             return Err(ShipError::Stopped);
         }
+    }
+}
+
+fn nobody(line: &Line, at: SocketAddr) -> ShipError {
+    ShipError::Nobody {
+        at,
+        unsent: line.unsent(),
     }
 }
 

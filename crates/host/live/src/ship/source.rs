@@ -1,6 +1,7 @@
 //! The files to send.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,7 @@ impl Source {
     pub fn new(paths: &[PathBuf]) -> Result<Self, ShipError> {
         let mut list = List::default();
         for path in paths {
-            let whole = fs::canonicalize(path).map_err(ShipError::file(path, "look"))?;
+            let whole = fs::canonicalize(path).map_err(ShipError::file(path, "find"))?;
             let name = whole.file_name().ok_or_else(|| {
                 ShipError::Input(format!(
                     "{}: a folder without a name cannot be sent; name what is in it",
@@ -114,8 +115,16 @@ impl Source {
                 ));
             }
             if let Some((_, file)) = &self.open {
-                file.read_exact_at(now, inside)
-                    .map_err(ShipError::file(path, "read (was it changed meanwhile?)"))?;
+                let read = file
+                    .read_exact_at(now, inside)
+                    .map_err(|error| match error.kind() {
+                        io::ErrorKind::UnexpectedEof => io::Error::new(
+                            error.kind(),
+                            "it has become shorter: it was changed meanwhile",
+                        ),
+                        _ => error,
+                    });
+                read.map_err(ShipError::file(path, "read"))?;
             }
             (at, bytes) = (at + len as u64, later);
         }
@@ -143,7 +152,7 @@ impl List {
             true => fs::metadata(path),
             false => fs::symlink_metadata(path),
         };
-        let facts = facts.map_err(ShipError::file(path, "look"))?;
+        let facts = facts.map_err(ShipError::file(path, "find"))?;
         if !facts.is_file() && !facts.is_dir() {
             let kind = match facts.file_type() {
                 kind if kind.is_symlink() => "a symbolic link",
@@ -338,7 +347,10 @@ mod tests {
         let error = Source::new(&["/nowhere/at/all".into()])
             .unwrap_err()
             .to_string();
-        assert!(error.starts_with("/nowhere/at/all: look"), "{error}");
+        assert!(
+            error.starts_with("cannot find /nowhere/at/all: "),
+            "{error}"
+        );
         assert!(Source::new(&["/".into()]).is_err());
     }
 }

@@ -103,7 +103,7 @@ impl Store {
 
     fn prepare(&mut self) -> Result<Ranges, ShipError> {
         let room = self.inbox.room();
-        let room = room.map_err(ShipError::file(self.inbox.path(), "ask for the free space"))?;
+        let room = room.map_err(ShipError::file(self.inbox.path(), "find the free space at"))?;
         let mut known = self.known();
         let mut missing = Ranges::none();
         let files: Vec<_> = self
@@ -140,7 +140,10 @@ impl Store {
         self.set_aside(&known)?;
         let list = serde_json::to_vec(&self.manifest).map_err(io::Error::other);
         list.and_then(|list| self.work.write(LIST, &list))
-            .map_err(ShipError::file(self.work.path(), "write the list"))?;
+            .map_err(ShipError::file(
+                self.work.path(),
+                "write the list of the job to",
+            ))?;
         self.save(&missing)?;
         Ok(missing)
     }
@@ -193,7 +196,8 @@ impl Store {
             .files()
             .map(|(_, entry)| part(entry))
             .collect();
-        let failed = |error| ShipError::file(self.work.path(), "keep parts of other jobs")(error);
+        let failed =
+            |error| ShipError::file(self.work.path(), "keep the parts of other jobs in")(error);
         let (mut count, mut bytes, mut gone) = (0_u64, 0_u64, 0_u64);
         for (name, facts) in self.work.files().map_err(failed)? {
             if name == LIST || name == MISSING || name.ends_with(ASIDE) {
@@ -346,7 +350,10 @@ impl Store {
         };
         let text = serde_json::to_vec(&remembered).map_err(io::Error::other);
         text.and_then(|text| self.work.write(MISSING, &text))
-            .map_err(ShipError::file(self.work.path(), "write what is missing"))
+            .map_err(ShipError::file(
+                self.work.path(),
+                "write what is missing to",
+            ))
     }
 
     /// Completes the job: moves files and directories into place, sets permissions and times, and syncs them
@@ -361,14 +368,13 @@ impl Store {
         self.open.clear();
         let work_path = self.work.path().to_owned();
         let sync = self.sync;
-        let synced =
-            |inbox: &Inbox| sync(inbox).map_err(ShipError::file(inbox.path(), "write to the disk"));
+        let synced = |inbox: &Inbox| sync(inbox).map_err(ShipError::file(inbox.path(), "sync"));
         // A name never reaches the disk before its file's contents.
         synced(&self.inbox)?;
         let entries = self.manifest.entries().iter();
         for Entry { path, .. } in entries.filter(|entry| entry.kind == Kind::Folder) {
             let found = self.inbox.look(path);
-            let found = found.map_err(ShipError::file(&self.inbox.path().join(path), "look"))?;
+            let found = found.map_err(ShipError::file(&self.inbox.path().join(path), "find"))?;
             if found.is_none() {
                 self.folders.insert(path.clone());
             }
@@ -378,7 +384,7 @@ impl Store {
         let allowed = !self
             .work
             .umask()
-            .map_err(ShipError::file(&work_path, "look"))?;
+            .map_err(ShipError::file(&work_path, "find"))?;
         // Detect files created meanwhile before anything is moved; only the last moment remains unchecked.
         let there = here(&self.inbox, &self.manifest, self.overwrite)?;
         for (place, entry) in self.manifest.entries().iter().enumerate() {
@@ -399,7 +405,7 @@ impl Store {
                 .work
                 .file(&name, false)
                 .and_then(|file| dress(&file, entry, allowed));
-            dressed.map_err(ShipError::file(&target, "set permissions and time"))?;
+            dressed.map_err(ShipError::file(&target, "set permissions and time of"))?;
             match self
                 .work
                 .place(&name, &self.inbox, &entry.path, self.overwrite)
@@ -407,7 +413,7 @@ impl Store {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(is_there(&self.inbox, entry));
                 }
-                placed => placed.map_err(ShipError::file(&target, "rename it"))?,
+                placed => placed.map_err(ShipError::file(&target, "rename"))?,
             }
         }
         // Creating files in a directory changes its time, and its final mode may forbid it: innermost
@@ -419,7 +425,7 @@ impl Store {
                 .inbox
                 .reading(&entry.path)
                 .and_then(|folder| dress(&folder, entry, allowed));
-            dressed.map_err(ShipError::file(&target, "set permissions and time"))?;
+            dressed.map_err(ShipError::file(&target, "set permissions and time of"))?;
         }
         synced(&self.inbox)?;
         self.work.remove(MISSING).ok();

@@ -7,7 +7,7 @@ use airlane_secure::{KeyError, PresharedKey, PrivateKey};
 use zeroize::Zeroizing;
 
 use crate::device::DeviceError;
-use crate::security::{KeyFileError, random, read_preshared};
+use crate::security::{KeyFileError, Secret, random, read_secret};
 
 /// 32 secret bytes of two ends, written like a pre-shared key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Ticket {
     /// # Errors
     /// If the file cannot be read, others may read it, or it holds no ticket.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
-        read_preshared(path).map(Self)
+        read_secret(path, Secret::Ticket).map(Self)
     }
 
     /// The text form.
@@ -78,5 +78,23 @@ mod tests {
             ticket.sender().public()
         );
         assert!("short".parse::<Ticket>().is_err());
+    }
+
+    #[test]
+    fn a_file_that_holds_no_ticket_is_told_how_one_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ticket");
+        for contents in [None, Some("no ticket")] {
+            if let Some(contents) = contents {
+                crate::security::new_preshared(&path).unwrap();
+                std::fs::write(&path, contents).unwrap();
+            }
+            let error = Ticket::read(&path).unwrap_err().to_string();
+            assert!(error.contains("ticket"), "{error}");
+            assert!(
+                error.contains("`airlane keygen --preshared FILE` makes one"),
+                "{error}"
+            );
+        }
     }
 }

@@ -21,7 +21,7 @@ use rustix::net::sockopt::{
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use socket2::{MsgHdr, SockAddr, SockRef};
 
-use crate::device::DeviceError;
+use crate::device::{BIND, DeviceError};
 use crate::netlink::Netlink;
 use crate::packet::ecn::Ecn;
 use airlane_node::{DatagramAddresses, PathFacts};
@@ -126,7 +126,7 @@ impl Udp {
         let name = format!("udp {listen}");
         let failed = |call| move |source: io::Error| (call, source);
         let open = || {
-            let socket = bound.map_err(failed("bind"))?;
+            let socket = bound.map_err(failed(BIND))?;
             socket
                 .set_nonblocking(true)
                 .map_err(failed("set nonblocking"))?;

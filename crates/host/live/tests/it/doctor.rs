@@ -222,6 +222,41 @@ fn doctor_leaves_no_fault_at_the_other_end() {
     }
 }
 
+/// The kernel drops what comes from the other end after it has arrived, as a packet filter does.
+#[test]
+fn datagrams_that_arrive_and_are_not_delivered_are_laid_to_this_machine() {
+    if !can_run("datagrams_that_arrive_and_are_not_delivered_are_laid_to_this_machine") {
+        return;
+    }
+    let (left, right, folder, public) = two_hosts();
+    let directory = folder.path().to_str().unwrap();
+    let texts = [0, 1].map(|end: usize| file(end, directory, &public[1 - end], ""));
+    let waits = texts[0].replace(", peer = \"192.0.2.2:7007\"", "");
+    // The rule below also ends the answers to ARP.
+    left.ip("link set wire address 02:00:00:00:00:01");
+    right.ip("neigh replace 192.0.2.1 lladdr 02:00:00:00:00:01 dev wire nud permanent");
+    let _right = Running::start(&right, &texts[1]).unwrap();
+    for rule in [
+        "add pref 10 lookup local",
+        "del pref 0",
+        "add pref 5 from 192.0.2.2 blackhole",
+    ] {
+        left.ip(&format!("rule {rule}"));
+    }
+    for text in [&texts[0], &waits] {
+        for runs in [false, true] {
+            let _node = runs.then(|| Running::start(&left, text).unwrap());
+            let all = checks(&left, text);
+            let peer = find(&all, "peer");
+            assert_eq!(peer.verdict, Grade::Bad, "{all:#?}");
+            assert!(peer.found.contains("lets nothing in from"), "{all:#?}");
+        }
+    }
+    left.ip("rule del pref 5");
+    let all = checks(&left, &waits);
+    assert_eq!(find(&all, "peer").verdict, Grade::Good, "{all:#?}");
+}
+
 /// A session existed; then the other end comes back with another key.
 #[test]
 fn doctor_reports_what_the_log_knows_of_a_silent_peer() {
