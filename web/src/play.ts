@@ -9,6 +9,8 @@ export interface Column {
   label: string;
   set: string[];
   world: World;
+  /** The beginning of the first repetition, until that is whole. */
+  glance?: RunResult;
   /** By repetition. */
   runs: (RunResult | undefined)[];
   watched?: Watched;
@@ -29,7 +31,7 @@ export interface View {
   fault?: Fault;
   columns: Column[];
   lines: Line[];
-  /** So many repetitions stand behind the lines. */
+  /** So many repetitions stand behind the lines; none while they show the beginning of the first. */
   runs: number;
   busy: boolean;
 }
@@ -41,7 +43,10 @@ function fault(error: unknown): Fault {
   return error instanceof Refused ? error.fault : { text: String(error), problems: [] };
 }
 
-/** Simulates a state: the first repetition of each way, then their course, then the other repetitions. */
+/** The part of a run that is shown at first: whole runs of some scenarios take a second. */
+const GLANCE = 0.1;
+
+/** Simulates a state: the beginning and the first repetition of each way, then their course, then the others. */
 export class Play {
   view: View;
   private stop = new AbortController();
@@ -82,7 +87,7 @@ export class Play {
         return { way, label: label(way), set, world: world(state, set), runs: [], ...kept };
       });
       this.show({ outline, fault: undefined, columns });
-      await this.simulate(state, columns, signal);
+      await this.simulate(state, columns, GLANCE * outline.duration_s, signal);
       await this.estimate(columns, signal);
       this.show({ busy: false });
     } catch (error) {
@@ -91,23 +96,31 @@ export class Play {
     }
   }
 
-  private async simulate(state: State, columns: Column[], signal: AbortSignal): Promise<void> {
-    const one = async (column: Column, run: number): Promise<void> => {
-      try {
-        column.runs[run] = await this.engine.ask({ ask: "run", world: column.world, run }, THEN + run, signal);
+  private async simulate(state: State, columns: Column[], until_s: number, signal: AbortSignal): Promise<void> {
+    const all = columns.map(async (column): Promise<void> => {
+      const { world } = column;
+      const one = async (run: number): Promise<void> => {
+        column.runs[run] ??= await this.engine.ask({ ask: "run", world, run }, THEN + run, signal);
         void this.estimate(columns, signal);
         if (run > 0) return;
         const { stopped_s } = column.runs[0]!;
-        column.watched = await this.engine.ask({ ask: "watch", world: column.world, run, stopped_s }, THEN, signal);
+        column.watched = await this.engine.ask({ ask: "watch", world, run, stopped_s }, THEN, signal);
         this.show({});
+      };
+      try {
+        const { result, cut } = await this.engine.ask({ ask: "glance", world, until_s }, SOON, signal);
+        if (cut) column.glance = result;
+        else column.runs[0] = result;
+        // Whole runs would occupy all simulators.
+        await this.estimate(columns, signal);
+        await Promise.all(Array.from({ length: state.runs }, (_, run) => one(run)));
       } catch (error) {
         if (error instanceof Cancelled) throw error;
         column.fault = fault(error);
         this.show({});
       }
-    };
-    const runs = Array.from({ length: state.runs }, (_, run) => run);
-    await Promise.all(runs.flatMap((run) => columns.map((column) => one(column, run))));
+    });
+    await Promise.all(all);
   }
 
   /** Of the repetitions that every way has; what comes meanwhile is in the next one. */
@@ -137,14 +150,18 @@ export class Play {
     });
     const runs = known.length > 0 ? Math.min(...known) : 0;
     const { outline } = this.view;
-    if (runs === 0 || !outline || this.view.columns !== columns) return;
+    const shown = columns.map((column) => {
+      if (column.fault) return [];
+      return runs > 0 ? column.runs.slice(0, runs) : [column.runs[0] ?? column.glance];
+    });
+    const some = shown.flat();
+    if (some.length === 0 || some.includes(undefined) || !outline || this.view.columns !== columns) return;
+    // Parts of different lengths are no pairs.
+    const alike = runs > 0 || new Set(some.map((run) => run!.stopped_s)).size === 1;
     const names: { flow: string; metric: string }[] = [];
     const asked: Columns[] = [];
     for (const flow of outline.flows) {
-      const results = columns.map((column) => {
-        const at = column.runs[0]?.flows.findIndex((other) => other.name === flow.name) ?? -1;
-        return column.runs.slice(0, column.fault ? 0 : runs).map((run) => run?.flows[at]);
-      });
+      const results = shown.map((runs) => runs.map((run) => run!.flows.find((other) => other.name === flow.name)));
       for (const { name } of flow.metrics) {
         const values = results.map((all) =>
           all.map((result) => {
@@ -159,6 +176,7 @@ export class Play {
     }
     const told = await this.engine.ask({ ask: "estimate", metrics: asked }, SOON, signal);
     if (this.view.columns !== columns) return;
-    this.show({ lines: names.map((name, at) => ({ ...name, told: told[at]! })), runs });
+    const lines = names.map((name, at) => ({ ...name, told: told[at]!.map((one) => (alike ? one : { ...one, ratio: null })) }));
+    this.show({ lines, runs });
   }
 }

@@ -13,6 +13,7 @@ export type Question =
   | { ask: "outline"; world: World }
   | { ask: "toml"; world: World }
   | { ask: "run"; world: World; run: number }
+  | { ask: "glance"; world: World; until_s: number }
   | { ask: "watch"; world: World; run: number; stopped_s: number }
   | { ask: "report"; world: World; runs: number }
   | { ask: "estimate"; metrics: Columns[] }
@@ -277,6 +278,7 @@ export interface Answers {
   outline: Outline;
   toml: string;
   run: RunResult;
+  glance: { result: RunResult; cut: boolean };
   watch: Watched;
   report: string;
   estimate: Told[][];

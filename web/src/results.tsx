@@ -71,6 +71,7 @@ export function Results({ outline, columns, lines, runs, wanted }: { outline: Ou
       <div class="head">
         <h2 id="results">What each application got</h2>
         <p class="small" role="status">
+          {runs === 0 && lines.length > 0 ? "the beginning of one run; " : ""}
           {runs < wanted ? `${runs} of ${wanted} runs` : `${runs} ${runs === 1 ? "run" : "runs"}`}
           {runs > 1 ? "; mean ± 95 % interval" : ""}
         </p>

@@ -328,6 +328,31 @@ describe("play", () => {
     await close(page);
   });
 
+  test("the beginning of a run is shown as such, until the whole run is there", async () => {
+    const page = await open(address);
+    await page.locator("aside select").first().selectOption("live-link");
+    await page.getByLabel("runs").fill("1");
+    await page.getByLabel("runs").blur();
+    await page.waitForFunction(SETTLED);
+    await page.evaluate(() => {
+      globalThis.told = [];
+      const note = () => globalThis.told.push(document.querySelector("#results ~ [role=status]").textContent);
+      new MutationObserver(note).observe(document.querySelector(".results").closest("section"), { childList: true, subtree: true, characterData: true });
+    });
+    const slider = page.locator('[id="links.radio.errors.rate"]');
+    await slider.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(() => {
+      const begun = globalThis.told.findIndex((told) => told.startsWith("the beginning of one run; 0 of 1 runs"));
+      return begun >= 0 && globalThis.told.indexOf("1 run", begun) > begun;
+    });
+    await page.waitForFunction(SETTLED);
+    const command = await page.locator(".command").textContent();
+    const words = command.replaceAll("\\\n", "").match(/'[^']*'|\S+/g).map((word) => word.replaceAll("'", ""));
+    assert.equal((await values(page, "file", "throughput"))[0], await printed("file", "throughput", ...words.slice(3)));
+    await close(page);
+  });
+
   test("ways stand side by side", async () => {
     const page = await open(address);
     await page.getByRole("button", { name: "Add a way" }).click();

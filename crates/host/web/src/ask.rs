@@ -19,6 +19,8 @@ const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
 
 /// Maximum number of events of an answer.
 const MOST_EVENTS: usize = 20_000;
+/// Number of events that take a tenth of a second.
+const GLANCE: u64 = 30_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
@@ -31,7 +33,9 @@ enum Question {
     Toml { world: World },
     /// Repetition `run`: `RunResult`.
     Run { world: World, run: u64 },
-    /// The same with series over time: `Watched`.
+    /// Repetition 0, ended after this time or after `GLANCE` events: `Glance`.
+    Glance { world: World, until_s: f64 },
+    /// A repetition with series over time: `Watched`.
     Watch {
         world: World,
         run: u64,
@@ -127,6 +131,13 @@ struct Shipped {
 }
 
 #[derive(Serialize)]
+struct Glance {
+    result: RunResult,
+    /// Whether the run would have gone on.
+    cut: bool,
+}
+
+#[derive(Serialize)]
 struct Watched {
     result: RunResult,
     series: Vec<Series>,
@@ -174,6 +185,7 @@ fn ask(question: Question, bytes: &[u8]) -> Result<String, Fault> {
             let prepared = world.prepare()?;
             json(&prepared.run(prepared.scenario().seed, run))
         }
+        Question::Glance { world, until_s } => json(&glance(&world, until_s)?),
         Question::Watch {
             world,
             run,
@@ -290,6 +302,20 @@ fn interval(stopped_s: f64) -> Duration {
     }
 }
 
+fn glance(world: &World, until_s: f64) -> Result<Glance, Fault> {
+    let prepared = world.prepare()?;
+    let mut begin = Begin {
+        until: Instant::ORIGIN + Duration::from_secs_f64(until_s.clamp(0.0, 1e9)),
+        left: GLANCE,
+        is_over: false,
+    };
+    let result = prepared.run_watched(prepared.scenario().seed, 0, &mut begin);
+    Ok(Glance {
+        result,
+        cut: begin.is_over,
+    })
+}
+
 fn watch(world: &World, run: u64, stopped_s: f64) -> Result<Watched, Fault> {
     let prepared = world.prepare()?;
     let interval = interval(stopped_s);
@@ -323,6 +349,24 @@ fn told(asked: &Columns) -> Vec<Told> {
         }
     };
     columns.iter().enumerate().map(told).collect()
+}
+
+/// Ends a run at a time, or after so many events.
+struct Begin {
+    until: Instant,
+    left: u64,
+    is_over: bool,
+}
+
+impl Watcher for Begin {
+    fn on_event(&mut self, now: Instant, _: &Event) {
+        self.left = self.left.saturating_sub(1);
+        self.is_over = now >= self.until || self.left == 0;
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
 }
 
 /// Records the events between two times.
