@@ -119,7 +119,7 @@ impl Daemon {
             }
             self.on_time(now);
             if ready.underlay {
-                self.receive_frames(now);
+                now = self.receive_frames(now);
             }
             if ready.tun {
                 self.receive_packets(now)?;

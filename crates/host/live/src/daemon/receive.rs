@@ -6,6 +6,7 @@ use airlane_base::{Instant, Payload};
 use airlane_node::{BATCH, Reason};
 
 use super::Daemon;
+use crate::clock;
 use crate::device::DeviceError;
 use crate::offload::checksum;
 use crate::offload::join::Joined;
@@ -14,14 +15,16 @@ use crate::offload::vnet::{Cut, VnetHeader};
 use crate::packet::LivePacket;
 
 impl Daemon {
-    /// Reads a batch of datagrams.
-    pub(super) fn receive_frames(&mut self, now: Instant) {
+    /// Reads a batch of datagrams. Returns the time of the last one: what has arrived since `now` did not arrive
+    /// then, and a delay that seems too short would make all others look like a queue.
+    pub(super) fn receive_frames(&mut self, mut now: Instant) -> Instant {
         let mut received = self.received.take().unwrap_or_default();
         let mut taken = 0;
         self.node.begin_datagrams();
         while taken < BATCH {
             match self.underlay.receive(&mut received) {
                 Ok(()) => {
+                    now = clock::now();
                     received.for_each(|datagram, addressing, mark| {
                         self.node.handle_datagram(now, datagram, addressing, mark);
                         taken += 1;
@@ -50,6 +53,7 @@ impl Daemon {
         self.received = Some(received);
         self.node.end_datagrams(taken);
         self.deliver(now);
+        now
     }
 
     /// Reads a batch of packets from the kernel.

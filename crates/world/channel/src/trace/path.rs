@@ -213,9 +213,12 @@ fn by_both(sender: &[TraceRecord], receiver: &[TraceRecord], way: Way) -> Direct
     let mut path = DirectionTrace::default();
     let holes = Holes::of(receiver);
     let arrivals = arrivals(receiver);
-    let baseline = Baseline::of(&pairs(sender, &arrivals));
-    let edge = |record: Option<&TraceRecord>| record.map_or(Duration::ZERO, TraceRecord::at);
-    let (first, last) = (edge(receiver.first()), edge(receiver.last()));
+    let pairs = pairs(sender, &arrivals);
+    let baseline = Baseline::of(&pairs);
+    // What left before the first frame that arrived, or after the last one, may have arrived, too: the receiver did not
+    // record at the same time, and a frame may wait longer than its recording lasts.
+    let left = || pairs.iter().map(|(left, _)| *left);
+    let known = left().min().unwrap_or(0)..=left().max().unwrap_or(0);
     for record in sender {
         let &TraceRecord::Sent {
             at,
@@ -233,8 +236,7 @@ fn by_both(sender: &[TraceRecord], receiver: &[TraceRecord], way: Way) -> Direct
         let soonest = Duration::from_nanos(baseline.soonest(at.as_nanos()));
         let outcome = match came(&arrivals, frame) {
             Some(came) => FrameOutcome::Received(Some(came.saturating_sub(soonest))),
-            // The receiver was not recording at that time, or its records are missing.
-            None if soonest < first || soonest > last || holes.meet(soonest, soonest) => {
+            None if !known.contains(&at.as_nanos()) || holes.meet(soonest, soonest) => {
                 path.unknown += 1;
                 continue;
             }
