@@ -115,7 +115,7 @@ pub(super) fn kept_in(who: &str) -> (String, String) {
 }
 
 /// Whether a packet filter of this machine refuses datagrams from any port to the address: "Operation not permitted".
-fn is_kept_in(address: PeerAddress) -> bool {
+pub(super) fn is_kept_in(address: PeerAddress) -> bool {
     say_nothing(address).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 

@@ -9,7 +9,7 @@ use airlane_secure::PeerAddress;
 use airlane_session::LEAST;
 
 use super::arrivals::{Arrivals, CALLS};
-use super::causes::{Look, called, cause, look, who};
+use super::causes::{Look, called, cause, is_kept_in, kept_in, look, who};
 use super::ends;
 use super::findings::{Findings, Grade};
 use super::peers::PATIENCE;
@@ -51,15 +51,29 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
         }
         Err(error) => return findings.bad("running", error),
     };
-    let mut arrivals = arrivals_in_vain(&file.socket(), &status);
+    let is_deaf = |peer: &PeerStatus| {
+        let is_silent = !matches!(&*peer.session.state, "confirmed" | "unheard" | "accepted");
+        is_silent || asked.is_some_and(|asked| !was_reached(peer, asked))
+    };
+    let deaf = status.peers.iter().any(is_deaf);
+    let mut arrivals = deaf
+        .then(|| arrivals_in_vain(&file.socket(), &status))
+        .flatten();
     let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
     check_interface(&file.tun.name, findings);
     check_port(&status, findings);
     let listed = file.peers();
     for peer in &status.peers {
         let who = who(&peer.name, peer.address);
-        let arrivals = arrivals.as_mut().filter(|_| is_silent(peer));
-        match arrivals.and_then(|arrivals| arrivals.kept_out(&who, peer.address)) {
+        let kept = match (is_deaf(peer), peer.address) {
+            (true, Some(address)) if is_kept_in(address) => Some(kept_in(&who)),
+            (true, address) => {
+                let arrivals = arrivals.as_mut();
+                arrivals.and_then(|arrivals| arrivals.kept_out(&who, address))
+            }
+            (false, _) => None,
+        };
+        match kept {
             Some((found, help)) => findings.add("peer", Grade::Bad, found, &help),
             None => check_session(peer, asked, (&status.callers, ours), &look, findings),
         }
@@ -75,16 +89,9 @@ pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Fin
     }
 }
 
-fn is_silent(peer: &PeerStatus) -> bool {
-    !matches!(&*peer.session.state, "confirmed" | "unheard" | "accepted")
-}
-
-/// Waits for the calls of silent peers, and returns those that arrive at this machine, if none is delivered to
-/// the node.
+/// Waits for datagrams of peers from which the node hears nothing, and returns those that arrive at this machine, if
+/// none is delivered to the node.
 fn arrivals_in_vain(socket: &Path, status: &Status) -> Option<Arrivals> {
-    if !status.peers.iter().any(is_silent) {
-        return None;
-    }
     let mut arrivals = Arrivals::at(status.underlay.listen)?;
     let before = control::status(socket).ok()?.underlay.datagrams_received;
     let end = clock::now() + CALLS;

@@ -255,6 +255,13 @@ fn datagrams_that_arrive_and_are_not_delivered_are_laid_to_this_machine() {
     left.ip("rule del pref 5");
     let all = checks(&left, &waits);
     assert_eq!(find(&all, "peer").verdict, Grade::Good, "{all:#?}");
+    // The filter comes when there is a session.
+    let node = Running::start(&left, &texts[0]).unwrap();
+    node.wait_until("confirmed", |s| s.peers[0].session.state == "confirmed");
+    left.ip("rule add pref 5 from 192.0.2.2 blackhole");
+    let all = checks(&left, &texts[0]);
+    let found = &find(&all, "peer").found;
+    assert!(found.contains("lets nothing in from"), "{all:#?}");
 }
 
 /// A session existed; then the other end comes back with another key.

@@ -6,7 +6,7 @@ use crate::schema::written;
 
 /// The remedy for an address that lacks its port, or is none.
 pub const ADDRESS_HELP: &str =
-    "write an address with its port, such as \"0.0.0.0:7007\" or \"[::]:7007\"";
+    "write an address and a port, such as \"127.0.0.1:7007\" or \"[::1]:7007\"";
 
 /// What is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]

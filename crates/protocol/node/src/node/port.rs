@@ -43,11 +43,7 @@ impl Node {
         };
         let since = dead.into_iter().fold(self.port_since, Instant::max);
         let is_own = self.below.underlay.port() == Some(listen.port());
-        let patience = match is_own || listen.port() == 0 {
-            true => SWALLOWED,
-            false => FRESH,
-        };
-        if now < since + patience || !self.config.calls() {
+        if now < since + self.patience() || !self.config.calls() {
             return;
         }
         // Two ends whose ports are dead may alternate in step, and then never meet.
@@ -58,6 +54,14 @@ impl Node {
         self.port_since = now + Duration::from_nanos(more);
         let port = if is_own { 0 } else { listen.port() };
         self.below.requests.push_back(Request::Port(port));
+    }
+
+    /// How long the present port is kept when nothing is heard.
+    fn patience(&self) -> Duration {
+        match self.left_port() {
+            None => SWALLOWED,
+            Some(_) => FRESH,
+        }
     }
 
     /// The port in the file, if this end has left it.
@@ -103,7 +107,7 @@ impl Node {
         let says = self.port_said.speak(now, || 0).is_some();
         match listen {
             Ok(listen) => {
-                let was = self.below.underlay.listen();
+                let (was, silent) = (self.below.underlay.listen(), self.patience());
                 self.below.underlay = Underlay::Udp { listen };
                 let Self { links, below, .. } = self;
                 for link in links.iter_mut() {
@@ -111,9 +115,9 @@ impl Node {
                         link.seek(now, address, below);
                     }
                 }
-                let why = "nothing sent from it was answered or heard for 30 s";
+                let why = "nothing sent from it was answered or heard";
                 if says {
-                    tracing::info!(%was, %listen, why, "port changed");
+                    tracing::info!(%was, %listen, %silent, why, "port changed");
                 }
             }
             Err(error) if says => {
