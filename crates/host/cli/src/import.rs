@@ -61,7 +61,11 @@ fn in_wireguard(refused: &RefusedFile, import: &ImportedLink, file: &str) -> Bad
     let problems = refused.problems().iter().map(|problem| {
         let line = import.line_of(&problem.path);
         let line = line.map_or(String::new(), |line| format!("line {line}: "));
-        format!("{file}: {line}{} (help: {})", problem.message, problem.help)
+        let help = match problem.help.is_empty() {
+            true => String::new(),
+            false => format!(" (help: {})", problem.help),
+        };
+        format!("{file}: {line}{}{help}", problem.message)
     });
     BadInput(problems.collect::<Vec<_>>().join("\n"))
 }

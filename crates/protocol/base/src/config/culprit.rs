@@ -113,6 +113,12 @@ pub(super) fn read<'i, T: DeserializeOwned + JsonSchema>(
             };
             continue;
         }
+        // A table from which a faulty key was removed may be wrong without it.
+        let lacks =
+            |other: &Complaint| other.path.parent() == culprit.path && other.path != culprit.path;
+        if complaints.iter().any(lacks) {
+            return Err(complaints);
+        }
         let mut text = message::of_serde(error.message(), culprit.path.last_key());
         if text.help == message::WRITE_TABLE
             && let Some((example, names)) = schema.table_at(tree, steps)

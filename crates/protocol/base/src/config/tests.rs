@@ -256,6 +256,51 @@ fn a_bad_value_of_one_key_is_not_reported_as_the_lack_of_another() {
     assert_eq!(places(""), [other, "h.toml:2:1: `scheme` is missing"]);
 }
 
+/// Without the key whose value is bad the table asks for nothing, which nobody wrote.
+#[test]
+fn a_bad_value_is_not_reported_as_an_empty_table() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, try_from = "Written")]
+    #[schemars(!try_from)]
+    struct Match {
+        port: Option<u16>,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Written {
+        port: Option<u16>,
+    }
+    impl TryFrom<Written> for Match {
+        type Error = &'static str;
+        fn try_from(Written { port }: Written) -> Result<Self, Self::Error> {
+            port.map(|_| Self { port })
+                .ok_or("this match asks for nothing")
+        }
+    }
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Holder {
+        class: Match,
+    }
+    impl Validate for Holder {
+        fn validate(&self, _: &mut Problems) {
+            assert_ne!(self.class.port, Some(0));
+        }
+    }
+    let places = |text: &str| {
+        let error = load::<Holder>(text, "h.toml").unwrap_err().to_string();
+        let lines = error.lines().filter(|line| line.starts_with("h.toml"));
+        Vec::from_iter(lines.map(str::to_owned))
+    };
+    assert_eq!(
+        places("class = { port = 80000 }"),
+        ["h.toml:1:18: `port` cannot be 80000"]
+    );
+    assert_eq!(
+        places("class = {}"),
+        ["h.toml:1:9: this match asks for nothing"]
+    );
+}
+
 #[test]
 fn a_misspelt_key_gets_a_suggestion() {
     #[derive(Debug, Deserialize, JsonSchema)]
