@@ -54,6 +54,9 @@ use suspend::SuspendDetector;
 /// takes longer than this.
 const QUANTUM: Duration = Duration::from_micros(250);
 
+/// A turn that is later than this was held up by something outside: a stopped process or a paused virtual machine.
+const STOOD_STILL: Duration = Duration::from_secs(5);
+
 /// A running end of one or several links.
 #[derive(Debug)]
 pub struct Daemon {
@@ -92,6 +95,8 @@ struct Ready {
     control: bool,
     devices: bool,
     names: bool,
+    /// The process did not run when it was due.
+    stood_still: bool,
 }
 
 impl Daemon {
@@ -112,6 +117,9 @@ impl Daemon {
                 return Ok(());
             }
             now = clock::now();
+            if ready.stood_still {
+                self.node.handle_standstill(now);
+            }
             self.watch_lineage(now, ready.devices);
             supervisor.handle_timeout(now);
             if ready.names {
@@ -182,6 +190,7 @@ impl Daemon {
             control: control && self.control.is_some(),
             devices,
             names,
+            stood_still: clock::now().saturating_since(deadline) > STOOD_STILL,
         })
     }
 

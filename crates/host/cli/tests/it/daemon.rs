@@ -194,6 +194,49 @@ fn a_user_signal_logs_the_status_and_quit_ends_the_node_cleanly() {
     assert_eq!(up.wait(PATIENCE).and_then(|status| status.code()), Some(0));
 }
 
+/// A process that is stopped hears nothing, which says nothing about its port.
+#[test]
+fn a_node_that_stood_still_keeps_its_port() {
+    if !can_run("a_node_that_stood_still_keeps_its_port") {
+        return;
+    }
+    let site = Site::connected();
+    let key = |end: usize| {
+        let file = site.path(&format!("{end}.key"));
+        let made = Command::new(AIRLANE)
+            .arg("keygen")
+            .arg(file)
+            .output()
+            .unwrap();
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    };
+    let keys = [key(0), key(1)];
+    for end in [0, 1] {
+        let link = format!(
+            "underlay = {{ kind = \"udp\", listen = \"0.0.0.0:7007\", peer = \"192.0.2.{}:7007\" }}\n\
+             security = {{ private-key = \"{end}.key\", peer-key = \"{}\" }}\n{NO_SERVICES}",
+            2 - end,
+            keys[1 - end]
+        );
+        site.write(end, "", &link);
+    }
+    let [mut left, right] = [0, 1].map(|end| site.up(end, &[]));
+    until("they meet", || {
+        [0, 1].iter().all(|end| site.is_confirmed(*end))
+    });
+    signal(&mut left, Signal::STOP);
+    std::thread::sleep(Duration::from_secs(33));
+    signal(&mut left, Signal::CONT);
+    std::thread::sleep(Duration::from_secs(1));
+    until("they meet again", || {
+        let log = site.log(0);
+        assert!(!log.contains("port changed"), "{log}");
+        [0, 1].iter().all(|end| site.is_confirmed(*end))
+    });
+    ends_well(left);
+    ends_well(right);
+}
+
 /// People type `kill PID; airlane up`.
 #[test]
 fn a_node_can_be_restarted_while_it_is_ending() {

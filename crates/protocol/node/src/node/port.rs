@@ -56,6 +56,11 @@ impl Node {
         self.below.requests.push_back(Request::Port(port));
     }
 
+    /// This end did not run until now: that nothing was heard before says nothing about its port.
+    pub fn handle_standstill(&mut self, now: Instant) {
+        self.port_since = self.port_since.max(now);
+    }
+
     /// How long the present port is kept when nothing is heard.
     fn patience(&self) -> Duration {
         match self.left_port() {
