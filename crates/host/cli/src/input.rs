@@ -73,6 +73,7 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
 /// If it describes no end of a link.
 #[cfg(feature = "live")]
 pub(crate) fn live(document: &Document, path: &Path) -> Result<LiveConfig, RefusedFile> {
+    FileContent::Daemon.expect(document)?;
     let file: LiveConfig = document.read()?;
     // The node that applies a reload may run in another directory.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -112,13 +113,42 @@ impl FileContent {
             ))
         }
     }
+
+    /// Refuses a file of another kind, whose keys would all be called unknown.
+    ///
+    /// # Errors
+    /// If it is one.
+    pub(crate) fn expect(self, document: &Document) -> Result<(), RefusedFile> {
+        let (wanted, _) = self.told();
+        match Self::of(document).ok().filter(|found| *found != self) {
+            None => Ok(()),
+            Some(found) => {
+                let (what, verb) = found.told();
+                Err(document.refuse(
+                    "",
+                    format!("this is {what}, not {wanted}"),
+                    format!("`{verb}` reads it"),
+                ))
+            }
+        }
+    }
+
+    /// What it is called, and which verb reads it.
+    const fn told(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Scenario => ("a scenario", "airlane sim run"),
+            Self::Daemon => ("a daemon file", "airlane up"),
+            Self::Air => ("an emulator file", "airlane air"),
+        }
+    }
+
     /// The error for a kind of file that this build cannot read.
     #[cfg(not(all(feature = "live", feature = "lab")))]
     pub(crate) fn left_out(self, path: &Path) -> BadInput {
-        let (what, feature) = match self {
-            Self::Scenario => ("a scenario", "lab"),
-            Self::Daemon => ("a daemon file", "live"),
-            Self::Air => ("an emulator file", "live"),
+        let (what, _) = self.told();
+        let feature = match self {
+            Self::Scenario => "lab",
+            Self::Daemon | Self::Air => "live",
         };
         crate::features::missing(&format!("{} is {what}, which", path.display()), feature)
     }

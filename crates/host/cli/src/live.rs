@@ -22,7 +22,7 @@ use anyhow::{Context as _, bail};
 
 use crate::args::{ReloadArgs, RunningArgs, SetRateArgs, StatusArgs, UpArgs};
 use crate::fault::BadInput;
-use crate::input;
+use crate::input::{self, FileContent};
 use crate::log::{self, Log};
 use crate::output::Several;
 use crate::{output, status};
@@ -181,6 +181,7 @@ pub(crate) fn air(running: &RunningArgs) -> anyhow::Result<()> {
 fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set)?;
+    FileContent::Air.expect(&document)?;
     let mut config: AirConfig = document.read()?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let read =

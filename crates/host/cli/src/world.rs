@@ -8,6 +8,7 @@ use airlane_study::{StudyError, Work};
 
 use crate::args::StudiesArgs;
 use crate::fault::BadInput;
+use crate::input::FileContent;
 
 /// The scenario in `document`, which was read from `path`, with the tables and recordings that it
 /// names, which are looked up relative to it.
@@ -15,6 +16,7 @@ use crate::fault::BadInput;
 /// # Errors
 /// If it does not describe a world, or a table cannot be read.
 pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scenario> {
+    FileContent::Scenario.expect(document)?;
     let mut scenario: Scenario = document.read()?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let text = |file: &Path| read_text(&folder.join(file)).map_err(|error| error.to_string());

@@ -7,6 +7,8 @@ pub(crate) const TUN_DEVICE: &str = "open /dev/net/tun";
 
 /// The operation that gives a socket its address and port.
 pub(crate) const BIND: &str = "bind";
+/// The operation that accepts connections at an address and port.
+pub(crate) const LISTEN: &str = "listen";
 
 /// A failed operation on a network device.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +49,7 @@ fn hint(call: &str, source: &io::Error) -> &'static str {
              `--device /dev/net/tun --cap-add NET_ADMIN`)"
         }
         Some(libc::EEXIST) => " (it is there already: `ip address` and `ip route` show who has it)",
-        Some(libc::EADDRINUSE) if call == BIND => {
+        Some(libc::EADDRINUSE) if matches!(call, BIND | LISTEN) => {
             " (another program has this port: `ss -lptun` shows which; end that, or name another port)"
         }
         Some(libc::EADDRNOTAVAIL) if call == BIND => {
@@ -56,9 +58,14 @@ fn hint(call: &str, source: &io::Error) -> &'static str {
         Some(libc::EBUSY) => {
             " (the name is taken: `ip link` shows by what; stop that, or write another tun.name)"
         }
-        Some(libc::EPERM | libc::EACCES) => {
-            " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW, and let its user open what is named)"
+        Some(libc::EACCES) if call == BIND => {
+            " (ports below 1024 need root or CAP_NET_BIND_SERVICE)"
         }
+        Some(libc::EACCES) => {
+            " (the user that the program runs as may not open it: give it to that user with `chown`, or run as root \
+             without --user)"
+        }
+        Some(libc::EPERM) => " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW)",
         Some(libc::ENODEV | libc::ENXIO) => " (`ip link` lists the interfaces that exist here)",
         // A TUN device returns this when its interface has been deleted.
         Some(libc::EBADFD) => " (the interface was taken away)",

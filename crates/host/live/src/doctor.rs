@@ -20,7 +20,7 @@ use crate::config::{
 };
 use crate::control::{self, Server};
 use crate::daemon::ways::mark;
-use crate::device::DeviceError;
+use crate::device::{DeviceError, LISTEN};
 use crate::netlink::{Cidr, Interface, Netlink};
 use crate::resolver::{Resolve as _, SystemResolver};
 use crate::reverse_path;
@@ -29,6 +29,7 @@ use crate::status::Status;
 use crate::tun::Tun;
 use crate::underlay::Underlay;
 use airlane_node::Guard;
+use airlane_session::LEAST;
 use findings::Findings;
 pub use findings::{Check, Grade};
 
@@ -99,7 +100,10 @@ fn check_start(
             Ok(_closed_again) => {
                 findings.good("metrics", format!("TCP port {} is free", address.port()))
             }
-            Err(error) => findings.bad("metrics", format!("{address}: {error}")),
+            Err(error) => {
+                let error = DeviceError::new(&format!("metrics {address}"), LISTEN, error);
+                findings.bad("metrics", error);
+            }
         }
     }
     for peer in &peers {
@@ -385,7 +389,7 @@ fn check_mtu(
     let fragment = file.link.fragment;
     let datagram = fragment.map_or(path_mtu, |fragment| fragment.datagram(path_mtu));
     let left = datagram.saturating_sub(facts.overhead(to) + around);
-    if fragment.is_some() && left > FRAGMENT_HEAD {
+    if fragment.is_some() && left > FRAGMENT_HEAD && path_mtu >= LEAST {
         let found = format!("longer packets than {left} B travel in parts of that length");
         return findings.good("mtu", found);
     }
@@ -400,6 +404,10 @@ fn check_mtu(
         "the interface takes {path_mtu} B, which leaves packets of {left} B; the path beyond is not measured"
     );
     match file.tun.mtu {
+        _ if path_mtu < LEAST => {
+            let help = format!("paths of {LEAST} B are needed; widen it");
+            findings.add("mtu", Grade::Bad, found, &help);
+        }
         _ if left < least => {
             let help = format!("{least} B are needed; widen it");
             findings.add("mtu", Grade::Bad, found, &help);

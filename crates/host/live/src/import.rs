@@ -168,7 +168,10 @@ impl Wireguard {
         let interface = &mut self.interface;
         match &*key.to_ascii_lowercase() {
             "privatekey" => interface.key = Some(read(value)?),
-            "listenport" => interface.port = Some(read(value)?),
+            "listenport" => {
+                let port = value.parse();
+                interface.port = Some(port.map_err(|_| "a port is a whole number from 0 to 65535")?);
+            }
             "address" => interface.addresses.extend(cidrs(value)?),
             "mtu" => interface.mtu = Some(read(value)?),
             "table" => {
@@ -545,6 +548,11 @@ Endpoint = 192.0.2.7:51820
     fn errors_name_their_line() {
         for (old, new, part) in [
             ("ListenPort = 51820", "ListenPort = x", "line 3: ListenPort"),
+            (
+                "ListenPort = 51820",
+                "ListenPort = 70000",
+                "from 0 to 65535",
+            ),
             (
                 "ListenPort",
                 "LissenPort",

@@ -336,6 +336,31 @@ pub struct RefusedTables {
     pub theirs: String,
 }
 
+impl RefusedTables {
+    /// The services that this end, and that the peer has alone.
+    pub fn unlike(&self) -> [String; 2] {
+        let [ours, theirs] = [&self.ours, &self.theirs].map(|table| Vec::from_iter(table.lines()));
+        let alone = |one: &[&str], other: &[&str]| {
+            let alone = one.iter().filter(|line| !other.contains(line));
+            match Vec::from_iter(alone.copied()).join(", ") {
+                nothing if nothing.is_empty() => "nothing else".to_owned(),
+                lines => lines,
+            }
+        };
+        [alone(&ours, &theirs), alone(&theirs, &ours)]
+    }
+
+    /// The remedy.
+    pub fn remedy(&self) -> &'static str {
+        match self.ours.contains("base-station") || self.theirs.contains("base-station") {
+            true => {
+                "make them equal in both files; only base-station is \"here\" at one end and \"peer\" at the other"
+            }
+            false => "make them equal in both files",
+        }
+    }
+}
+
 /// The TUN interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunReport {

@@ -381,6 +381,15 @@ fn a_file_of_another_kind_is_refused() {
         "{}",
         stderr(&output)
     );
+    // Not every key of it is called unknown.
+    for (verb, of) in [("up", "air"), ("air", "left"), ("reload", "air")] {
+        let path = format!("{}/../../../demo/{of}.toml", env!("CARGO_MANIFEST_DIR"));
+        let output = airlane(&[verb, &path]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let said = stderr(&output);
+        assert!(said.contains(" file, not a"), "{said}");
+        assert_eq!(said.matches("error").count(), 1, "{said}");
+    }
 }
 
 #[test]

@@ -331,14 +331,13 @@ fn check_session(
             let found = format!("the session with {who} has begun, and is not confirmed yet");
             findings.add("peer", Grade::Warning, found, "");
         }
-        (_, Some(tables)) => bad(
-            format!(
-                "{who} refuses the session, as services of one number differ; here: {}; there: {}",
-                one_line(&tables.ours),
-                one_line(&tables.theirs)
-            ),
-            "make them equal in both files; only base-station is \"here\" at one end and \"peer\" at the other",
-        ),
+        (_, Some(tables)) => {
+            let [here, there] = tables.unlike();
+            let found = format!(
+                "{who} refuses the session, as services of one number differ; here: {here}; there: {there}"
+            );
+            bad(found, tables.remedy());
+        }
         _ if session.other_protocol.is_some() => bad(
             format!(
                 "{who} speaks protocol {}, this end {PROTOCOL}",
@@ -376,8 +375,4 @@ fn check_session(
             bad(found, &help);
         }
     }
-}
-
-fn one_line(table: &str) -> String {
-    table.trim_end().replace('\n', ", ")
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::control;
-use crate::device::DeviceError;
+use crate::device::{DeviceError, LISTEN};
 use crate::privileges;
 
 /// Limit of connections.
@@ -55,8 +55,8 @@ impl Exporter {
             let device = device.clone();
             move |source: io::Error| DeviceError::new(&device, call, source)
         };
-        let listener = TcpListener::bind(address).map_err(failed("listen"))?;
-        let address = listener.local_addr().map_err(failed("listen"))?;
+        let listener = TcpListener::bind(address).map_err(failed(LISTEN))?;
+        let address = listener.local_addr().map_err(failed(LISTEN))?;
         listener
             .set_nonblocking(true)
             .map_err(failed("set nonblocking"))?;

@@ -45,7 +45,7 @@ impl RateLimitCause {
             Self::Rival => "another sender keeps the queue filled",
             Self::Policed => "policed: more is dropped",
             Self::Silence => "nothing is heard",
-            Self::Configured => "the file allows no more",
+            Self::Configured => "no more is allowed",
         }
     }
 }

@@ -197,7 +197,10 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
     let secured = |file: &LiveConfig| matches!(file.link.security, Some(Security::Keys(_)));
     [
         ("name", old.name != new.name),
-        ("tun", old.tun != new.tun),
+        ("tun.name", old.tun.name != new.tun.name),
+        ("tun.addresses", old.tun.addresses != new.tun.addresses),
+        ("tun.routes", old.tun.routes != new.tun.routes),
+        ("tun.mtu", old.tun.mtu != new.tun.mtu),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
         (

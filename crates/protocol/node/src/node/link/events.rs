@@ -62,15 +62,11 @@ impl PeerLink {
                 SessionEvent::Refused { ours, theirs } => {
                     self.session_since = None;
                     self.disconnected_since = None;
-                    tracing::warn!(
-                        %peer,
-                        here = one_line(&ours),
-                        there = one_line(&theirs),
-                        why = "services of one number differ: make them equal in both files; only \
-                               base-station is \"here\" at one end and \"peer\" at the other",
-                        "session refused"
-                    );
-                    self.refused = Some(RefusedTables { ours, theirs });
+                    let tables = RefusedTables { ours, theirs };
+                    let ([here, there], help) = (tables.unlike(), tables.remedy());
+                    let why = "services of one number differ";
+                    tracing::warn!(%peer, here, there, why, help, "session refused");
+                    self.refused = Some(tables);
                 }
                 SessionEvent::VersionMismatch { ours, theirs } => {
                     tracing::error!(
@@ -258,9 +254,4 @@ impl PeerLink {
             .map(|s| (s.name, s.waiting || s.draining))
             .collect()
     }
-}
-
-/// A table of services on one line, for the log.
-fn one_line(table: &str) -> String {
-    table.trim_end().replace('\n', ", ")
 }
