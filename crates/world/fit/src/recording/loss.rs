@@ -138,10 +138,6 @@ pub(super) fn fit(frames: &[Frame], bursts: bool) -> (LossModel, f64) {
         return (one, error);
     }
     let chain = Chain::at(&point, span);
-    // A state that has not come back within the recording was seen once, and perhaps never ends.
-    if chain.bad / chain.share > span {
-        return (one, error);
-    }
     let good = chain.bad * (1.0 - chain.share) / chain.share;
     let whole = |s: f64| Duration::from_micros((s * 1e6).max(1.0) as u64);
     let model = LossModel::TwoState {

@@ -193,25 +193,6 @@ fn bursts_have_two_states() {
     }
 }
 
-/// A state that came once in a recording has no mean duration.
-#[test]
-fn one_burst_makes_no_second_state() {
-    let frames = |bursts: &[u32]| {
-        let frame = |i: u32| Frame {
-            at: f64::from(i) * 1e-3,
-            late: Some(0.0),
-            bytes: 1_000.0,
-            lost: i % 97 == 0 || bursts.iter().any(|begin| (*begin..begin + 40).contains(&i)),
-        };
-        (0..20_000).map(frame).collect::<Vec<_>>()
-    };
-    let (model, _) = super::loss::fit(&frames(&[19_960]), true);
-    assert!(matches!(model, LossModel::Uniform { .. }), "{model:?}");
-    let many: Vec<u32> = (0..20).map(|burst| 500 + 1_000 * burst).collect();
-    let (model, _) = super::loss::fit(&frames(&many), true);
-    assert!(matches!(model, LossModel::TwoState { .. }), "{model:?}");
-}
-
 #[test]
 fn a_standing_queue_shows_the_capacity() {
     let text = "rate = '20 Mbit/s'\nerrors = { kind = 'uniform', rate = 0.02 }";
