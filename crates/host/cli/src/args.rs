@@ -1,5 +1,7 @@
 //! Arguments of the command line. The text here is the manual: every verb has examples.
 
+#[cfg(feature = "live")]
+mod address;
 #[cfg(feature = "lab")]
 mod advise;
 #[cfg(feature = "lab")]
@@ -38,8 +40,6 @@ mod study;
 #[cfg(feature = "lab")]
 mod trace;
 
-#[cfg(feature = "live")]
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -211,13 +211,6 @@ const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   airlane completions bash > /etc/bash_completion.d/airlane
   airlane completions fish > ~/.config/fish/completions/airlane.fish";
-
-/// An address with its port, for sockets of this machine.
-#[cfg(feature = "live")]
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|error| format!("{error}; {}", airlane_base::config::ADDRESS_HELP))
-}
 
 /// The commit that the program was built from; `None` if the sources came without git.
 pub const COMMIT: Option<&str> = option_env!("AIRLANE_COMMIT");

@@ -68,7 +68,7 @@ pub enum ShipError {
     Nobody {
         /// The address that was called last.
         at: SocketAddr,
-        /// Why this machine could not send the last datagram; `None` if it was sent.
+        /// Why this machine did not let the last datagram out; `None` if it was sent.
         unsent: Option<String>,
     },
     /// Nothing more was received from the other end within the time limit.
@@ -77,7 +77,7 @@ pub enum ShipError {
     Silent {
         /// The time limit.
         timeout: Duration,
-        /// Why this machine could not send the last datagram; `None` if it was sent.
+        /// Why this machine did not let the last datagram out; `None` if it was sent.
         unsent: Option<String>,
     },
     /// The user stopped the transfer.
@@ -95,7 +95,7 @@ pub enum ShipError {
 
 fn unanswered(unsent: Option<&str>) -> String {
     match unsent {
-        Some(why) => format!("this machine cannot send there: {why}"),
+        Some(why) => format!("no datagram leaves this machine: {why}"),
         None => "is `airlane recv` running there with this ticket, may UDP reach its port, and is this host's clock \
                  right?"
             .to_owned(),
@@ -104,7 +104,7 @@ fn unanswered(unsent: Option<&str>) -> String {
 
 fn cause(unsent: Option<&str>) -> String {
     unsent.map_or_else(String::new, |why| {
-        format!("; this machine cannot send: {why}")
+        format!("; no datagram leaves this machine: {why}")
     })
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use airlane_base::{Duration, Size};
 use clap::{ArgGroup, Args};
 
-use super::address;
+use super::address::address;
 use super::node::LogFormat;
 
 /// Arguments of `relay`.

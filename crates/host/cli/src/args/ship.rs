@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use airlane_base::{Duration, Rate};
 use clap::{Args, ValueHint};
 
-use super::address;
+use super::address::address;
 
 /// The ticket, which both ends share.
 #[derive(Debug, Args)]
