@@ -102,9 +102,15 @@ fn a_found_rate_is_explained_as_auto() {
 fn file_errors_are_json_when_the_log_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("left.toml");
-    fs::write(&path, "schema = 1\nnaem = \"left\"\n[link]\nrate = 20\n").unwrap();
+    let write = |rest: &str| {
+        fs::write(
+            &path,
+            format!("schema = 1\nnaem = \"left\"\n{rest}rate = 20\n"),
+        )
+    };
     let file = path.to_str().unwrap();
-    for verb in ["up", "air"] {
+    for (verb, rest) in [("air", ""), ("up", "[link]\n")] {
+        write(rest).unwrap();
         let refused = airlane(&[verb, file, "--log-format", "json"]);
         assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
         let lines = json(&refused);

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use airlane_base::Instant;
 use airlane_link::pack::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
 use airlane_link::{Bottlenecks, Codec, SharedLink};
-use airlane_session::LEAST;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 
@@ -215,7 +214,6 @@ fn check_path(
     let mtu = interface_mtu(config, left);
     let parts = mtu.div_ceil(left.saturating_sub(FRAGMENT_HEAD).max(1));
     let (fits, need) = match config.link.fragment {
-        _ if path_mtu < LEAST => (false, left + LEAST - path_mtu),
         None => (mtu >= least, least),
         Some(_) => (
             left > FRAGMENT_HEAD && parts <= MOST_FRAGMENTS,
