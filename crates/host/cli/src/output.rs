@@ -26,7 +26,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     print_while_read(text).map(|_| ())
 }
 
-/// Writes results to standard output; returns false if nobody reads them any more (`| head`).
+/// Writes results to standard output. Returns whether its reader is still there, which `| head` is not for long.
 ///
 /// # Errors
 /// If it cannot be written for another reason.

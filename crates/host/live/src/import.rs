@@ -72,6 +72,8 @@ struct WireguardInterface {
 
 #[derive(Debug, Default)]
 struct WireguardPeer {
+    /// The line of its header.
+    line: usize,
     key: Option<PublicKey>,
     preshared: Option<PresharedKey>,
     endpoint: Option<PeerEndpoint>,
@@ -119,7 +121,10 @@ pub fn from_wireguard(
             if is_peer {
                 file.places
                     .push((format!("peers[{}]", file.peers.len()), at + 1));
-                file.peers.push(WireguardPeer::default());
+                file.peers.push(WireguardPeer {
+                    line: at + 1,
+                    ..WireguardPeer::default()
+                });
             }
             section = Some(is_peer);
             continue;
@@ -347,14 +352,8 @@ impl Wireguard {
         let mut preshared = Vec::new();
         let (beside, none) = (key, self.peers.is_empty());
         for (at, peer) in self.peers.into_iter().enumerate() {
-            let section = format!("peers[{at}]");
-            let (_, line) = self
-                .places
-                .iter()
-                .find(|(path, _)| *path == section)
-                .ok_or(missing("there is no [Peer]"))?;
             let key = peer.key.ok_or(WireguardError::Line {
-                line: *line,
+                line: peer.line,
                 problem: "this [Peer] has no PublicKey".to_owned(),
             })?;
             _ = writeln!(

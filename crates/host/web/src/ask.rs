@@ -19,8 +19,8 @@ const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
 
 /// Maximum number of events of an answer.
 const MOST_EVENTS: usize = 20_000;
-/// Number of events that take a tenth of a second.
-const GLANCE: u64 = 30_000;
+/// Maximum number of events of a glance, which take about a tenth of a second in a page.
+const GLANCE_EVENTS: u64 = 30_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
@@ -33,7 +33,7 @@ enum Question {
     Toml { world: World },
     /// Repetition `run`: `RunResult`.
     Run { world: World, run: u64 },
-    /// Repetition 0, ended after this time or after `GLANCE` events: `Glance`.
+    /// Repetition 0, ended after this time or after `GLANCE_EVENTS`: `Glance`.
     Glance { world: World, until_s: f64 },
     /// A repetition with series over time: `Watched`.
     Watch {
@@ -306,7 +306,7 @@ fn glance(world: &World, until_s: f64) -> Result<Glance, Fault> {
     let prepared = world.prepare()?;
     let mut begin = Begin {
         until: Instant::ORIGIN + Duration::from_secs_f64(until_s.clamp(0.0, 1e9)),
-        left: GLANCE,
+        left: GLANCE_EVENTS,
         is_over: false,
     };
     let result = prepared.run_watched(prepared.scenario().seed, 0, &mut begin);

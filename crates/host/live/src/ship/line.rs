@@ -411,9 +411,9 @@ mod tests {
     }
 
     /// The receiver's datagrams arrive from another address than the one called. If it has `moved`, only that
-    /// address reaches it once it has been heard. Each handshake arrives twice. Returns the datagrams sent to either address, without
-    /// handshakes, when `enough` returns `true`; `enough` gets the least number of datagrams that both ends
-    /// received, and the two counts.
+    /// address reaches it once it has been heard. Each handshake arrives twice. Returns the datagrams sent to
+    /// either address, without handshakes, when `enough` returns `true`; `enough` gets the least number of
+    /// datagrams that both ends received, and the two counts.
     fn says_from_elsewhere(moved: bool, enough: impl Fn(u32, u32, u32) -> bool) -> [u32; 2] {
         let local = || UdpSocket::bind("127.0.0.1:0").unwrap();
         let (middle, elsewhere) = (local(), local());

@@ -1,3 +1,5 @@
+use std::fmt::Debug;
+
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,6 +210,13 @@ fn a_wrong_key_is_not_reported_as_missing_too() {
     assert_eq!(places.collect::<Vec<_>>(), expected, "{error}");
 }
 
+/// The first line of each error in a file.
+fn places<T: DeserializeOwned + JsonSchema + Validate + Debug>(text: &str) -> Vec<String> {
+    let error = load::<T>(text, "h.toml").unwrap_err().to_string();
+    let lines = error.lines().filter(|line| line.starts_with("h.toml"));
+    Vec::from_iter(lines.map(str::to_owned))
+}
+
 /// Either key will do, so a bad value of one does not mean that the other is missing.
 #[test]
 fn a_bad_value_of_one_key_is_not_reported_as_the_lack_of_another() {
@@ -244,19 +253,17 @@ fn a_bad_value_of_one_key_is_not_reported_as_the_lack_of_another() {
             assert_ne!(self.service.scheme, Some(self.other));
         }
     }
-    let places = |line: &str| {
+    let of = |line: &str| {
         let text = format!("other = \"y\"\n[service]\n{line}\n");
-        let error = load::<Holder>(&text, "h.toml").unwrap_err().to_string();
-        let lines = error.lines().filter(|line| line.starts_with("h.toml"));
-        Vec::from_iter(lines.map(str::to_owned))
+        places::<Holder>(&text)
     };
     let other = "h.toml:1:9: `other` cannot be the text \"y\"";
     let goal = "h.toml:3:8: `goal` cannot be the text \"x\"";
-    assert_eq!(places("goal = \"x\""), [other, goal]);
-    assert_eq!(places(""), [other, "h.toml:2:1: `scheme` is missing"]);
+    assert_eq!(of("goal = \"x\""), [other, goal]);
+    assert_eq!(of(""), [other, "h.toml:2:1: `scheme` is missing"]);
 }
 
-/// Without the key whose value is bad the table asks for nothing, which nobody wrote.
+/// A table that lacks a key only because its value is bad gets one error.
 #[test]
 fn a_bad_value_is_not_reported_as_an_empty_table() {
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -286,17 +293,12 @@ fn a_bad_value_is_not_reported_as_an_empty_table() {
             assert_ne!(self.class.port, Some(0));
         }
     }
-    let places = |text: &str| {
-        let error = load::<Holder>(text, "h.toml").unwrap_err().to_string();
-        let lines = error.lines().filter(|line| line.starts_with("h.toml"));
-        Vec::from_iter(lines.map(str::to_owned))
-    };
     assert_eq!(
-        places("class = { port = 80000 }"),
+        places::<Holder>("class = { port = 80000 }"),
         ["h.toml:1:18: `port` cannot be 80000"]
     );
     assert_eq!(
-        places("class = {}"),
+        places::<Holder>("class = {}"),
         ["h.toml:1:9: this match asks for nothing"]
     );
 }

@@ -1,7 +1,6 @@
 //! The framing of blocks and the limits, for encoder and decoder.
 
-/// The first bytes of the file.
-/// What every trace begins with.
+/// The first bytes of every trace.
 pub const MAGIC: &[u8; 8] = b"airtrace";
 pub(super) const VERSION: u8 = 1;
 /// Bytes in front of a block's records: end, length, checksum.
