@@ -29,7 +29,7 @@ pub(crate) fn doctor(args: &DaemonArgs) -> anyhow::Result<()> {
     let bad = checks.iter().filter(|c| c.verdict == Grade::Bad).count();
     match bad {
         0 => Ok(()),
-        n => bail!("{n} of {} checks are bad", checks.len()),
+        n => bail!("{n} of {} checks failed", checks.len()),
     }
 }
 

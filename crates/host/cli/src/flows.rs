@@ -40,7 +40,7 @@ fn render(peers: &[PeerFlows], most: usize) -> String {
             ),
             (_, 0) => format!("{STRONG}{peer}{STRONG:#}: all flows\n"),
             _ => format!(
-                "{STRONG}{peer}{STRONG:#}: {shown} of {} flows, those with the most bytes\n",
+                "{STRONG}{peer}{STRONG:#}: {shown} of {} flows: those that run first, then those with the most bytes\n",
                 shown as u64 + hidden
             ),
         };
@@ -126,7 +126,7 @@ mod tests {
         let text = anstream::adapter::strip_str(&render(&peers, 1)).to_string();
         assert_eq!(
             text,
-            "hill: 1 of 5 flows, those with the most bytes\n\n  udp 10.0.0.1:5004 -> 10.0.0.2:6000: call, on voice\n    \
+            "hill: 1 of 5 flows: those that run first, then those with the most bytes\n\n  udp 10.0.0.1:5004 -> 10.0.0.2:6000: call, on voice\n    \
              Because.\n    10.0 kB sent, 0 B received in 1.50 s\n    \
              classes = [{ match = { src-port = \"5004\" }, service = \"voice\" }, \"behaviour\"]\n\n\
              A rule keeps a flow where it is: paste its line into [link], or put it first in the existing classes, and reload.\n"

@@ -13,8 +13,8 @@ use airlane_link::config::RateLimit;
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
-use airlane_live::daemon::{Daemon, NodeError, UpError};
-use airlane_live::doctor::{look_up, obstacles};
+use airlane_live::daemon::{Daemon, NodeError, PeersError, UpError};
+use airlane_live::doctor::{OWN_KEY_HELP, look_up, obstacles};
 use airlane_live::privileges::{self, Account};
 use airlane_live::signals::{SignalRequest, on_signal_requests, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
@@ -143,6 +143,13 @@ fn refuse(document: &Document, config: &LiveConfig, error: UpError) -> anyhow::E
             let fixed = document.has("tun.mtu");
             let at = if fixed { "tun.mtu" } else { peers };
             problems.add(at, error.to_string(), "");
+        }
+        UpError::Node(NodeError::Peer(PeersError::Own(own))) => {
+            let listed = config.peers.iter().position(|peer| peer.key == Some(own));
+            let at = listed.map_or("link.security.peer-key".to_owned(), |i| {
+                format!("peers[{i}].key")
+            });
+            problems.add(&at, error.to_string(), OWN_KEY_HELP);
         }
         UpError::Loop { .. } => problems.add(peers, error.to_string(), ""),
         error => return with_others(config, error.into()),

@@ -60,6 +60,7 @@ fn render(offer: &FlowOffer) -> String {
     let seconds = *interval_ns as f64 / 1e9;
     let with = match flows {
         0 | 1 => String::new(),
+        2 => ", with another flow".to_owned(),
         more => format!(", with {} other flows", more - 1),
     };
     let local = match local {
@@ -98,6 +99,7 @@ fn row(offer: &Offer, seconds: f64, nodes: [Option<u8>; 2]) -> String {
     };
     let [by_out, by_room] = nodes.map(|node| match node {
         Some(0) => " (here)".to_owned(),
+        Some(1) => " (1 hop away)".to_owned(),
         Some(node) => format!(" ({node} hops away)"),
         None => String::new(),
     });
@@ -135,9 +137,9 @@ mod tests {
         };
         assert_eq!(
             render(&offer),
-            "to hill on files, with 1 other flows\n  \
+            "to hill on files, with another flow\n  \
              here      2.00 Mbit/s, never dry, room for 3.00 kB\n  \
-             path      2.00 Mbit/s (1 hops away), dry 3 times, room for 3.00 kB (here), 40.0 ms ago; the path past the last node is unknown\n"
+             path      2.00 Mbit/s (1 hop away), dry 3 times, room for 3.00 kB (here), 40.0 ms ago; the path past the last node is unknown\n"
         );
     }
 }

@@ -176,11 +176,15 @@ fn report(shipment: &Shipment, [verb, twice]: [&str; 2], json: bool) -> anyhow::
         0 => String::new(),
         some => format!(", {} of them before", DecimalBytes(*some)),
     };
+    let rate = match bytes == resumed_bytes && *bytes > 0 {
+        true => String::new(),
+        false => format!(": {goodput_mbps:.1} Mbit/s"),
+    };
     let by = link
         .as_deref()
         .map_or_else(String::new, |link| format!("; paced by the link {link}"));
     output::print(&format!(
-        "{verb} {count}, {}{before}, in {took_s:.1} s: {goodput_mbps:.1} Mbit/s; {again} of {packets} packets {twice}{by}\n",
+        "{verb} {count}, {}{before}, in {took_s:.1} s{rate}; {again} of {packets} packets {twice}{by}\n",
         DecimalBytes(*bytes),
     ))
 }

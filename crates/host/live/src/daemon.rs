@@ -29,7 +29,7 @@ use airlane_link::FlowKey;
 use airlane_node::{Node, Quiet, Reason};
 use rustix::event::{PollFd, PollFlags};
 
-pub use airlane_node::NodeError;
+pub use airlane_node::{NodeError, PeersError};
 pub use up_error::UpError;
 
 use crate::clock;

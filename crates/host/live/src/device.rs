@@ -52,13 +52,13 @@ fn hint(call: &str, source: &io::Error) -> &'static str {
         Some(libc::EADDRINUSE) if matches!(call, BIND | LISTEN) => {
             " (another program has this port: `ss -lptun` shows which; end that, or name another port)"
         }
-        Some(libc::EADDRNOTAVAIL) if call == BIND => {
+        Some(libc::EADDRNOTAVAIL) if matches!(call, BIND | LISTEN) => {
             " (no interface has this address: `ip address` lists those that exist)"
         }
         Some(libc::EBUSY) => {
             " (the name is taken: `ip link` shows by what; stop that, or write another tun.name)"
         }
-        Some(libc::EACCES) if call == BIND => {
+        Some(libc::EACCES) if matches!(call, BIND | LISTEN) => {
             " (ports below 1024 need root or CAP_NET_BIND_SERVICE)"
         }
         Some(libc::EACCES) => {

@@ -19,9 +19,10 @@ use crate::config::{
     IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, PeerEndpoint, UnderlayConfig,
 };
 use crate::control::{self, Server};
+use crate::daemon::PeersError;
 use crate::daemon::ways::mark;
 use crate::device::{DeviceError, LISTEN};
-use crate::netlink::{Cidr, Interface, Netlink};
+use crate::netlink::{Cidr, Interface, Netlink, way_out};
 use crate::resolver::{Resolve as _, SystemResolver};
 use crate::reverse_path;
 use crate::security::{Keys, Security};
@@ -30,8 +31,11 @@ use crate::tun::Tun;
 use crate::underlay::Underlay;
 use airlane_node::Guard;
 use airlane_session::LEAST;
-use findings::Findings;
 pub use findings::{Check, Grade};
+use findings::{Findings, NO_WAY_HELP};
+
+/// The remedy where a peer has the key of this end.
+pub const OWN_KEY_HELP: &str = "write the one that `airlane keygen` printed at the other end";
 
 /// Checks everything that `airlane up` needs, and reports each finding at once, because a peer may take long
 /// to answer.
@@ -178,7 +182,7 @@ fn check_missing(config: &UnderlayConfig, error: &DeviceError, findings: &mut Fi
     }
 }
 
-/// Warns about services that no class refers to.
+/// Warns about services that no class refers to, and rules without effect.
 fn check_services(file: &LiveConfig, findings: &mut Findings<'_>) {
     for unreached in file.link.unreached() {
         findings.add("services", Grade::Warning, unreached.to_string(), "");
@@ -205,8 +209,8 @@ fn check_security(
             findings.add(
                 "security",
                 Grade::Bad,
-                "a peer's key is the public key of this end",
-                "write the one that `airlane keygen` printed at the other end",
+                PeersError::Own(key.public()).to_string(),
+                OWN_KEY_HELP,
             );
             None
         }
@@ -319,19 +323,17 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     let inside = file.tun.addresses.iter().chain(&routes).filter(covering);
     let narrow = inside.clone().filter(|cidr| !cidr.is_wide());
     let narrow = narrow.max_by_key(|cidr| cidr.prefix);
-    let way = Netlink::open().and_then(|mut netlink| {
-        netlink.way_to(peer)?;
-        // Kernels before 4.13 do not report the matched route.
-        Ok(netlink.match_of(peer).map_or(0, |(prefix, _)| prefix))
-    });
+    // Kernels before 4.13 do not report the matched route.
+    let matched = || Netlink::open().and_then(|mut netlink| netlink.match_of(peer));
+    let way = way_out(peer, mark(file)).map(|_| matched().map_or(0, |(prefix, _)| prefix));
     match (way, narrow) {
-        (Err(error), _) => findings.add(
+        (Err(why), _) => findings.add(
             "route",
             Grade::Warning,
             format!(
-                "there is no way to {peer} yet ({error}): the link would come up and wait for one"
+                "there is no way to {peer} yet ({why}): the link would come up and wait for one"
             ),
-            "`ip route get` shows what the kernel knows; is the network up, or a route missing?",
+            NO_WAY_HELP,
         ),
         (Ok(_), None) if inside.count() > 0 => {
             match reverse_path::blocks(peer, &file.tun.name, mark(file)) {
@@ -347,7 +349,9 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
         }
         (Ok(_), None) => findings.good("route", format!("there is a way to {peer}")),
         (Ok(prefix), Some(cidr)) => {
-            let (verdict, may) = match cidr.prefix >= prefix {
+            // Of two networks of one length that are connected, the kernel takes the older, which is outside.
+            let is_younger = cidr.prefix == prefix && file.tun.addresses.contains(cidr);
+            let (verdict, may) = match cidr.prefix >= prefix && !is_younger {
                 true => (Grade::Bad, "would go into the tunnel"),
                 false => (Grade::Warning, "go there once the way outside is lost"),
             };

@@ -78,6 +78,8 @@ struct WireguardPeer {
     preshared: Option<PresharedKey>,
     endpoint: Option<PeerEndpoint>,
     allowed: Vec<Cidr>,
+    /// Whether some of them went to a later peer.
+    has_lost: bool,
 }
 
 #[derive(Debug, Default)]
@@ -207,13 +209,12 @@ impl Wireguard {
                         ..cidr
                     };
                     // In WireGuard the last peer with an address has it.
-                    if self.peers.iter().any(|peer| peer.allowed.contains(&network)) {
+                    if let Some(before) = self.peers.iter_mut().find(|peer| peer.allowed.contains(&network)) {
+                        before.allowed.retain(|have| *have != network);
+                        before.has_lost = true;
                         let note = format!("AllowedIPs = {network}: it is given twice, and belongs to the last, as in WireGuard");
                         self.notes.push(note);
                     }
-                    self.peers
-                        .iter_mut()
-                        .for_each(|peer| peer.allowed.retain(|have| *have != network));
                     if let Some(peer) = self.peers.last_mut() {
                         peer.allowed.push(network);
                     }
@@ -352,10 +353,17 @@ impl Wireguard {
         let mut preshared = Vec::new();
         let (beside, none) = (key, self.peers.is_empty());
         for (at, peer) in self.peers.into_iter().enumerate() {
-            let key = peer.key.ok_or(WireguardError::Line {
+            let wrong = |problem: &str| WireguardError::Line {
                 line: peer.line,
-                problem: "this [Peer] has no PublicKey".to_owned(),
-            })?;
+                problem: problem.to_owned(),
+            };
+            let key = (peer.key).ok_or_else(|| wrong("this [Peer] has no PublicKey"))?;
+            if peer.has_lost && peer.allowed.is_empty() {
+                return Err(wrong(
+                    "later peers have all AllowedIPs of this [Peer]: in WireGuard, the last one with an address \
+                     gets its packets; give each peer its own",
+                ));
+            }
             _ = writeln!(
                 text,
                 "\n[[peers]]\nname = \"peer{}\"\nkey = \"{key}\"\nprefixes = {}",
@@ -521,6 +529,12 @@ Endpoint = 192.0.2.7:51820
             .iter()
             .filter(|note| note.contains("10.0.0.2/32: it is given twice"));
         assert_eq!(said.count(), 1, "{:?}", import.notes);
+        let nothing_left = FILE.replace("10.0.0.3/32", "10.0.0.2, 192.168.40.0/24");
+        let error = self::import(&nothing_left).unwrap_err().to_string();
+        assert!(
+            error.starts_with("line 8: later peers have all AllowedIPs"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -147,16 +147,19 @@ pub fn leads_to(name: &str, address: IpAddr) -> io::Result<bool> {
     Ok(netlink.link_index(name)? == netlink.way_to(address)?)
 }
 
-/// Describes, for the log, the interface by which datagrams to `address` with this mark leave: its name and
-/// any problem, or the interfaces whose state may explain a missing route.
-pub(crate) fn way_out(address: IpAddr, mark: u32) -> String {
-    let Ok(mut netlink) = Netlink::open() else {
-        return "unknown".to_owned();
-    };
+/// The interface by which datagrams to `address` with this mark leave.
+///
+/// # Errors
+/// If none leaves: which interface is down or has no carrier, as far as that may be the reason.
+pub(crate) fn way_out(address: IpAddr, mark: u32) -> Result<String, String> {
+    let mut netlink = Netlink::open().map_err(|error| error.to_string())?;
     let way = netlink.way_of(address, mark);
     if let Ok(link) = way.and_then(|index| netlink.link_of(index)) {
         let name = name_of(&link);
-        return trouble(&link).map_or_else(|| name.to_owned(), |what| format!("{name} {what}"));
+        return match trouble(&link) {
+            None => Ok(name.to_owned()),
+            Some(what) => Err(format!("{name} {what}")),
+        };
     }
     let links = netlink.links().unwrap_or_default();
     let away = links.iter().filter_map(|link| {
@@ -167,7 +170,7 @@ pub(crate) fn way_out(address: IpAddr, mark: u32) -> String {
         Some(format!("{} {what}", name_of(link)))
     });
     let away: Vec<_> = std::iter::once("no route".to_owned()).chain(away).collect();
-    away.join("; ")
+    Err(away.join("; "))
 }
 
 fn name_of(link: &LinkMessage) -> &str {

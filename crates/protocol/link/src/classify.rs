@@ -33,7 +33,7 @@ use ip_fragments::IpFragments;
 pub use profile::{ClassProfile, ClassesConfig};
 pub use status::FlowStatus;
 use table::{Asked, Chosen, Table};
-pub use unreached::{Unreached, unreached};
+pub use unreached::{IdleServices, Unreached, unreached};
 
 use crate::flow::{FlowKey, IpFragment};
 
@@ -166,6 +166,26 @@ impl MatchConfig {
             && self
                 .port
                 .is_none_or(|p| p.contains(flow.src_port) || p.contains(flow.dst_port))
+    }
+
+    /// Whether the conditions hold for every packet that meets the `other` ones.
+    fn covers(&self, other: &Self) -> bool {
+        fn holds<T: Copy>(asked: Option<T>, known: &[Option<T>], covers: fn(T, T) -> bool) -> bool {
+            let mut known = known.iter().flatten();
+            asked.is_none_or(|asked| known.any(|known| covers(asked, *known)))
+        }
+        holds(self.dscp, &[other.dscp], |a, b| a == b)
+            && holds(self.protocol, &[other.protocol], |a, b| a == b)
+            && holds(self.src, &[other.src], Prefix::covers)
+            && holds(self.dst, &[other.dst], Prefix::covers)
+            && holds(self.src_port, &[other.src_port], Ports::covers)
+            && holds(self.dst_port, &[other.dst_port], Ports::covers)
+            && holds(
+                self.port,
+                &[other.port, other.src_port, other.dst_port],
+                Ports::covers,
+            )
+            && holds(self.behaves, &[other.behaves], |a, b| a == b)
     }
 
     /// The code point, if it is the only condition.

@@ -410,13 +410,14 @@ impl LinkConfig {
         }
     }
 
-    /// Services that no class refers to.
+    /// Services that no class refers to, and rules without effect.
     pub fn unreached(&self) -> Vec<Unreached> {
+        let mut found = unreached(&self.services, &self.classes, None);
         // An unused default service is not a mistake of the operator.
         if self.services == config::by_goal() {
-            return Vec::new();
+            found.retain(|unreached| !matches!(unreached, Unreached::Services(_)));
         }
-        unreached(&self.services, &self.classes.rules(&self.services), None)
+        found
     }
 
     /// The name of the ready-made classes, if the link uses exactly one such set.

@@ -75,7 +75,7 @@ pub struct Status {
 pub struct PeerFlows {
     /// The peer's name.
     pub peer: String,
-    /// The flows with the most bytes, in descending order.
+    /// Flows: first those that run, then those with the most bytes.
     pub flows: Vec<FlowStatus>,
     /// Number of other flows.
     pub others: u64,

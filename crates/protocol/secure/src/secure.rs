@@ -30,7 +30,7 @@ pub enum PeersError {
     #[error("the key {0} stands twice in the list: one peer, one key")]
     Twice(PublicKey),
     /// A peer has our own key.
-    #[error("the key {0} is this node's own: a peer has its own private key")]
+    #[error("the key {0} is the public key of this end: a peer has its own")]
     Own(PublicKey),
 }
 

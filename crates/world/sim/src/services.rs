@@ -39,8 +39,8 @@ fn keys(scenario: &Scenario, index: usize) -> [FlowKey; 2] {
 }
 
 impl Scenario {
-    /// Services that none of the flows reaches, with the name of their link. Such flows use the raw link instead,
-    /// which is seldom intended.
+    /// Services that none of the flows reaches, and rules without effect, with the name of their link. Such flows use
+    /// the raw link instead, which is seldom intended.
     ///
     /// The scenario must be valid; scenarios from files are.
     pub fn unreached(&self) -> Vec<(String, Unreached)> {
@@ -54,8 +54,7 @@ impl Scenario {
         for ((name, link), here) in all.links.iter().zip(here) {
             let here = here.into_iter();
             let keys: Vec<FlowKey> = here.flat_map(|flow| keys(&all, flow)).collect();
-            let classes = link.classes.rules(&link.services);
-            let idle = unreached(&link.services, &classes, Some(&keys));
+            let idle = unreached(&link.services, &link.classes, Some(&keys));
             found.extend(idle.into_iter().map(|idle| (name.clone(), idle)));
         }
         found

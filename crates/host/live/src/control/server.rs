@@ -31,7 +31,7 @@ const LISTENER: u64 = u64::MAX;
 pub(crate) trait Served {
     /// The node's status.
     fn status(&mut self) -> Status;
-    /// The known flows, those with the most bytes first.
+    /// The known flows: first those that run, then those with the most bytes.
     fn flows(&mut self) -> Vec<PeerFlows>;
     /// Applies a changed file, unless this is a dry run. Returns the changes, or why nothing was changed.
     fn reload(&mut self, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, String>;
@@ -150,8 +150,8 @@ impl Server {
                 .create(directory)
                 .map_err(failed("make the socket's directory"))?;
         }
-        place::clear(path).map_err(failed("listen"))?;
-        let listener = UnixListener::bind(path).map_err(failed("listen"))?;
+        place::clear(path).map_err(failed("make the control socket"))?;
+        let listener = UnixListener::bind(path).map_err(failed("make the control socket"))?;
         // From here on dropping the server removes the file.
         let mut server = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)

@@ -49,7 +49,7 @@ impl Outlet for Wire<'_> {
                 _ => false,
             };
             if ends && self.said.speak(self.now, || 0).is_some() {
-                let by = self.underlay.way_out(run.to);
+                let (Ok(by) | Err(by)) = self.underlay.way_out(run.to);
                 tracing::warn!(to = %run.to, by, %error, "a datagram did not leave");
             }
             why

@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use airlane_secure::PeerAddress;
 
-use crate::netlink::Netlink;
+use super::findings::NO_WAY_HELP;
+use crate::netlink::way_out;
 use crate::status::{CallFault, CallerReport};
 
 /// Time for an ICMP port unreachable message.
@@ -18,10 +19,11 @@ pub(super) type Look<'a> = &'a dyn Fn(&str, PeerAddress) -> Option<(String, Stri
 
 /// Whether there is a route to the peer, and whether its port is open.
 pub(super) fn look(who: &str, address: PeerAddress) -> Option<(String, String)> {
-    let way = |ip: IpAddr| Netlink::open().and_then(|mut netlink| netlink.way_to(ip));
-    if let Some(Err(error)) = address.ip().map(way) {
-        let help = "is the network up, or a route missing? The link keeps retrying".to_owned();
-        return Some((format!("there is no way to {who}: {error}"), help));
+    if let Some(Err(why)) = address.ip().map(|ip| way_out(ip, 0)) {
+        return Some((
+            format!("there is no way to {who}: {why}"),
+            NO_WAY_HELP.to_owned(),
+        ));
     }
     if is_kept_in(address) {
         return Some(kept_in(who));

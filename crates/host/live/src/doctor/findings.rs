@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 
+/// The remedy where no datagram leaves for a peer.
+pub(super) const NO_WAY_HELP: &str =
+    "`ip link` and `ip route get` show what the kernel knows; the link keeps retrying";
+
 /// Result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -11,12 +11,12 @@ use airlane_session::LEAST;
 use super::arrivals::{Arrivals, CALLS};
 use super::causes::{Look, called, cause, is_kept_in, kept_in, look, who};
 use super::ends;
-use super::findings::{Findings, Grade};
+use super::findings::{Findings, Grade, NO_WAY_HELP};
 use super::peers::PATIENCE;
 use crate::clock;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::control::{self, ControlError};
-use crate::netlink::Netlink;
+use crate::netlink::{Netlink, way_out};
 use crate::reverse_path;
 use crate::status::{CallerReport, PROTOCOL, PeerStatus, SharedKey, Status};
 
@@ -252,28 +252,23 @@ fn compare_file(file: &LiveConfig, findings: &mut Findings<'_>) {
 /// Checks that datagrams to a peer are not routed into the tunnel that they carry.
 fn check_running_way(file: &LiveConfig, (peer, ip): (&str, IpAddr), findings: &mut Findings<'_>) {
     let (tun, mark) = (&file.tun.name, crate::daemon::ways::mark(file));
-    let way = Netlink::open().and_then(|mut netlink| {
-        let into = netlink.link_index(tun)?;
-        Ok(netlink.way_of(ip, mark)? == into)
-    });
-    match way {
-        Ok(false) => match reverse_path::blocks(ip, tun, mark) {
+    match way_out(ip, mark) {
+        Ok(by) if by != *tun => match reverse_path::blocks(ip, tun, mark) {
             None => findings.good("route", format!("there is a way to {peer} at {ip}")),
             Some(interface) => {
                 let found = reverse_path::says(&interface, ip);
                 findings.add("route", Grade::Bad, found, reverse_path::HELP);
             }
         },
-        Ok(true) => findings.add(
+        Ok(_) => findings.add(
             "route",
             Grade::Bad,
             format!("the way to {peer} at {ip} leads into {tun} itself: what is sent there comes back (own-datagram)"),
             "make a route to it outside; \"0.0.0.0/0\" under tun.routes goes past the peers by itself",
         ),
-        Err(error) => {
-            let found = format!("there is no way to {peer} at {ip}: {error}");
-            let help = "`ip route get` shows what the kernel knows; the link keeps retrying";
-            findings.add("route", Grade::Bad, found, help);
+        Err(why) => {
+            let found = format!("there is no way to {peer} at {ip}: {why}");
+            findings.add("route", Grade::Bad, found, NO_WAY_HELP);
         }
     }
 }

@@ -272,12 +272,12 @@ impl Underlay {
         }
     }
 
-    /// Describes the interface by which datagrams to a peer leave, or why there is none.
-    pub(crate) fn way_out(&self, to: PeerAddress) -> String {
+    /// The interface by which datagrams to a peer leave, or why none does.
+    pub(crate) fn way_out(&self, to: PeerAddress) -> Result<String, String> {
         match (self, to.ip()) {
-            (Self::Ethernet(ethernet), _) => ethernet.interface().to_owned(),
+            (Self::Ethernet(ethernet), _) => Ok(ethernet.interface().to_owned()),
             (Self::Udp(_), Some(ip)) => way_out(ip, self.mark()),
-            (Self::Udp(_), None) => "no IP address".to_owned(),
+            (Self::Udp(_), None) => Err("no IP address".to_owned()),
         }
     }
 

@@ -90,7 +90,17 @@ fn faults_are_found_and_nothing_is_left_over() {
     assert_eq!(find(&down, "interface").verdict, Grade::Bad, "{down:?}");
     left.ip("link set air0 up");
     assert_eq!(checks(&left, &here).len(), 3);
+    left.ip("link set wire down");
+    let down = checks(&left, &here);
+    let route = find(&down, "route");
+    assert_eq!(route.verdict, Grade::Bad, "{down:?}");
+    assert!(route.found.contains("wire is down"), "{route:?}");
+    left.ip("link set wire up");
     node.stop();
+    // A network of the interface that is one outside, too: the kernel prefers the older.
+    let both = here.replace("10.7.0.1/24", "192.0.2.9/24");
+    assert_eq!(find(&checks(&left, &both), "route").verdict, Grade::Warning);
+    Running::start(&left, &both).unwrap().stop();
 
     let loops = checks(
         &left,

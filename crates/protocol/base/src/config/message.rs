@@ -101,16 +101,23 @@ pub(super) fn is_of_choice(message: &str) -> bool {
         || message.contains("unit variant")
 }
 
+/// A key in a sentence; items of lists have none.
+fn named(key: Option<&str>) -> String {
+    key.map_or_else(|| "this value".to_owned(), |key| format!("`{key}`"))
+}
+
 /// The text for a `key` that has none of its `forms`.
 pub(super) fn of_choice(key: Option<&str>, forms: &[String]) -> Text {
-    let key = key.unwrap_or("this");
     let help = format!("choices: {}", forms.join(", "));
-    Text::new(&format!("`{key}` has none of the forms it may have"), &help)
+    Text::new(
+        &format!("{} has none of the forms it may have", named(key)),
+        &help,
+    )
 }
 
 /// The text for an error of `serde` about the value of `key`.
 pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
-    let key = key.unwrap_or("this");
+    let subject = named(key);
     if let Some(name) = unknown_key(message) {
         let known = alternatives(message);
         let help = if known.is_empty() {
@@ -123,13 +130,13 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     if let Some(rest) = message.strip_prefix("unknown variant `") {
         let name = rest.split_once('`').map_or("", |(name, _)| name);
         let known = alternatives(message);
-        if name == key {
+        if Some(name) == key {
             // `key` names a form with a value.
             let help = suggestion(name, &known, "choices");
             return Text::new(&format!("{UNKNOWN_KEY}{name}`"), &help);
         }
         return Text::new(
-            &format!("`{key}` cannot be \"{name}\""),
+            &format!("{subject} cannot be \"{name}\""),
             &suggestion(name, &known, "choices"),
         );
     }
@@ -140,7 +147,7 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
         let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, ""));
         let expected = in_words(expected);
         return Text {
-            message: format!("`{key}` cannot be {}", found_in_words(found)),
+            message: format!("{subject} cannot be {}", found_in_words(found)),
             help: if expected.is_empty() {
                 String::new()
             } else {
@@ -149,7 +156,7 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
         };
     }
     if message.starts_with("data did not match any variant") {
-        return Text::new(&format!("`{key}` has none of the forms it may have"), "");
+        return Text::new(&format!("{subject} has none of the forms it may have"), "");
     }
     if message == "invalid socket address syntax" {
         return Text::new(message, ADDRESS_HELP);

@@ -192,6 +192,11 @@ impl Prefix {
             _ => false,
         }
     }
+
+    /// Whether all addresses of `other` lie within.
+    pub(super) fn covers(self, other: Self) -> bool {
+        self.len <= other.len && self.contains(other.address)
+    }
 }
 
 /// The address with all bits after the first `len` cleared.
@@ -269,6 +274,11 @@ impl Ports {
     /// Whether `port` is in the range.
     pub const fn contains(self, port: u16) -> bool {
         self.first <= port && port <= self.last
+    }
+
+    /// Whether all ports of `other` are in the range.
+    pub(super) const fn covers(self, other: Self) -> bool {
+        self.contains(other.first) && self.contains(other.last)
     }
 }
 

@@ -238,6 +238,14 @@ impl ClassesConfig {
         matches!(self, Self::Rules(rules) if rules.is_empty())
     }
 
+    /// The rules that the file itself has, in their order.
+    pub fn written(&self) -> &[ClassConfig] {
+        match self {
+            Self::Rules(rules) | Self::Both(rules, _) => rules,
+            Self::Profile(_) => &[],
+        }
+    }
+
     /// The rules on a link with these services.
     pub fn rules(&self, services: &[ServiceConfig]) -> Vec<ClassConfig> {
         match self {

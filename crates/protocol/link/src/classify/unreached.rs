@@ -1,32 +1,57 @@
-//! Finds services that no traffic reaches. Traffic that matches no class silently gets the raw link, so a
+//! Finds services and rules that no traffic reaches. Traffic that matches no class silently gets the raw link, so a
 //! link whose classes are missing, or match other traffic, looks as if its services were idle.
 
 use std::fmt;
 
-use super::{ClassConfig, ClassProfile, Classifier};
+use super::{ClassConfig, ClassProfile, ClassesConfig, Classifier};
 use crate::config::ServiceConfig;
 use crate::flow::FlowKey;
 
-/// Services that no traffic reaches, all for one reason. Its display names them, the reason, and the remedy.
+/// What no traffic reaches. Its display names it and the reason, and for services the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreached {
-    /// Names of the services.
-    pub services: Vec<String>,
+pub enum Unreached {
+    /// Services, all for one reason.
+    Services(IdleServices),
+    /// A rule after one that takes all of its packets.
+    Rule {
+        /// The rule.
+        rule: ClassConfig,
+        /// The one that comes first.
+        first: ClassConfig,
+    },
+}
+
+/// Services that no traffic reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleServices {
+    names: Vec<String>,
     /// Whether no class leads to them; otherwise their classes match none of the traffic.
-    pub without_class: bool,
+    without_class: bool,
     /// Names of the profiles whose rules would lead to them.
-    pub profiles: Vec<&'static str>,
+    profiles: Vec<&'static str>,
 }
 
 impl fmt::Display for Unreached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (noun, verb, pronoun) = match self.services.len() {
+        match self {
+            Self::Services(services) => services.fmt(f),
+            Self::Rule { rule, first } => write!(
+                f,
+                "the class {rule} has no effect: {first} comes first and takes all of its packets"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for IdleServices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (noun, verb, pronoun) = match self.names.len() {
             1 => ("service", "matches", "it"),
             _ => ("services", "match", "them"),
         };
         write!(f, "{noun} ")?;
-        let last = self.services.len() - 1;
-        for (i, name) in self.services.iter().enumerate() {
+        let last = self.names.len() - 1;
+        for (i, name) in self.names.iter().enumerate() {
             let before = match i {
                 0 => "",
                 i if i == last => " and ",
@@ -53,13 +78,35 @@ impl fmt::Display for Unreached {
     }
 }
 
-/// Finds the services that no traffic reaches. `traffic` lists all flows, where they are known. Service 0
-/// takes unrecognised traffic and may be idle.
+/// Finds what no traffic reaches. `traffic` lists all flows, where they are known. Service 0 takes unrecognised
+/// traffic and may be idle.
 pub fn unreached(
+    services: &[ServiceConfig],
+    classes: &ClassesConfig,
+    traffic: Option<&[FlowKey]>,
+) -> Vec<Unreached> {
+    let rules = classes.rules(services);
+    let idle = idle_services(services, &rules, traffic).map(Unreached::Services);
+    idle.chain(hidden_rules(classes.written())).collect()
+}
+
+/// The rules after one that takes all of their packets.
+fn hidden_rules(rules: &[ClassConfig]) -> impl Iterator<Item = Unreached> {
+    rules.iter().enumerate().filter_map(|(at, rule)| {
+        let mut before = rules[..at].iter();
+        let first = before.find(|first| first.r#match.covers(&rule.r#match))?;
+        Some(Unreached::Rule {
+            rule: rule.clone(),
+            first: first.clone(),
+        })
+    })
+}
+
+fn idle_services(
     services: &[ServiceConfig],
     classes: &[ClassConfig],
     traffic: Option<&[FlowKey]>,
-) -> Vec<Unreached> {
+) -> impl Iterator<Item = IdleServices> {
     let number = |name: &str| services.iter().find(|s| s.name == name).map(|s| s.number);
     let classifier = Classifier::new(classes, number, 0);
     let used: Option<Vec<u8>> =
@@ -77,18 +124,18 @@ pub fn unreached(
         (without_class || used == Some(false)).then_some((without_class, &service.name))
     });
     let idle: Vec<(bool, &String)> = idle.collect();
-    let of = |reason: bool| {
+    let of = move |reason: bool| {
         let names = idle
             .iter()
             .filter(|(without_class, _)| *without_class == reason);
         let names: Vec<&str> = names.map(|(_, name)| name.as_str()).collect();
-        (!names.is_empty()).then(|| Unreached {
+        (!names.is_empty()).then(|| IdleServices {
             profiles: ClassProfile::that_reach(services, &names).collect(),
-            services: names.into_iter().map(str::to_owned).collect(),
+            names: names.into_iter().map(str::to_owned).collect(),
             without_class: reason,
         })
     };
-    [true, false].into_iter().filter_map(of).collect()
+    [true, false].into_iter().filter_map(of)
 }
 
 #[cfg(test)]
@@ -101,7 +148,7 @@ mod tests {
     struct Table {
         services: Vec<ServiceConfig>,
         #[serde(default)]
-        classes: Vec<ClassConfig>,
+        classes: ClassesConfig,
     }
 
     const SERVICES: &str = "services = [
@@ -148,6 +195,42 @@ mod tests {
         );
         let traffic = [flow(TCP, 20), flow(UDP, 5004)];
         assert_eq!(found(CLASSES, Some(&traffic)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rules_after_one_that_takes_all_their_packets_are_named() {
+        let hidden = |first: &str, second: &str| {
+            let classes = format!(
+                "classes = [{{ match = {{ {first} }}, service = \"file\" }}, {{ match = {{ {second} }}, service = \"voice\" }}]"
+            );
+            let found = found(&classes, None);
+            assert!(found.len() < 2, "{found:?}");
+            found.into_iter().any(|text| text.contains("has no effect"))
+        };
+        for (first, second) in [
+            ("protocol = \"udp\"", "protocol = \"udp\", port = 5004"),
+            ("port = \"5000-5999\"", "dst-port = 5004"),
+            (
+                "src = \"10.0.0.0/8\"",
+                "src = \"10.1.2.0/24\", dscp = \"EF\"",
+            ),
+            ("behaves = \"file\"", "behaves = \"file\""),
+        ] {
+            assert!(hidden(first, second), "{first}, then {second}");
+            assert!(
+                first == second || !hidden(second, first),
+                "{second}, then {first}"
+            );
+        }
+        for (first, second) in [
+            ("protocol = \"udp\"", "port = 5004"),
+            ("dst-port = 5004", "port = 5004"),
+            ("src = \"10.0.0.0/8\"", "dst = \"10.1.2.0/24\""),
+            ("src = \"0.0.0.0/0\"", "src = \"fd07::/64\""),
+            ("behaves = \"file\"", "protocol = \"tcp\""),
+        ] {
+            assert!(!hidden(first, second), "{first}, then {second}");
+        }
     }
 
     #[test]

@@ -74,8 +74,12 @@ impl FromStr for HostPort {
             )
         };
         let (host, port) = text.rsplit_once(':').ok_or_else(refuse)?;
-        let digits = port.chars().all(|c| c.is_ascii_digit());
-        let port = port.parse().ok().filter(|_| digits).ok_or_else(refuse)?;
+        let digits = !port.is_empty() && port.chars().all(|c| c.is_ascii_digit());
+        let port = match port.parse() {
+            Ok(port) if digits => port,
+            Err(_) if digits => return Err(format!("\"{port}\" is not a port, 1 to 65535")),
+            _ => return Err(refuse()),
+        };
         if !is_host(host) {
             return Err(refuse());
         }
@@ -160,7 +164,6 @@ mod tests {
             "gate.example.org:",
             "gate.example.org:port",
             "gate.example.org:+7",
-            "gate.example.org:70000",
             "gate..example.org:7007",
             "-gate:7007",
             "gate-:7007",
@@ -172,6 +175,10 @@ mod tests {
         ] {
             let error = wrong.parse::<PeerEndpoint>().unwrap_err();
             assert!(error.contains("gate.example.org:7007"), "{wrong}: {error}");
+        }
+        for wrong in ["gate.example.org:70000", "192.0.2.7:70000"] {
+            let error = wrong.parse::<PeerEndpoint>().unwrap_err();
+            assert_eq!(error, "\"70000\" is not a port, 1 to 65535");
         }
     }
 }

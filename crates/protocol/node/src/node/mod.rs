@@ -48,6 +48,7 @@ use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use crate::PathFacts;
 use crate::config::LiveConfig;
 use crate::packet::{LivePacket, Pool};
+pub use airlane_secure::PeersError;
 use below::Below;
 pub use drops::{Drops, Reason};
 pub use error::NodeError;

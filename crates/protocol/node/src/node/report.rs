@@ -1,5 +1,7 @@
 //! Status reports for the control socket.
 
+use std::cmp::Reverse;
+
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::RateLimit;
 
@@ -16,14 +18,20 @@ use crate::status::{
 /// Flows in one answer, over all peers: as many as fit the socket's buffer.
 const MOST_FLOWS: usize = 150;
 
+/// A flow that is silent for longer has probably ended, seconds.
+const SILENT_S: f64 = 30.0;
+
 impl Node {
-    /// The known flows, those with the most bytes first.
+    /// The known flows: first those that run, then by bytes.
     pub fn flows(&self, now: Instant) -> Vec<PeerFlows> {
         let classes = self.config.link.ready_made();
         let most = MOST_FLOWS / self.links.iter().count().max(1);
         let links = self.links.iter().map(|link| {
             let mut flows = link.port.flows(now);
-            flows.sort_by_key(|flow| std::cmp::Reverse(flow.sent_bytes + flow.received_bytes));
+            flows.sort_by_key(|flow| {
+                let bytes = flow.sent_bytes + flow.received_bytes;
+                (flow.silent_s > SILENT_S, Reverse(bytes))
+            });
             let others = flows.len().saturating_sub(most) as u64;
             flows.truncate(most);
             PeerFlows {
