@@ -18,6 +18,7 @@ import { Share } from "./share";
 import { Starts } from "./starts";
 import { MOST_RUNS, MOST_WAYS, type State, address, first, other, read, text, withSet } from "./state";
 import { Theme } from "./theme";
+import { InTurn } from "./turns";
 import { REPAIRS, TCPS, choices } from "./ways";
 import { Words } from "./words";
 
@@ -207,7 +208,11 @@ export function App({ engine, ready, tabs, looks, given }: AppProps) {
               All sliders as in the file
             </button>
           )}
-          {outline && <Controls outline={outline} state={state} set={set} />}
+          {outline && (
+            <InTurn>
+              <Controls outline={outline} state={state} set={set} />
+            </InTurn>
+          )}
           {outline?.warnings.map((warning) => <p class="warning">{warning}</p>)}
         </aside>
         <div class="content">
@@ -253,38 +258,50 @@ export function App({ engine, ready, tabs, looks, given }: AppProps) {
           </section>
           {outline && <Results outline={outline} columns={columns} lines={lines} runs={runs} wanted={state.runs} />}
           {outline && shown && (
-            <section aria-labelledby="course">
-              <h2 id="course">Over time</h2>
-              <div class="tabs" role="radiogroup" aria-label="Flow">
-                {flows.map(({ name }) => (
-                  <label class={name === shown ? "tab on" : "tab"}>
-                    <input type="radio" name="flow" checked={name === shown} onChange={() => setFlow(name)} />
-                    {name}
-                  </label>
-                ))}
-                <Legend of={columns.map(({ label }, at) => ({ name: label, at }))} />
-              </div>
-              <p class="small">The first run, in intervals of {columns.find((column) => column.watched)?.watched?.series[0]?.interval_s ?? "…"} s.</p>
-              <Courses columns={columns} flow={shown} choose={(time) => setTime(Number(time.toFixed(3)))} />
-            </section>
+            <InTurn>
+              <section aria-labelledby="course">
+                <h2 id="course">Over time</h2>
+                <div class="tabs" role="radiogroup" aria-label="Flow">
+                  {flows.map(({ name }) => (
+                    <label class={name === shown ? "tab on" : "tab"}>
+                      <input type="radio" name="flow" checked={name === shown} onChange={() => setFlow(name)} />
+                      {name}
+                    </label>
+                  ))}
+                  <Legend of={columns.map(({ label }, at) => ({ name: label, at }))} />
+                </div>
+                <p class="small">The first run, in intervals of {columns.find((column) => column.watched)?.watched?.series[0]?.interval_s ?? "…"} s.</p>
+                <Courses columns={columns} flow={shown} choose={(time) => setTime(Number(time.toFixed(3)))} />
+              </section>
+            </InTurn>
           )}
-          {outline && <Ledger columns={columns} />}
-          {outline && shown && columns.length > 0 && <Ladder engine={engine} outline={outline} columns={columns} flow={shown} at={time} setAt={setTime} />}
-          <Editor
-            schema={() => engine.ask({ ask: "schema" }, 0).then((schema) => new Schema(schema))}
-            text={text(state)}
-            edited={state.text !== undefined && SCENARIOS.has(state.scenario)}
-            {...(view?.fault ? { fault: view.fault } : {})}
-            change={(text) =>
-              setState((state) => {
-                const { text: _, ...rest } = state!;
-                return text === SCENARIOS.get(rest.scenario) ? rest : { ...rest, text };
-              })
-            }
-            restore={() => setState((state) => { const { text: _, ...rest } = state!; return rest; })}
-          />
-          <Share engine={engine} state={state} columns={columns} />
-          <Words glossary={glossary} />
+          {outline && (
+            <InTurn>
+              <Ledger columns={columns} />
+            </InTurn>
+          )}
+          {outline && shown && columns.length > 0 && (
+            <InTurn>
+              <Ladder engine={engine} outline={outline} columns={columns} flow={shown} at={time} setAt={setTime} />
+            </InTurn>
+          )}
+          <InTurn>
+            <Editor
+              schema={() => engine.ask({ ask: "schema" }, 0).then((schema) => new Schema(schema))}
+              text={text(state)}
+              edited={state.text !== undefined && SCENARIOS.has(state.scenario)}
+              {...(view?.fault ? { fault: view.fault } : {})}
+              change={(text) =>
+                setState((state) => {
+                  const { text: _, ...rest } = state!;
+                  return text === SCENARIOS.get(rest.scenario) ? rest : { ...rest, text };
+                })
+              }
+              restore={() => setState((state) => { const { text: _, ...rest } = state!; return rest; })}
+            />
+            <Share engine={engine} state={state} columns={columns} />
+            <Words glossary={glossary} />
+          </InTurn>
         </div>
       </main>
     </>

@@ -1,7 +1,8 @@
 import { sort } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { csv, offer, offerPicture } from "./files";
-import { type Axes, type Curve, colour, dash, draw, inTurn } from "./plot";
+import { type Axes, type Curve, colour, dash, draw } from "./plot";
+import { inTurn } from "./turns";
 
 interface ChartProps extends Axes {
   curves: Curve[];

@@ -78,6 +78,7 @@ export class Play {
     this.show({ state, busy: true });
     try {
       const outline = await this.engine.ask({ ask: "outline", world: world(state) }, SOON, signal);
+      const begins = !this.view.outline;
       const before = this.view.columns;
       const columns = state.ways.map((way, at): Column => {
         const set = assignments(way, outline);
@@ -87,6 +88,8 @@ export class Play {
         return { way, label: label(way), set, world: world(state, set), runs: [], ...kept };
       });
       this.show({ outline, fault: undefined, columns });
+      // Simulators occupy all cores, and the page has most to build at the first outline.
+      if (begins) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
       await this.simulate(state, columns, GLANCE * outline.duration_s, signal);
       await this.estimate(columns, signal);
       this.show({ busy: false });

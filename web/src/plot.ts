@@ -146,24 +146,3 @@ export function draw({ title, x: xs, y: ys, log, names, dots }: Axes, curves: Cu
     },
   };
 }
-
-const waiting = new Set<() => void>();
-let begun = false;
-
-/** Calls this in a task of its own, so that keys are heard between two pictures; what it returns takes it back. */
-export function inTurn(drawOne: () => void): () => void {
-  waiting.add(drawOne);
-  const next = () => {
-    const [first] = waiting;
-    begun = first !== undefined;
-    if (!first) return;
-    waiting.delete(first);
-    setTimeout(next);
-    first();
-  };
-  if (!begun) {
-    begun = true;
-    setTimeout(next);
-  }
-  return () => waiting.delete(drawOne);
-}
