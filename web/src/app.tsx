@@ -137,14 +137,85 @@ export function App({ engine, ready, tabs, looks, given }: AppProps) {
     };
   }, [state, looks]);
 
-  if (!state) return <p class="start" role={said ? "alert" : "status"}>{said || "The simulator starts."}</p>;
-  const { outline, columns = [], lines = [], runs = 0 } = view ?? {};
+  const { outline, fault, columns = [], lines = [], runs = 0, busy } = view ?? {};
   const set = (path: string, value?: string) => setState((state) => withSet(state!, path, value));
+  // Results arrive many times a second: what does not depend on them is not built again.
+  const aside = useMemo(
+    () => state && (
+      <aside aria-label="What is simulated">
+        <label class="field">
+          scenario
+          <select value={state.scenario} onChange={(event) => setState(other(event.currentTarget.value))}>
+            {!SCENARIOS.has(state.scenario) && <option value={state.scenario}>{state.scenario}</option>}
+            {[...SCENARIOS].map(([name, text]) => (
+              <option value={name} title={title(text)}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <p class="small">{title(text(state))}</p>
+        <Starts engine={engine} start={setState} />
+        <div class="row">
+          <label class="field">
+            runs
+            <NumberField min={1} max={MOST_RUNS} value={state.runs} take={(runs) => setState({ ...state, runs: Math.floor(runs) })} />
+          </label>
+          <label class="field">
+            add an application
+            <select
+              value=""
+              disabled={!outline}
+              onChange={(event) => {
+                const kind = event.currentTarget.value;
+                event.currentTarget.value = "";
+                if (outline && kind) setState({ ...state, text: withApp(text(state), outline, kind) });
+              }}
+            >
+              <option value="">choose…</option>
+              {APP_KINDS.map(({ kind, words }) => <option value={kind}>{words}</option>)}
+            </select>
+          </label>
+        </div>
+        {state.set.length > 0 && (
+          <button type="button" onClick={() => setState({ ...state, set: [] })}>
+            All sliders as in the file
+          </button>
+        )}
+        {outline && (
+          <InTurn>
+            <Controls outline={outline} state={state} set={set} />
+          </InTurn>
+        )}
+        {outline?.warnings.map((warning) => <p class="warning">{warning}</p>)}
+      </aside>
+    ),
+    [state, outline],
+  );
+  const editor = useMemo(
+    () => state && (
+      <Editor
+        schema={() => engine.ask({ ask: "schema" }, 0).then((schema) => new Schema(schema))}
+        text={text(state)}
+        edited={state.text !== undefined && SCENARIOS.has(state.scenario)}
+        {...(fault ? { fault } : {})}
+        change={(text) =>
+          setState((state) => {
+            const { text: _, ...rest } = state!;
+            return text === SCENARIOS.get(rest.scenario) ? rest : { ...rest, text };
+          })
+        }
+        restore={() => setState((state) => { const { text: _, ...rest } = state!; return rest; })}
+      />
+    ),
+    [state, fault],
+  );
+
+  if (!state) return <p class="start" role={said ? "alert" : "status"}>{said || "The simulator starts."}</p>;
   const flows = outline?.flows ?? [];
   const shown = flows.find(({ name }) => name === flow)?.name ?? flows[0]?.name;
   const may = outline && choices(outline);
   const ways = (ways: State["ways"]) => setState({ ...state, ways });
-  const busy = view?.busy;
 
   return (
     <>
@@ -168,55 +239,9 @@ export function App({ engine, ready, tabs, looks, given }: AppProps) {
         </p>
       )}
       <main>
-        <aside aria-label="What is simulated">
-          <label class="field">
-            scenario
-            <select value={state.scenario} onChange={(event) => setState(other(event.currentTarget.value))}>
-              {!SCENARIOS.has(state.scenario) && <option value={state.scenario}>{state.scenario}</option>}
-              {[...SCENARIOS].map(([name, text]) => (
-                <option value={name} title={title(text)}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-          <p class="small">{title(text(state))}</p>
-          <Starts engine={engine} start={setState} />
-          <div class="row">
-            <label class="field">
-              runs
-              <NumberField min={1} max={MOST_RUNS} value={state.runs} take={(runs) => setState({ ...state, runs: Math.floor(runs) })} />
-            </label>
-            <label class="field">
-              add an application
-              <select
-                value=""
-                disabled={!outline}
-                onChange={(event) => {
-                  const kind = event.currentTarget.value;
-                  event.currentTarget.value = "";
-                  if (outline && kind) setState({ ...state, text: withApp(text(state), outline, kind) });
-                }}
-              >
-                <option value="">choose…</option>
-                {APP_KINDS.map(({ kind, words }) => <option value={kind}>{words}</option>)}
-              </select>
-            </label>
-          </div>
-          {state.set.length > 0 && (
-            <button type="button" onClick={() => setState({ ...state, set: [] })}>
-              All sliders as in the file
-            </button>
-          )}
-          {outline && (
-            <InTurn>
-              <Controls outline={outline} state={state} set={set} />
-            </InTurn>
-          )}
-          {outline?.warnings.map((warning) => <p class="warning">{warning}</p>)}
-        </aside>
+        {aside}
         <div class="content">
-          {view?.fault && <Problems fault={view.fault} />}
+          {fault && <Problems fault={fault} />}
           <section aria-labelledby="compare" class="pick">
             <h2 id="compare">Ways side by side</h2>
             <div class="ways">
@@ -286,19 +311,7 @@ export function App({ engine, ready, tabs, looks, given }: AppProps) {
             </InTurn>
           )}
           <InTurn>
-            <Editor
-              schema={() => engine.ask({ ask: "schema" }, 0).then((schema) => new Schema(schema))}
-              text={text(state)}
-              edited={state.text !== undefined && SCENARIOS.has(state.scenario)}
-              {...(view?.fault ? { fault: view.fault } : {})}
-              change={(text) =>
-                setState((state) => {
-                  const { text: _, ...rest } = state!;
-                  return text === SCENARIOS.get(rest.scenario) ? rest : { ...rest, text };
-                })
-              }
-              restore={() => setState((state) => { const { text: _, ...rest } = state!; return rest; })}
-            />
+            {editor}
             <Share engine={engine} state={state} columns={columns} />
             <Words glossary={glossary} />
           </InTurn>

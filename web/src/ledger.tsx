@@ -1,4 +1,5 @@
 import { sum } from "d3-array";
+import { format } from "d3-format";
 import type { Column } from "./play";
 import type { DirectionResult } from "./protocol";
 import { Table } from "./chart";
@@ -15,6 +16,9 @@ interface Account {
 const LATE = "late repairs";
 const FRAMES = ["first sent", "repairs", "control"];
 const PACKETS = ["delivered at first", "recovered", "lost for good", "dropped before sending", "waiting or under way", LATE];
+
+/** `toLocaleString` takes a millisecond or two at each call. */
+const grouped = format(",");
 
 const DROPS = ["dropped_queue_full", "dropped_codel", "dropped_window_full", "dropped_disconnected", "dropped_too_old", "dropped_too_big"];
 
@@ -70,7 +74,7 @@ function Stack({ what, parts, words }: { what: string; parts: Part[]; words: str
       <span class="small told">
         {parts.filter(([, count]) => count > 0).map(([word, count]) => (
           <span>
-            {word !== LATE && <i class={`swatch part-${words.indexOf(word)}`} aria-hidden="true" />} {word} {count.toLocaleString("en")}{" "}
+            {word !== LATE && <i class={`swatch part-${words.indexOf(word)}`} aria-hidden="true" />} {word} {grouped(count)}{" "}
           </span>
         ))}
       </span>
