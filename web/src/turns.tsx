@@ -22,9 +22,9 @@ export function inTurn(work: () => void): () => void {
   return () => waiting.delete(work);
 }
 
-/** A part of the page that is built after what stands above it, in a task of its own. */
+/** A part of the page that is built, and built again, after what stands above it, in a task of its own. */
 export function InTurn({ children }: { children: ComponentChildren }) {
-  const [built, setBuilt] = useState(false);
-  useEffect(() => inTurn(() => setBuilt(true)), []);
-  return built ? <>{children}</> : null;
+  const [built, setBuilt] = useState<ComponentChildren>(null);
+  useEffect(() => inTurn(() => setBuilt(children)), [children]);
+  return <>{built}</>;
 }
