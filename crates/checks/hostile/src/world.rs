@@ -276,20 +276,23 @@ impl World {
         Ok(())
     }
 
-    /// How long a flow may take to progress: longer if more is offered than the pipe carries, since all flows share
-    /// it.
+    /// How long a flow may take to progress: longer if more is offered than the pipe or the end's stated rate carries,
+    /// since all flows share it.
     fn within(&self, flow: &Flow) -> u64 {
         let Some(pipe) = pipe_of(flow.from, flow.to) else {
             return WITHIN;
         };
-        let beside = |other: &&Flow| pipe_of(other.from, other.to) == Some(pipe);
-        let offered: u64 = self
-            .flows
-            .iter()
-            .filter(beside)
-            .map(Flow::bits_per_second)
-            .sum();
-        WITHIN * (1 + offered / self.usual[pipe].rate).min(5)
+        let times = |rate: u64, beside: &dyn Fn(&&Flow) -> bool| {
+            let beside = self.flows.iter().filter(beside);
+            beside.map(Flow::bits_per_second).sum::<u64>() / rate
+        };
+        let by_pipe = times(self.usual[pipe].rate, &|other| {
+            pipe_of(other.from, other.to) == Some(pipe)
+        });
+        // A rate that is found has a limit that nothing here reaches.
+        let stated = self.ends[flow.from].config.link.rate.as_bps();
+        let by_end = times(stated, &|other| other.from == flow.from);
+        WITHIN * (1 + by_pipe.max(by_end)).min(5)
     }
 
     /// The state of the ends, as they report it.

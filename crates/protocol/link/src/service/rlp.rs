@@ -113,7 +113,7 @@ impl<P: Payload> Rlp<P> {
                 .copies
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, FRAMES.layout)),
-            sender: RlpSender::new(window, ages, space),
+            sender: RlpSender::new(window, ages, space).newest_first(facts.is_live()),
             receiver: RlpReceiver::new(policy, terms),
         }
     }
@@ -184,7 +184,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         if let Some(nak) = self.receiver.next_nak(cx.now) {
             return Some(nak);
         }
-        let repair = self.sender.next_repair()?;
+        let repair = (self.sender).next_repair(cx.now, self.receiver.delay())?;
         self.keepalive.on_repair();
         Some(repair)
     }

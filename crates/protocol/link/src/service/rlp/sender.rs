@@ -40,6 +40,7 @@ pub(super) struct RlpSender<P> {
     left: Noted,
     kept: Ring<Outgoing<P>>,
     repairs: VecDeque<Seq>,
+    newest_first: bool,
 }
 
 impl<P: Payload> RlpSender<P> {
@@ -52,6 +53,16 @@ impl<P: Payload> RlpSender<P> {
             left: Noted(Instant::ORIGIN),
             kept: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
+            newest_first: false,
+        }
+    }
+
+    /// The newest request is answered first: where requests wait for longer than the peer repeats them, answers in
+    /// their order would all come after it has given up, and nothing new would ever be sent.
+    pub(super) fn newest_first(self, newest_first: bool) -> Self {
+        Self {
+            newest_first,
+            ..self
         }
     }
 
@@ -127,13 +138,17 @@ impl<P: Payload> RlpSender<P> {
         }
     }
 
-    /// The next answer to a request.
-    pub(super) fn next_repair(&mut self) -> Option<Frame<P>> {
-        while let Some(seq) = self.repairs.pop_front() {
+    /// The next answer to a request that still arrives in time.
+    pub(super) fn next_repair(&mut self, now: Instant, delay: Duration) -> Option<Frame<P>> {
+        while let Some(seq) = match self.newest_first {
+            true => self.repairs.pop_back(),
+            false => self.repairs.pop_front(),
+        } {
             let age = self.space.distance(self.next, seq);
             if let Some(kept) = self.kept.get(seq)
                 && kept.waits
                 && age <= self.window
+                && !kept.is_too_old(now, delay)
             {
                 let packet = kept.packet.clone();
                 return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
@@ -163,5 +178,50 @@ impl<P: Payload> RlpSender<P> {
     /// Whether no answer is owed.
     pub(super) fn is_idle(&self) -> bool {
         self.repairs.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Output;
+    use crate::flow::Lane;
+    use crate::ledger::ServiceLedger;
+
+    const BUDGET: Duration = Duration::from_millis(100);
+
+    /// The repairs that leave at `now`, after three frames of packets that came at `ORIGIN` were requested in order.
+    fn repairs(newest_first: bool, now: Instant) -> Vec<Seq> {
+        let ages = Ages::new(Some(BUDGET), None);
+        let sender = RlpSender::new(8, ages, SeqSpace::new(16));
+        let mut sender = sender.newest_first(newest_first);
+        let came = Origin {
+            came: Some(Instant::ORIGIN),
+            lane: Lane::default(),
+            endures: false,
+        };
+        for at in 0..3 {
+            sender.send(vec![at], came);
+        }
+        let (mut out, mut ledger) = (Output::default(), ServiceLedger::default());
+        let mut cx = Context::new(Instant::ORIGIN, &mut out, &mut ledger);
+        for seq in 0..3 {
+            sender.on_nak(&mut cx, seq, Duration::ZERO);
+        }
+        std::iter::from_fn(|| sender.next_repair(now, Duration::ZERO))
+            .map(|frame| frame.header.seq)
+            .collect()
+    }
+
+    #[test]
+    fn the_newest_request_is_answered_first_where_that_is_asked() {
+        assert_eq!(repairs(true, Instant::ORIGIN), [2, 1, 0]);
+        assert_eq!(repairs(false, Instant::ORIGIN), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_repair_that_waited_until_it_was_too_old_does_not_leave() {
+        let late = Instant::ORIGIN + BUDGET + Duration::from_millis(1);
+        assert_eq!(repairs(true, late), [0; 0]);
     }
 }
