@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
 
+use airlane_live::control;
 use airlane_live::ship::{
     self, PORT, ReceiveOptions, SendOptions, ShipError, ShipEvent, ShipProgress, Shipment, Skipped,
     Source, Ticket,
@@ -34,6 +35,10 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
             .map(|link| live::socket(Some(link)))
             .transpose()?,
     };
+    // Before a receiver is waited for, who may be away.
+    if let Some(link) = &options.link {
+        control::status(link)?;
+    }
     let source = Source::new(&args.files).map_err(fault)?;
     let skipped = source.skipped().to_vec();
     for Skipped { path, why } in &skipped {

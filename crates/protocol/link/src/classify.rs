@@ -35,7 +35,7 @@ pub use status::FlowStatus;
 use table::{Asked, Chosen, Table};
 pub use unreached::{IdleServices, Unreached, unreached};
 
-use crate::flow::{FlowKey, IpFragment};
+use crate::flow::{self, FlowKey, IpFragment};
 
 /// A rule: matching packets go to the service of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -186,6 +186,18 @@ impl MatchConfig {
                 Ports::covers,
             )
             && holds(self.behaves, &[other.behaves], |a, b| a == b)
+    }
+
+    /// Whether no packet meets all conditions.
+    fn is_impossible(&self) -> bool {
+        let asks_ports = self.port.or(self.src_port).or(self.dst_port).is_some();
+        let prefixes = [self.src, self.dst].into_iter().flatten();
+        let [v4, v6]: [Vec<Prefix>; 2] = prefixes.partition(|prefix| prefix.is_v4()).into();
+        match self.protocol.map(|protocol| protocol.0) {
+            Some(flow::ICMP) => asks_ports || !v6.is_empty(),
+            Some(flow::ICMPV6) => asks_ports || !v4.is_empty(),
+            _ => !v4.is_empty() && !v6.is_empty(),
+        }
     }
 
     /// The code point, if it is the only condition.

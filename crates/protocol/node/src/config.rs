@@ -467,6 +467,16 @@ impl LinkConfig {
             problems.add("security", "this link is not secured", NO_SECURITY);
         }
         self.underlay.check(problems);
+        if self.rate_limit == RateLimit::Fixed && self.rate == RateLimit::UNSTATED {
+            problems.add(
+                "rate-limit",
+                format!(
+                    "a fixed rate has to be stated, and be less than {}",
+                    self.rate
+                ),
+                "write the link's rate; without rate-limit, a rate that is not stated is found",
+            );
+        }
         let [least, most] = KEEPALIVES;
         if !(least..=most).contains(&self.keepalive) {
             let (message, help) = match self.keepalive < least {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airlane_base::Rate;
 use airlane_link::FlowKey;
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::fs::{Mode, OFlags};
 
 use super::{Refusal, Reloaded, Request, RequestError, ServiceChange, place};
@@ -186,7 +186,7 @@ impl Server {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
         }; MAX_CLIENTS + 1];
-        let now = rustix::event::Timespec {
+        let now = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
@@ -340,11 +340,24 @@ impl Client {
                 (Rights::Read, Ok(_)) if !readings.admit(second()) => {
                     refuse("others read the status as well; ask again in a second")
                 }
+                // It waited for longer than its client, who has been told that it failed.
+                (_, Ok(request)) if !request.reads() && self.is_gone() => return false,
                 (_, request) => answer(request, token, node, &mut self.records),
             };
             self.waiting.push(b'\n');
         }
         false
+    }
+
+    /// Whether the client has closed its socket, and not only the side on which it asks.
+    fn is_gone(&self) -> bool {
+        let mut socket = [PollFd::new(&self.stream, PollFlags::empty())];
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let polled = poll(&mut socket, Some(&at_once));
+        polled.is_ok() && socket[0].revents().contains(PollFlags::HUP)
     }
 
     /// Sends recorded blocks as far as the client takes them. Returns `false` if the client is finished.

@@ -193,6 +193,11 @@ impl Prefix {
         }
     }
 
+    /// Whether it is of IPv4.
+    pub(super) const fn is_v4(self) -> bool {
+        self.address.is_ipv4()
+    }
+
     /// Whether all addresses of `other` lie within.
     pub(super) fn covers(self, other: Self) -> bool {
         self.len <= other.len && self.contains(other.address)

@@ -12,12 +12,12 @@ use crate::flow::FlowKey;
 pub enum Unreached {
     /// Services, all for one reason.
     Services(IdleServices),
-    /// A rule after one that takes all of its packets.
+    /// A rule without effect.
     Rule {
         /// The rule.
         rule: ClassConfig,
-        /// The one that comes first.
-        first: ClassConfig,
+        /// One that comes first and takes all of its packets; none if no packet is as the rule asks.
+        first: Option<ClassConfig>,
     },
 }
 
@@ -35,10 +35,13 @@ impl fmt::Display for Unreached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Services(services) => services.fmt(f),
-            Self::Rule { rule, first } => write!(
-                f,
-                "the class {rule} has no effect: {first} comes first and takes all of its packets"
-            ),
+            Self::Rule { rule, first } => {
+                write!(f, "the class {rule} has no effect: ")?;
+                match first {
+                    Some(first) => write!(f, "{first} comes first and takes all of its packets"),
+                    None => write!(f, "no packet is all that it asks for"),
+                }
+            }
         }
     }
 }
@@ -87,17 +90,18 @@ pub fn unreached(
 ) -> Vec<Unreached> {
     let rules = classes.rules(services);
     let idle = idle_services(services, &rules, traffic).map(Unreached::Services);
-    idle.chain(hidden_rules(classes.written())).collect()
+    idle.chain(rules_without_effect(classes.written()))
+        .collect()
 }
 
-/// The rules after one that takes all of their packets.
-fn hidden_rules(rules: &[ClassConfig]) -> impl Iterator<Item = Unreached> {
+/// The rules without effect.
+fn rules_without_effect(rules: &[ClassConfig]) -> impl Iterator<Item = Unreached> {
     rules.iter().enumerate().filter_map(|(at, rule)| {
         let mut before = rules[..at].iter();
-        let first = before.find(|first| first.r#match.covers(&rule.r#match))?;
-        Some(Unreached::Rule {
+        let first = before.find(|first| first.r#match.covers(&rule.r#match));
+        (first.is_some() || rule.r#match.is_impossible()).then(|| Unreached::Rule {
             rule: rule.clone(),
-            first: first.clone(),
+            first: first.cloned(),
         })
     })
 }
@@ -230,6 +234,32 @@ mod tests {
             ("behaves = \"file\"", "protocol = \"tcp\""),
         ] {
             assert!(!hidden(first, second), "{first}, then {second}");
+        }
+    }
+
+    #[test]
+    fn rules_that_no_packet_meets_are_named() {
+        let is_named = |asked: &str| {
+            let rule = format!("{{ match = {{ {asked} }}, service = \"file\" }}");
+            let voice = "{ match = { dscp = \"EF\" }, service = \"voice\" }";
+            let found = found(&format!("classes = [{rule}, {voice}]"), None);
+            found
+                .into_iter()
+                .any(|text| text.contains("no packet is all that it asks for"))
+        };
+        for asked in [
+            "protocol = \"icmp\", port = 53",
+            "src = \"10.0.0.0/8\", dst = \"fd00::/8\"",
+            "protocol = \"icmpv6\", src = \"10.0.0.0/8\"",
+        ] {
+            assert!(is_named(asked), "{asked}");
+        }
+        for asked in [
+            "protocol = \"udp\", port = 53",
+            "src = \"10.0.0.0/8\", dst = \"10.0.0.0/8\"",
+            "protocol = \"sctp\", dst-port = 9899",
+        ] {
+            assert!(!is_named(asked), "{asked}");
         }
     }
 

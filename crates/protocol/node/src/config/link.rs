@@ -133,13 +133,14 @@ impl From<WrittenLink> for LinkConfig {
             true => ClassesConfig::default(),
             false => usual,
         };
-        let limit = match written.rate {
-            Some(_) => RateLimit::Estimated,
-            None => RateLimit::Found,
+        // An estimate that begins at no stated rate is a search.
+        let limit = match (written.rate, written.rate_limit) {
+            (None, None | Some(RateLimit::Estimated)) => RateLimit::Found,
+            (_, limit) => limit.unwrap_or(RateLimit::Estimated),
         };
         Self {
             rate: written.rate.unwrap_or(RateLimit::UNSTATED),
-            rate_limit: written.rate_limit.unwrap_or(limit),
+            rate_limit: limit,
             delay: written.delay.unwrap_or(USUAL_DELAY),
             keepalive: written.keepalive.unwrap_or(USUAL_KEEPALIVE),
             underlay: written.underlay,

@@ -64,6 +64,8 @@ fn the_shortest_file_is_a_whole_link() {
     assert_eq!(host, "gate.example.org:7007".parse().ok());
     let all = config.resolve();
     assert_eq!(load(&toml::to_string(&all).unwrap()).unwrap(), all);
+    let estimated = load(&format!("{shortest}rate-limit = \"estimated\"\n")).unwrap();
+    assert_eq!(estimated, config);
     // Explicit settings win, and explicit services get no default classes.
     let written = load(&format!("{shortest}rate = \"2 Mbit/s\"\nservices = []\n")).unwrap();
     assert_eq!(written.link.rate_limit, RateLimit::Estimated);
@@ -107,6 +109,17 @@ fn bad_files_are_refused_with_the_path_and_what_would_be_right() {
         ("20 Mbit/s", "20 Mb", "Mbit/s"),
         ("0.0.0.0:7007", "[2001:db8::1]:7007", "same IP version"),
         ("0.0.0.0:7007", "0.0.0.0:0", "port 0"),
+        ("0.0.0.0:7007", "127.0.0.1:7007", "this machine alone"),
+        (
+            "\"0.0.0.0:7007\", peer = \"192.0.2.7:7007\"",
+            "\"[::]:7007\", peer = \"[fe80::1]:7007\"",
+            "link-local",
+        ),
+        (
+            "rate = \"20 Mbit/s\"",
+            "rate-limit = \"fixed\"",
+            "has to be stated",
+        ),
         (
             "192.0.2.7:7007",
             "gate.example.org",

@@ -169,6 +169,26 @@ fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut P
             "give address and port of the other end, such as \"192.0.2.7:7007\"",
         );
     }
+    if listen.ip().is_loopback() && !peer.ip().is_loopback() {
+        problems.add(
+            at,
+            format!(
+                "this end listens on {}, which reaches this machine alone and not {peer}",
+                listen.ip()
+            ),
+            "listen on \"0.0.0.0:PORT\" or \"[::]:PORT\", or on an address that others reach",
+        );
+    }
+    if matches!(peer.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local()) {
+        problems.add(
+            at,
+            format!(
+                "{} is a link-local address, which says nothing without an interface",
+                peer.ip()
+            ),
+            "give an address that is valid beyond one wire, or use kind = \"ethernet\"",
+        );
+    }
     if listen == peer {
         problems.add(
             at,

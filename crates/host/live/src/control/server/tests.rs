@@ -10,6 +10,8 @@ struct Sample {
     registered: Option<u64>,
     /// Number of additional peers.
     peers: usize,
+    /// The last rate that a client wanted.
+    rate: Option<Rate>,
 }
 
 impl Served for Sample {
@@ -103,6 +105,7 @@ impl Served for Sample {
     }
 
     fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String> {
+        self.rate = Some(rate);
         Ok(vec![format!("{rate}")])
     }
 }
@@ -250,6 +253,34 @@ fn an_answer_longer_than_the_socket_buffer_arrives_whole() {
         assert!(line.len() > 1_000_000 && status.peers.len() == 3_001);
     }
     assert!(server.clients.is_empty());
+}
+
+/// A node that stood still for a while has told its client that nothing came of it.
+#[test]
+fn a_change_by_a_client_that_is_gone_is_not_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let mut server = Server::bind(&path, None).unwrap();
+    let rate = Rate::from_bps(5_000_000).unwrap();
+    let ask = |end: fn(&UnixStream)| {
+        let mut stream = UnixStream::connect(&path).unwrap();
+        let request = Request::Rate { rate }.to_line();
+        stream.write_all(request.as_bytes()).unwrap();
+        end(&stream);
+        stream
+    };
+    let mut node = Sample::default();
+    drop(ask(|_| ()));
+    for _ in 0..20 {
+        server.serve(&mut node);
+    }
+    assert_eq!(node.rate, None);
+    // One that has closed its side alone waits for the answer.
+    let _waits = ask(|stream| stream.shutdown(Shutdown::Write).unwrap());
+    for _ in 0..20 {
+        server.serve(&mut node);
+    }
+    assert_eq!(node.rate, Some(rate));
 }
 
 #[test]
