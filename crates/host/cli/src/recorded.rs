@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use airlane_advise::{Assumption, Link};
+use airlane_advise::{Assumption, Link, Way};
 use airlane_fit::{Capacity, LinkFit, LossModel, Note};
 
 use crate::quantity::{Estimate, Unit};
@@ -150,6 +150,15 @@ fn said(note: &Note) -> String {
     }
 }
 
+/// The direction that a remark is about, if it is not about both.
+fn of_way(way: Option<Way>) -> &'static str {
+    match way {
+        None => "",
+        Some(Way::Out) => "out: ",
+        Some(Way::In) => "in: ",
+    }
+}
+
 fn assumed(assumption: &Assumption) -> String {
     match assumption {
         Assumption::OtherDirection => {
@@ -158,9 +167,14 @@ fn assumed(assumption: &Assumption) -> String {
         Assumption::RoundTrip(time) => {
             format!("the round trip is assumed to be {time}; --round-trip sets it, and a recording of both ends shows it")
         }
-        Assumption::Rate(rate) => format!("the rate is assumed to be {rate}"),
-        Assumption::Queue(size) => {
-            format!("no queue was seen full: it is assumed to hold {} kB", size.as_bytes() / 1_000)
-        }
+        Assumption::Rate { way, rate } => format!(
+            "{}the rate is assumed to be {rate}: no queue was seen, and it may carry more",
+            of_way(*way)
+        ),
+        Assumption::Queue { way, size } => format!(
+            "{}no queue was seen full: it is assumed to hold {} kB",
+            of_way(*way),
+            size.as_bytes() / 1_000
+        ),
     }
 }

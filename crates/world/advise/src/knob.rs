@@ -111,7 +111,7 @@ impl Space {
         let assumed = radio
             .assumed
             .iter()
-            .any(|of| matches!(of, Assumption::Rate(_)));
+            .any(|of| matches!(of, Assumption::Rate { .. }));
         let [LinkRate::Constant(out), LinkRate::Constant(back)] = &radio.rates else {
             return;
         };
@@ -375,7 +375,10 @@ mod tests {
         assert_eq!(rates(&radio(), ""), 1);
         assert_eq!(rates(&radio(), "rate = '5 Mbit/s'"), 0);
         let assumed = Link {
-            assumed: vec![Assumption::Rate("20 Mbit/s".parse().unwrap())],
+            assumed: vec![Assumption::Rate {
+                way: None,
+                rate: "20 Mbit/s".parse().unwrap(),
+            }],
             ..radio()
         };
         assert_eq!(rates(&assumed, ""), 0);

@@ -31,7 +31,7 @@ pub use advice::{
 pub use apps::{App, AppKind, Apps};
 pub use candidate::{Candidate, CandidateError, Kind, candidates, rewritten, simulated};
 pub use goal::{Goal, GoalState, Goals};
-pub use link::{Assumption, Link, USUAL_ROUND_TRIP};
+pub use link::{Assumption, Link, USUAL_ROUND_TRIP, Way};
 pub use measure::{Measure, What};
 pub use trial::{Pace, Trial, scenario};
 pub use what_if::{WhatIf, WhatIfs};

@@ -38,9 +38,44 @@ pub enum Assumption {
     /// The round trip.
     RoundTrip(Duration),
     /// The capacity, as no queue was seen.
-    Rate(Rate),
+    Rate {
+        /// The direction; none: both.
+        way: Option<Way>,
+        /// The assumed capacity.
+        rate: Rate,
+    },
     /// The queue limit, as no queue was seen full.
-    Queue(Size),
+    Queue {
+        /// The direction; none: both.
+        way: Option<Way>,
+        /// The assumed limit.
+        size: Size,
+    },
+}
+
+/// A direction of the recorded end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// What it sent.
+    Out,
+    /// What it received.
+    In,
+}
+
+/// What is assumed of each direction, or of both if it is the same.
+fn told<T: PartialEq>(
+    each: [Option<T>; 2],
+    of: impl Fn(Option<Way>, T) -> Assumption,
+) -> Vec<Assumption> {
+    match each {
+        [Some(out), Some(into)] if out == into => vec![of(None, out)],
+        [out, into] => {
+            let out = out.map(|value| of(Some(Way::Out), value));
+            let into = into.map(|value| of(Some(Way::In), value));
+            out.into_iter().chain(into).collect()
+        }
+    }
 }
 
 impl Link {
@@ -67,45 +102,38 @@ impl Link {
             Capacity::AtLeast(seen) => {
                 // A node shapes to the rate that it found; more may have passed before.
                 let rate = fit.shaped.map_or(*seen, |shaped| shaped.max(*seen));
-                (LinkRate::Constant(rate), Some(Assumption::Rate(rate)))
+                (LinkRate::Constant(rate), Some(rate))
             }
         };
         let nothing = || {
-            (
-                LinkRate::Constant(Rate::from_bps(1).expect("1 bit/s")),
-                None,
-            )
+            let least = Rate::from_bps(1).expect("1 bit/s");
+            (LinkRate::Constant(least), None)
         };
-        let rates = each.map(|way| way.map_or_else(nothing, rate));
-        for (_, assumption) in &rates {
-            let new = assumption
-                .iter()
-                .filter(|new| !assumed.contains(new))
-                .cloned();
-            let new: Vec<_> = new.collect();
-            assumed.extend(new);
-        }
-        let rates = rates.map(|(rate, _)| rate);
+        let found = each.map(|way| way.map_or_else(nothing, rate));
+        let assumed_rates = [found[0].1, found[1].1];
+        assumed.extend(told(assumed_rates, |way, rate| Assumption::Rate {
+            way,
+            rate,
+        }));
+        let rates = found.map(|(rate, _)| rate);
         let queue = |at: usize| {
-            each[at].and_then(|way| way.queue).map_or_else(
-                || {
-                    let mean = rates[at].mean().expect("it needs no file");
-                    let holds = mean.bytes_within(USUAL_QUEUE) as u64;
-                    (Size::from_bytes(holds.max(LEAST_QUEUE)), true)
-                },
-                |known| (known, false),
-            )
+            let known = each[at].and_then(|way| way.queue);
+            let mean = rates[at].mean().expect("it needs no file");
+            let usual = mean.bytes_within(USUAL_QUEUE) as u64;
+            known.ok_or_else(|| Size::from_bytes(usual.max(LEAST_QUEUE)))
         };
         let queues = [0, 1].map(queue);
-        if queues[0].1 {
-            assumed.push(Assumption::Queue(queues[0].0));
-        }
+        let assumed_queues = queues.map(Result::err);
+        assumed.extend(told(assumed_queues, |way, size| Assumption::Queue {
+            way,
+            size,
+        }));
         let errors = each.map(|way| way.map_or(ErrorModelConfig::None, |way| way.loss.errors()));
         Self {
             lengths: each.map(|way| way.map(|way| way.length)),
             rates,
             delay: round_trip / 2,
-            queues: queues.map(|(queue, _)| queue),
+            queues: queues.map(|queue| queue.unwrap_or_else(|assumed| assumed)),
             errors,
             assumed,
         }
@@ -241,5 +269,22 @@ impl Link {
             delay: self.delay.mul_f64(times),
             ..self.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_assumption_names_its_direction_unless_both_have_it() {
+        let [five, nine] = [5_000_000, 9_000_000].map(|bps| Rate::from_bps(bps).unwrap());
+        let told = |each| told(each, |way, rate| Assumption::Rate { way, rate });
+        let of = |way, rate| Assumption::Rate { way, rate };
+        assert_eq!(told([None, None]), []);
+        assert_eq!(told([Some(five), Some(five)]), [of(None, five)]);
+        assert_eq!(told([None, Some(five)]), [of(Some(Way::In), five)]);
+        let each = [of(Some(Way::Out), nine), of(Some(Way::In), five)];
+        assert_eq!(told([Some(nine), Some(five)]), each);
     }
 }
