@@ -48,7 +48,6 @@ pub(crate) struct SendWindow<P> {
     bytes: usize,
     frames: Ring<Outstanding<P>>,
     repairs: VecDeque<Seq>,
-    oldest_first: bool,
     /// Number of repairs handed over that have not left yet.
     repairs_under_way: u32,
 }
@@ -63,17 +62,7 @@ impl<P: Payload> SendWindow<P> {
             bytes: 0,
             frames: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
-            oldest_first: false,
             repairs_under_way: 0,
-        }
-    }
-
-    /// The oldest frame is repaired before all others: what is delivered in order waits for it, and where its repair
-    /// is lost and requested again, it would wait until all others have left.
-    pub(crate) fn oldest_first(self, oldest_first: bool) -> Self {
-        Self {
-            oldest_first,
-            ..self
         }
     }
 
@@ -183,7 +172,6 @@ impl<P: Payload> SendWindow<P> {
 
     /// The next repair to hand over.
     pub(crate) fn next_repair(&mut self) -> Option<Frame<P>> {
-        self.put_oldest_first();
         while let Some(seq) = self.repairs.pop_front() {
             if let Some(frame) = self.get_mut(seq) {
                 frame.attempt += 1;
@@ -194,18 +182,6 @@ impl<P: Payload> SendWindow<P> {
             }
         }
         None
-    }
-
-    fn put_oldest_first(&mut self) {
-        let waits = self.oldest_first && self.get(self.base).is_some_and(|oldest| oldest.waits);
-        let mut queued = self.repairs.iter();
-        if waits
-            && let Some(at) = queued.position(|seq| *seq == self.base)
-            && at > 0
-        {
-            self.repairs.remove(at);
-            self.repairs.push_front(self.base);
-        }
     }
 
     /// Whether the window has room for a new packet.
@@ -307,47 +283,5 @@ impl<P: Payload> SendWindow<P> {
     fn outstanding(&self) -> impl Iterator<Item = &Outstanding<P>> {
         let count = self.space.distance(self.next, self.base);
         (0..count).filter_map(|at| self.frames.get(self.space.add(self.base, at)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A window of six frames that have left.
-    fn window(oldest_first: bool) -> SendWindow<Vec<u8>> {
-        let mut window = SendWindow::new(8, SeqSpace::new(16)).oldest_first(oldest_first);
-        for at in 0..6 {
-            let frame = window.send(vec![at]);
-            window.started(&frame.header, Instant::ORIGIN);
-        }
-        window
-    }
-
-    fn repairs(window: &mut SendWindow<Vec<u8>>) -> Vec<Seq> {
-        std::iter::from_fn(|| window.next_repair())
-            .map(|frame| frame.header.seq)
-            .collect()
-    }
-
-    #[test]
-    fn the_oldest_frame_is_repaired_first_where_that_is_asked() {
-        for (oldest_first, expected) in [(true, [0, 4, 2, 5]), (false, [4, 2, 5, 0])] {
-            let mut window = window(oldest_first);
-            for seq in [4, 2, 5, 0, 2] {
-                window.repeat(seq);
-            }
-            assert_eq!(repairs(&mut window), expected);
-        }
-    }
-
-    #[test]
-    fn the_oldest_frame_is_that_of_today() {
-        let mut window = window(true);
-        for seq in [0, 5, 3, 2] {
-            window.repeat(seq);
-        }
-        window.acknowledge(2);
-        assert_eq!(repairs(&mut window), [2, 5, 3]);
     }
 }

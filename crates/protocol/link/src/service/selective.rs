@@ -188,7 +188,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             measures: facts.is_live(),
             rate: facts.rate,
             max_payload: facts.max_payload,
-            sent: SendWindow::new(window, space).oldest_first(facts.is_live()),
+            sent: SendWindow::new(window, space),
             timers: StartedTimers::with_capacity(window),
             resent: None,
             keepalive: config.keepalives.map(Keepalives::limit).map(Keepalive::new),

@@ -80,7 +80,7 @@ impl<P: Payload> SrBitmap<P> {
             space,
             policy: TimerPolicy::new(config.timers.as_ref(), timing),
             measures: facts.is_live(),
-            sent: SendWindow::new(window, space).oldest_first(facts.is_live()),
+            sent: SendWindow::new(window, space),
             transmissions: Transmissions::new(window, space),
             timer: OldestTimer::new(),
             received: ReceiveWindow::new(window, space),
