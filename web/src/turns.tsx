@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 const waiting = new Set<() => void>();
 let begun = false;
@@ -25,6 +25,11 @@ export function inTurn(work: () => void): () => void {
 /** A part of the page that is built, and built again, after what stands above it, in a task of its own. */
 export function InTurn({ children }: { children: ComponentChildren }) {
   const [built, setBuilt] = useState<ComponentChildren>(null);
-  useEffect(() => inTurn(() => setBuilt(children)), [children]);
+  const latest = useRef(children);
+  latest.current = children;
+  // One function keeps its turn: news that come faster than turns would put a new one off for ever.
+  const build = useCallback(() => setBuilt(latest.current), []);
+  useEffect(() => void inTurn(build), [children]);
+  useEffect(() => () => void waiting.delete(build), []);
   return <>{built}</>;
 }

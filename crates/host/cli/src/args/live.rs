@@ -107,16 +107,16 @@ pub enum LiveCommand {
     ///
     /// Without rules a link classifies flows by their behaviour. Each flow is shown with the rule
     /// that would keep it in its service, as a file would have it. At most 150 flows are shown,
-    /// first those that run, then those with the most bytes. Only root and the user of the link may ask.
+    /// first those that run, then those with the most bytes. Only root and the user of the link may
+    /// ask.
     #[command(after_help = node::FLOWS_EXAMPLES)]
     Flows(FlowsArgs),
     /// Show how fast a flow to a host may send
     ///
     /// The flow's service reports this as a MAC would: how much it took for sending in the last 100
     /// ms, how often its queue ran empty, and how much room the queue has. A probe along the path
-    /// collects the minimum. `airlane send` sends at this rate. Where classes
-    /// ask how a flow behaves, this is the offer to a new flow. Source: CLF, Gopal 2007, section
-    /// 3.3.
+    /// collects the minimum. `airlane send` sends at this rate. Where classes ask how a flow
+    /// behaves, this is the offer to a new flow. Source: CLF, Gopal 2007, section 3.3.
     #[command(after_help = node::PULL_EXAMPLES)]
     Pull(PullArgs),
     /// Watch a running link on the whole screen
