@@ -167,10 +167,9 @@ fn assumed(assumption: &Assumption) -> String {
         Assumption::RoundTrip(time) => {
             format!("the round trip is assumed to be {time}; --round-trip sets it, and a recording of both ends shows it")
         }
-        Assumption::Rate { way, rate } => format!(
-            "{}the rate is assumed to be {rate}: no queue was seen, and it may carry more",
-            of_way(*way)
-        ),
+        Assumption::Rate { way, rate } => {
+            format!("{}the rate is assumed to be {rate}", of_way(*way))
+        }
         Assumption::Queue { way, size } => format!(
             "{}no queue was seen full: it is assumed to hold {} kB",
             of_way(*way),
